@@ -1,0 +1,2 @@
+//! The switchboard program.
+fn main() {}

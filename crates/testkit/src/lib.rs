@@ -1,0 +1,1 @@
+//! Scripted peers and faults, for tests only.
