@@ -1,0 +1,104 @@
+//! Request ids, which must come back exactly as they were sent.
+
+use std::fmt;
+
+use crate::json::{JsonKind, Raw};
+
+/// A JSON-RPC id: a string or a number, kept as written. A number that no integer or float type
+/// can hold is as good as any other.
+#[derive(Clone)]
+pub struct Id(Raw);
+
+/// What an id means, for use as a map key: `1` and the `1` of another message are the same id
+/// even if one of the messages writes a string with escapes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum IdKey {
+    /// A number, by its spelling.
+    Number(String),
+    /// A string, by its text.
+    Text(String),
+}
+
+// === impl Id ===
+
+impl Id {
+    /// An id we make ourselves.
+    pub fn number(value: u64) -> Self {
+        Self(Raw::trusted(value.to_string().into()))
+    }
+
+    /// A string id.
+    pub fn text(value: &str) -> Self {
+        Self(Raw::string(value))
+    }
+
+    /// Takes a JSON value as an id, if it is a string or a number.
+    pub fn from_raw(raw: Raw) -> Option<Self> {
+        matches!(raw.kind(), JsonKind::String | JsonKind::Number).then_some(Self(raw))
+    }
+
+    /// The id as written.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The id as JSON.
+    pub fn raw(&self) -> &Raw {
+        &self.0
+    }
+
+    /// The number, if this is one of the ids we make ourselves.
+    pub fn as_u64(&self) -> Option<u64> {
+        self.as_str().parse().ok()
+    }
+
+    /// What the id means.
+    pub fn key(&self) -> IdKey {
+        match self.0.to_text() {
+            Some(text) => IdKey::Text(text),
+            None => IdKey::Number(self.as_str().to_owned()),
+        }
+    }
+}
+
+impl PartialEq for Id {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str() || self.key() == other.key()
+    }
+}
+
+impl Eq for Id {}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> Option<Id> {
+        Id::from_raw(Raw::parse(text.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn ids_keep_their_spelling_and_compare_by_meaning() {
+        for text in ["0", "-7", "18446744073709551616", "1e400", "1.5", r#""a\u0062""#, "\"\""] {
+            assert_eq!(id(text).unwrap().as_str(), text);
+        }
+        assert_eq!(id(r#""a\u0062""#), id(r#""ab""#));
+        assert_ne!(id("1"), id("\"1\""));
+        assert_ne!(id("1"), id("1.0"));
+        for text in ["null", "true", "[]", "{}"] {
+            assert!(id(text).is_none());
+        }
+    }
+}

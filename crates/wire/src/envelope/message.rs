@@ -1,0 +1,327 @@
+//! The three kinds of message, each a text and the spans that matter in it.
+
+use std::{borrow::Cow, ops::Range};
+
+use bytestring::ByteString;
+use serde::Deserialize;
+
+use super::Id;
+use crate::json::{Cuts, Edit, Raw, SpliceError, decode_string, quote, written};
+
+/// Error codes with a meaning of their own.
+pub mod code {
+    /// Not JSON.
+    pub const PARSE_ERROR: i64 = -32700;
+    /// Not a request.
+    pub const INVALID_REQUEST: i64 = -32600;
+    /// Unknown method.
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// Bad params.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// The receiver's own fault.
+    pub const INTERNAL_ERROR: i64 = -32603;
+    /// Legacy: no such resource.
+    pub const RESOURCE_NOT_FOUND: i64 = -32002;
+    /// Modern: HTTP headers and body disagree.
+    pub const HEADER_MISMATCH: i64 = -32020;
+    /// Modern: the request needs a capability the client did not declare.
+    pub const MISSING_CAPABILITY: i64 = -32021;
+    /// Modern: this protocol version is not spoken here.
+    pub const UNSUPPORTED_VERSION: i64 = -32022;
+    /// 2025-11-25: the user has to visit a URL first.
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
+}
+
+/// Any JSON-RPC message.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// Wants an answer.
+    Request(Request),
+    /// Wants none.
+    Notification(Notification),
+    /// Is one.
+    Response(Response),
+}
+
+/// A request, as received or as made.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub(super) text: ByteString,
+    pub(super) id: Range<usize>,
+    pub(super) call: CallSpans,
+}
+
+/// A notification, as received or as made.
+#[derive(Debug, Clone)]
+pub struct Notification {
+    pub(super) text: ByteString,
+    pub(super) call: CallSpans,
+}
+
+/// A response, as received or as made.
+#[derive(Debug, Clone)]
+pub struct Response {
+    pub(super) text: ByteString,
+    /// `None` is an error about a request whose id its receiver could not read.
+    pub(super) id: Option<Range<usize>>,
+    pub(super) payload: Range<usize>,
+    pub(super) is_error: bool,
+}
+
+/// What requests and notifications share.
+#[derive(Debug, Clone)]
+pub(super) struct CallSpans {
+    /// With its quotes.
+    pub(super) method: Range<usize>,
+    pub(super) params: Option<Range<usize>>,
+    /// Of the closing brace.
+    pub(super) end: usize,
+}
+
+/// What a response says.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// It worked.
+    Result(Raw),
+    /// It did not.
+    Error(RpcError),
+}
+
+/// A JSON-RPC error object.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, thiserror::Error)]
+#[error("{message} ({code})")]
+pub struct RpcError {
+    /// What kind of error.
+    #[serde(default)]
+    pub code: i64,
+    /// For people.
+    #[serde(default)]
+    pub message: String,
+    /// For programs.
+    #[serde(default)]
+    pub data: Option<Raw>,
+}
+
+// === impl Request ===
+
+impl Request {
+    /// A request of our own.
+    pub fn new(id: &Id, method: &str, params: Option<&Raw>) -> Self {
+        let mut text = String::with_capacity(64 + params.map_or(0, |raw| raw.as_str().len()));
+        text.push_str(r#"{"jsonrpc":"2.0","id":"#);
+        let start = text.len();
+        text.push_str(id.as_str());
+        let id = start..text.len();
+        let call = CallSpans::write(&mut text, method, params);
+        Self { text: text.into(), id, call }
+    }
+
+    /// The id.
+    pub fn id(&self) -> Id {
+        Id::from_raw(self.slice(&self.id)).unwrap_or_else(|| Id::number(0))
+    }
+
+    /// The method's name.
+    pub fn method(&self) -> Cow<'_, str> {
+        self.call.method(&self.text)
+    }
+
+    /// The parameters, if there are any.
+    pub fn params(&self) -> Option<Raw> {
+        self.call.params.as_ref().map(|span| self.slice(span))
+    }
+
+    /// The whole message.
+    pub fn text(&self) -> &ByteString {
+        &self.text
+    }
+
+    /// This message under another id and with members of its params changed.
+    pub fn edited(&self, id: &Id, params: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
+        let mut cuts = Cuts::default();
+        cuts.replace(self.id.clone(), id.as_str());
+        self.call.edit_params(&self.text, params, &mut cuts)?;
+        Ok(cuts.apply(&self.text).into())
+    }
+
+    fn slice(&self, span: &Range<usize>) -> Raw {
+        Raw::trusted(self.text.slice_ref(&self.text[span.clone()]))
+    }
+}
+
+// === impl Notification ===
+
+impl Notification {
+    /// A notification of our own.
+    pub fn new(method: &str, params: Option<&Raw>) -> Self {
+        let mut text = String::from(r#"{"jsonrpc":"2.0""#);
+        let call = CallSpans::write(&mut text, method, params);
+        Self { text: text.into(), call }
+    }
+
+    /// The method's name.
+    pub fn method(&self) -> Cow<'_, str> {
+        self.call.method(&self.text)
+    }
+
+    /// The parameters, if there are any.
+    pub fn params(&self) -> Option<Raw> {
+        let span = self.call.params.clone()?;
+        Some(Raw::trusted(self.text.slice_ref(&self.text[span])))
+    }
+
+    /// The whole message.
+    pub fn text(&self) -> &ByteString {
+        &self.text
+    }
+
+    /// This message with members of its params changed.
+    pub fn edited(&self, params: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
+        let mut cuts = Cuts::default();
+        self.call.edit_params(&self.text, params, &mut cuts)?;
+        Ok(cuts.apply(&self.text).into())
+    }
+}
+
+// === impl CallSpans ===
+
+impl CallSpans {
+    /// Writes `,"method":…,"params":…}`.
+    fn write(text: &mut String, method: &str, params: Option<&Raw>) -> Self {
+        text.push_str(r#","method":"#);
+        let start = text.len();
+        text.push_str(&quote(method));
+        let method = start..text.len();
+        let params = params.map(|raw| {
+            text.push_str(r#","params":"#);
+            let start = text.len();
+            text.push_str(raw.as_str());
+            start..text.len()
+        });
+        let end = text.len();
+        text.push('}');
+        Self { method, params, end }
+    }
+
+    fn method<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let quoted = &text[self.method.clone()];
+        // Half a surrogate pair has no text; such a method is known to nobody either way.
+        decode_string(quoted).unwrap_or(Cow::Borrowed(quoted))
+    }
+
+    fn edit_params(
+        &self,
+        text: &str,
+        edits: &[Edit<'_>],
+        cuts: &mut Cuts,
+    ) -> Result<(), SpliceError> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        match &self.params {
+            Some(span) => cuts.object(&text[span.clone()], span.start, "params", edits),
+            None => {
+                let new = written(edits);
+                if !new.is_empty() {
+                    cuts.replace(self.end..self.end, format!(r#","params":{{{new}}}"#));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+// === impl Response ===
+
+impl Response {
+    /// A result of our own.
+    pub fn result(id: &Id, result: &Raw) -> Self {
+        Self::write(id.as_str(), "result", result.as_str(), false)
+    }
+
+    /// An error of our own; without an id it is about a message whose id could not be read.
+    pub fn error(id: Option<&Id>, error: &RpcError) -> Self {
+        Self::write(id.map_or("null", Id::as_str), "error", error.to_raw().as_str(), true)
+    }
+
+    fn write(id: &str, member: &str, payload: &str, is_error: bool) -> Self {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{payload}}}"#);
+        let id_start = r#"{"jsonrpc":"2.0","id":"#.len();
+        let end = text.len() - 1;
+        let payload = end - payload.len()..end;
+        let id = (id != "null").then(|| id_start..id_start + id.len());
+        Self { text: text.into(), id, payload, is_error }
+    }
+
+    /// The id of the request this answers; `None` if its sender could not read it.
+    pub fn id(&self) -> Option<Id> {
+        Id::from_raw(self.slice(self.id.as_ref()?))
+    }
+
+    /// What it says.
+    pub fn outcome(&self) -> Outcome {
+        let payload = self.slice(&self.payload);
+        if !self.is_error {
+            return Outcome::Result(payload);
+        }
+        Outcome::Error(RpcError::from_raw(&payload))
+    }
+
+    /// The whole message.
+    pub fn text(&self) -> &ByteString {
+        &self.text
+    }
+
+    /// This message under another id and with members of its result changed. The edits are left
+    /// out where the response is an error.
+    pub fn edited(&self, id: &Id, result: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
+        let mut cuts = Cuts::default();
+        if let Some(span) = &self.id {
+            cuts.replace(span.clone(), id.as_str());
+        }
+        if !self.is_error && !result.is_empty() {
+            let text = &self.text[self.payload.clone()];
+            cuts.object(text, self.payload.start, "result", result)?;
+        }
+        Ok(cuts.apply(&self.text).into())
+    }
+
+    fn slice(&self, span: &Range<usize>) -> Raw {
+        Raw::trusted(self.text.slice_ref(&self.text[span.clone()]))
+    }
+}
+
+// === impl RpcError ===
+
+impl RpcError {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// The same with data.
+    #[must_use]
+    pub fn with_data(mut self, data: Raw) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    /// Reads an error object. One whose members have wrong types still says what it can.
+    pub fn from_raw(raw: &Raw) -> Self {
+        raw.decode().unwrap_or_else(|_| {
+            let member = |key| raw.get(key).ok().flatten();
+            Self {
+                code: member("code").and_then(|code| code.decode().ok()).unwrap_or_default(),
+                message: member("message").map(|text| text.to_string()).unwrap_or_default(),
+                data: member("data"),
+            }
+        })
+    }
+
+    /// The error as JSON.
+    pub fn to_raw(&self) -> Raw {
+        let data = self.data.as_ref().map(|data| format!(r#","data":{data}"#)).unwrap_or_default();
+        let message = quote(&self.message);
+        Raw::trusted(format!(r#"{{"code":{},"message":{message}{data}}}"#, self.code).into())
+    }
+}

@@ -1,0 +1,19 @@
+//! The JSON-RPC envelope: which message this is, whose, and where its payload stands.
+//!
+//! [`parse`] reads a text once and remembers spans; `params`, `result` and `error` stay text.
+//! What cannot be read is a [`Malformed`] that still knows the id where one could be made out, so
+//! that the call concerned fails and nothing else does.
+//!
+//! The envelope does not know MCP: no method names, no versions.
+
+mod id;
+mod malformed;
+mod message;
+mod parse;
+mod salvage;
+
+pub use id::{Id, IdKey};
+pub use malformed::{Malformed, MalformedKind};
+pub use message::{Message, Notification, Outcome, Request, Response, RpcError, code};
+pub use parse::{Parsed, parse};
+pub use salvage::{Salvage, Salvager};

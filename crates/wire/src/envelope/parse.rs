@@ -1,0 +1,218 @@
+//! One pass over a text: which message is this?
+
+use std::ops::Range;
+
+use bytestring::ByteString;
+
+use super::{
+    Id, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
+    message::CallSpans,
+};
+use crate::json::{Elements, Scanner, Syntax, decode_string};
+
+/// What a text held.
+#[derive(Debug, Clone)]
+pub enum Parsed {
+    /// One message.
+    One(Message),
+    /// Several, as 2025-03-26 allows. Each stands or falls alone.
+    Batch(Vec<Result<Message, Malformed>>),
+}
+
+/// Spans of the members an envelope can have.
+#[derive(Default)]
+struct Spans {
+    jsonrpc: Option<Range<usize>>,
+    id: Option<Range<usize>>,
+    method: Option<Range<usize>>,
+    params: Option<Range<usize>>,
+    result: Option<Range<usize>>,
+    error: Option<Range<usize>>,
+    end: usize,
+}
+
+/// Reads one text. A byte-order mark in front is dropped; nothing else is forgiven that JSON
+/// does not allow.
+pub fn parse(text: ByteString) -> Result<Parsed, Malformed> {
+    let text = without_mark(text);
+    match text.trim_ascii_start().as_bytes().first() {
+        Some(b'[') => parse_batch(&text).map(Parsed::Batch),
+        _ => parse_one(text).map(Parsed::One),
+    }
+}
+
+fn without_mark(text: ByteString) -> ByteString {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => text.slice_ref(rest),
+        None => text,
+    }
+}
+
+fn parse_batch(text: &ByteString) -> Result<Vec<Result<Message, Malformed>>, Malformed> {
+    let whole = Scanner::new(text).only_value().map_err(|syntax| Malformed {
+        kind: syntax.into(),
+        id: None,
+        wants_answer: true,
+    })?;
+    let messages: Vec<_> =
+        Elements::of(&text[whole]).map(|element| parse_one(text.slice_ref(element))).collect();
+    if messages.is_empty() {
+        return Err(Malformed { kind: MalformedKind::EmptyBatch, id: None, wants_answer: true });
+    }
+    Ok(messages)
+}
+
+fn parse_one(text: ByteString) -> Result<Message, Malformed> {
+    let judged = match Spans::read(&text) {
+        Ok(Ok(spans)) => spans.judge(&text),
+        Ok(Err(kind)) => Err(kind),
+        Err(syntax) => Err(syntax.into()),
+    };
+    match judged {
+        Ok(Judged::Request(id, call)) => Ok(Message::Request(Request { text, id, call })),
+        Ok(Judged::Notification(call)) => Ok(Message::Notification(Notification { text, call })),
+        Ok(Judged::Response(id, payload, is_error)) => {
+            Ok(Message::Response(Response { text, id, payload, is_error }))
+        }
+        Err(kind) => Err(malformed(kind, &text)),
+    }
+}
+
+fn malformed(kind: MalformedKind, text: &str) -> Malformed {
+    let mut salvager = Salvager::default();
+    salvager.feed(text.as_bytes());
+    salvager.finish().into_malformed(kind)
+}
+
+enum Judged {
+    Request(Range<usize>, CallSpans),
+    Notification(CallSpans),
+    Response(Option<Range<usize>>, Range<usize>, bool),
+}
+
+// === impl Spans ===
+
+impl Spans {
+    /// The outer error is bad JSON; the inner one is good JSON that is no envelope.
+    fn read(text: &str) -> Result<Result<Self, MalformedKind>, Syntax> {
+        let mut scanner = Scanner::new(text);
+        scanner.space();
+        if scanner.peek() != Some(b'{') {
+            Scanner::new(text).only_value()?;
+            return Ok(Err(MalformedKind::NotAnObject));
+        }
+        let mut spans = Self::default();
+        let mut duplicate = None;
+        scanner.eat(b'{');
+        scanner.space();
+        if !scanner.eat(b'}') {
+            loop {
+                let key = scanner.key()?;
+                let start = scanner.at();
+                scanner.value(1)?;
+                let value = start..scanner.at();
+                duplicate = duplicate.or(spans.put(&text[key], value));
+                scanner.space();
+                if scanner.eat(b'}') {
+                    break;
+                }
+                scanner.expect(b',')?;
+                scanner.space();
+            }
+        }
+        spans.end = scanner.at() - 1;
+        scanner.finish()?;
+        Ok(duplicate.map_or(Ok(spans), |key| Err(MalformedKind::Duplicate(key))))
+    }
+
+    /// Remembers a member; returns its name if it was there before.
+    fn put(&mut self, quoted: &str, value: Range<usize>) -> Option<&'static str> {
+        let decoded;
+        let key = if quoted.contains('\\') {
+            decoded = decode_string(quoted)?;
+            decoded.as_ref()
+        } else {
+            &quoted[1..quoted.len() - 1]
+        };
+        let (name, slot) = match key {
+            "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
+            "id" => ("id", &mut self.id),
+            "method" => ("method", &mut self.method),
+            "params" => ("params", &mut self.params),
+            "result" => ("result", &mut self.result),
+            "error" => ("error", &mut self.error),
+            _ => return None,
+        };
+        slot.replace(value).map(|_| name)
+    }
+
+    /// Decides what the members amount to.
+    fn judge(self, text: &str) -> Result<Judged, MalformedKind> {
+        let said = self.jsonrpc.clone().and_then(|span| decode_string(&text[span]));
+        if said.as_deref() != Some("2.0") {
+            return Err(MalformedKind::Version);
+        }
+        match (&self.method, &self.result, &self.error) {
+            (Some(_), None, None) => self.judge_call(text),
+            (None, Some(payload), None) => {
+                let id = self.id.clone().ok_or(MalformedKind::BadId)?;
+                check_id(&text[id.clone()])?;
+                Ok(Judged::Response(Some(id), payload.clone(), false))
+            }
+            (None, None, Some(payload)) => self.judge_error(text, payload.clone()),
+            (None, None, None) => Err(MalformedKind::Nothing),
+            _ => Err(MalformedKind::Conflicting),
+        }
+    }
+
+    fn judge_call(self, text: &str) -> Result<Judged, MalformedKind> {
+        let method = self.method.ok_or(MalformedKind::Nothing)?;
+        if !text[method.clone()].starts_with('"') {
+            return Err(MalformedKind::BadMethod);
+        }
+        if let Some(span) = &self.params
+            && !text[span.clone()].starts_with(['{', '['])
+            && &text[span.clone()] != "null"
+        {
+            return Err(MalformedKind::BadParams);
+        }
+        let call = CallSpans { method, params: self.params, end: self.end };
+        match self.id {
+            None => Ok(Judged::Notification(call)),
+            Some(id) => {
+                check_id(&text[id.clone()])?;
+                Ok(Judged::Request(id, call))
+            }
+        }
+    }
+
+    /// An error may have a null id, or none: its sender could not read ours.
+    fn judge_error(&self, text: &str, payload: Range<usize>) -> Result<Judged, MalformedKind> {
+        if !text[payload.clone()].starts_with('{') {
+            return Err(MalformedKind::BadError);
+        }
+        let id = self.id.clone().filter(|span| &text[span.clone()] != "null");
+        if let Some(span) = &id {
+            check_id(&text[span.clone()])?;
+        }
+        Ok(Judged::Response(id, payload, true))
+    }
+}
+
+fn check_id(text: &str) -> Result<(), MalformedKind> {
+    match text.as_bytes().first() {
+        Some(b'"' | b'-' | b'0'..=b'9') => Ok(()),
+        _ => Err(MalformedKind::BadId),
+    }
+}
+
+impl Message {
+    /// The id, where the message has one.
+    pub fn id(&self) -> Option<Id> {
+        match self {
+            Self::Request(request) => Some(request.id()),
+            Self::Notification(_) => None,
+            Self::Response(response) => response.id(),
+        }
+    }
+}

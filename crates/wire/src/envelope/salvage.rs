@@ -1,0 +1,206 @@
+//! Whose message was that? Reading the id of a text that is not read otherwise.
+//!
+//! A result over the size limit, or one nested too deeply, still belongs to a call, and that call
+//! must fail now and not at its deadline. The salvager is fed the bytes as they are thrown away,
+//! keeps nothing but a few of them, and finds the `id` member of the outermost object wherever in
+//! it that stands.
+
+use super::{Id, Malformed, MalformedKind};
+use crate::json::Raw;
+
+/// Longest id that is salvaged, and longest key that is looked at.
+const KEEP: usize = 256;
+
+/// Finds the id in bytes that go by.
+#[derive(Debug, Default)]
+pub struct Salvager {
+    depth: usize,
+    string: Option<Escape>,
+    expecting: Expecting,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    ids: Vec<Vec<u8>>,
+    named_method: bool,
+    named_outcome: bool,
+}
+
+/// What could be told of a message.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Salvage {
+    /// Its id.
+    pub id: Option<Id>,
+    /// It has a `method`.
+    pub named_method: bool,
+    /// It has a `result` or an `error`.
+    pub named_outcome: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Escape {
+    No,
+    Yes,
+}
+
+/// What comes next at the top level of the object.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum Expecting {
+    #[default]
+    Key,
+    Value,
+}
+
+// === impl Salvager ===
+
+impl Salvager {
+    /// Looks at the next bytes of the message.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        while let Some((&byte, rest)) = bytes.split_first() {
+            bytes = rest;
+            match self.string {
+                Some(escape) => {
+                    self.in_string(byte, escape);
+                    bytes = self.hurry(bytes);
+                }
+                None => self.outside(byte),
+            }
+        }
+    }
+
+    /// Inside a string that is not kept, only its end matters.
+    fn hurry<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        let idle = self.string == Some(Escape::No) && (self.depth > 1 || self.full());
+        if !idle {
+            return bytes;
+        }
+        let next = memchr::memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len());
+        &bytes[next..]
+    }
+
+    fn full(&self) -> bool {
+        self.expecting == Expecting::Value && (self.key != b"\"id\"" || self.value.len() >= KEEP)
+    }
+
+    fn in_string(&mut self, byte: u8, escape: Escape) {
+        self.keep(byte);
+        self.string = match (escape, byte) {
+            (Escape::Yes, _) => Some(Escape::No),
+            (Escape::No, b'\\') => Some(Escape::Yes),
+            (Escape::No, b'"') => None,
+            (Escape::No, _) => Some(Escape::No),
+        };
+    }
+
+    fn outside(&mut self, byte: u8) {
+        match byte {
+            b'"' => {
+                if self.depth == 1 && self.expecting == Expecting::Key {
+                    self.key.clear();
+                }
+                self.keep(byte);
+                self.string = Some(Escape::No);
+            }
+            b'{' | b'[' => {
+                self.keep(byte);
+                self.depth += 1;
+            }
+            b'}' | b']' => {
+                if self.depth == 1 {
+                    self.end_member();
+                }
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b':' if self.depth == 1 => self.expecting = Expecting::Value,
+            b',' if self.depth == 1 => self.end_member(),
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => self.keep(byte),
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        if self.depth != 1 {
+            return;
+        }
+        let kept = match self.expecting {
+            Expecting::Key => &mut self.key,
+            Expecting::Value => &mut self.value,
+        };
+        if kept.len() < KEEP {
+            kept.push(byte);
+        }
+    }
+
+    fn end_member(&mut self) {
+        match self.key.as_slice() {
+            b"\"id\"" if self.expecting == Expecting::Value => {
+                self.ids.push(std::mem::take(&mut self.value));
+            }
+            b"\"method\"" => self.named_method = true,
+            b"\"result\"" | b"\"error\"" => self.named_outcome = true,
+            _ => {}
+        }
+        self.value.clear();
+        self.key.clear();
+        self.expecting = Expecting::Key;
+    }
+
+    /// What was found. Two ids are as good as none.
+    pub fn finish(mut self) -> Salvage {
+        // A text that stops short ends its last member where it stops; a number cut in half
+        // would be another call's id, so only what was closed counts.
+        if self.expecting == Expecting::Value && self.key != b"\"id\"" {
+            self.end_member();
+        }
+        let id = match self.ids.as_slice() {
+            [only] => std::str::from_utf8(only)
+                .ok()
+                .and_then(|text| Raw::parse(text.to_owned()).ok())
+                .and_then(Id::from_raw),
+            _ => None,
+        };
+        Salvage { id, named_method: self.named_method, named_outcome: self.named_outcome }
+    }
+}
+
+// === impl Salvage ===
+
+impl Salvage {
+    /// The error for a message of which only this is known.
+    pub fn into_malformed(self, kind: MalformedKind) -> Malformed {
+        Malformed { kind, id: self.id, wants_answer: !self.named_outcome || self.named_method }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn salvage(text: &str) -> (Option<String>, bool, bool) {
+        let mut whole = Salvager::default();
+        whole.feed(text.as_bytes());
+        let mut pieces = Salvager::default();
+        text.as_bytes().iter().for_each(|byte| pieces.feed(&[*byte]));
+        let (whole, pieces) = (whole.finish(), pieces.finish());
+        assert_eq!(whole, pieces, "{text}");
+        (whole.id.map(|id| id.to_string()), whole.named_method, whole.named_outcome)
+    }
+
+    #[test]
+    fn finds_the_id_wherever_it_stands() {
+        let own = |id: &str| Some(id.to_owned());
+        let deep = format!(r#"{{"result":{},"id": 7 }}"#, "[".repeat(3) + &"]".repeat(3));
+        for (text, expected) in [
+            (r#"{"jsonrpc":"2.0","id":5,"result":{"id":6,"x":"\"id\":7"}}"#, (own("5"), false, true)),
+            (deep.as_str(), (own("7"), false, true)),
+            (r#"{"id":"a\"b","method":"x","params":{"method":1"#, (own(r#""a\"b""#), true, false)),
+            (r#"{"id":12,"error":{"mess"#, (own("12"), false, true)),
+            (r#"{"id":1"#, (None, false, false)),
+            (r#"{"id":1,"id":2}"#, (None, false, false)),
+            (r#"{"id":null,"method":"x"}"#, (None, true, false)),
+            (r#"{"x":"id","y":"id","result":1}"#, (None, false, true)),
+            ("[{\"id\":1}]", (None, false, false)),
+            ("garbage", (None, false, false)),
+        ] {
+            assert_eq!(salvage(text), expected, "{text}");
+        }
+    }
+}

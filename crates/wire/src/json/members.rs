@@ -1,0 +1,154 @@
+//! Walking one level of a value that is already known to be well formed.
+
+use std::ops::Range;
+
+use super::{Scanner, decode_string};
+
+/// The members of one object, in the order written.
+#[derive(Clone)]
+pub struct Members<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// The elements of one array, in the order written.
+#[derive(Clone)]
+pub struct Elements<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// One member of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct Member<'a> {
+    /// The key as written, quotes and escapes included.
+    pub key: &'a str,
+    /// The value as written.
+    pub value: &'a str,
+    start: usize,
+    value_start: usize,
+}
+
+/// Why a member could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MemberError {
+    /// The key stands more than once in its object.
+    #[error("member `{0}` stands more than once")]
+    Duplicate(String),
+}
+
+// === impl Members ===
+
+impl<'a> Members<'a> {
+    /// Walks `text`, one well-formed value; nothing comes out unless it is an object.
+    pub fn of(text: &'a str) -> Self {
+        let at = if text.starts_with('{') { 1 } else { text.len() };
+        Self { text, at }
+    }
+
+    /// The value of `key`, which may stand at most once.
+    pub fn find_only(self, key: &str) -> Result<Option<&'a str>, MemberError> {
+        let mut found = None;
+        for member in self {
+            if member.is(key) && found.replace(member.value).is_some() {
+                return Err(MemberError::Duplicate(key.to_owned()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = Member<'a>;
+
+    fn next(&mut self) -> Option<Member<'a>> {
+        let mut scanner = Scanner::starting(self.text, self.at);
+        scanner.space();
+        if scanner.eat(b',') {
+            scanner.space();
+        }
+        let key = scanner.key().ok()?;
+        let value_start = scanner.at();
+        scanner.value(0).ok()?;
+        self.at = scanner.at();
+        Some(Member {
+            key: &self.text[key.clone()],
+            value: &self.text[value_start..self.at],
+            start: key.start,
+            value_start,
+        })
+    }
+}
+
+// === impl Elements ===
+
+impl<'a> Elements<'a> {
+    /// Walks `text`, one well-formed value; nothing comes out unless it is an array.
+    pub fn of(text: &'a str) -> Self {
+        let at = if text.starts_with('[') { 1 } else { text.len() };
+        Self { text, at }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let mut scanner = Scanner::starting(self.text, self.at);
+        scanner.space();
+        if scanner.eat(b',') {
+            scanner.space();
+        }
+        let start = scanner.at();
+        scanner.value(0).ok()?;
+        self.at = scanner.at();
+        Some(&self.text[start..self.at])
+    }
+}
+
+// === impl Member ===
+
+impl Member<'_> {
+    /// Whether the key means `name`, however it is escaped.
+    pub fn is(&self, name: &str) -> bool {
+        key_is(self.key, name)
+    }
+
+    /// From the key's opening quote to the end of the value, within the object's text.
+    pub fn span(&self) -> Range<usize> {
+        self.start..self.value_start + self.value.len()
+    }
+
+    /// The value's place within the object's text.
+    pub fn value_span(&self) -> Range<usize> {
+        self.value_start..self.value_start + self.value.len()
+    }
+}
+
+/// Compares a key as written, quotes included, with the name it may stand for.
+pub(super) fn key_is(written: &str, name: &str) -> bool {
+    let inner = &written.as_bytes()[1..written.len() - 1];
+    inner == name.as_bytes()
+        || (inner.contains(&b'\\') && decode_string(written).is_some_and(|key| key == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_one_level() {
+        let text = r#"{ "a" : {"b":1} ,"c":[2,3],"a":4 }"#;
+        let seen: Vec<_> = Members::of(text).map(|m| (m.key, m.value, &text[m.span()])).collect();
+        assert_eq!(
+            seen,
+            [
+                ("\"a\"", "{\"b\":1}", "\"a\" : {\"b\":1}"),
+                ("\"c\"", "[2,3]", "\"c\":[2,3]"),
+                ("\"a\"", "4", "\"a\":4"),
+            ]
+        );
+        assert_eq!(Elements::of("[ 1 , [2] ,\"]\" ]").collect::<Vec<_>>(), ["1", "[2]", "\"]\""]);
+        assert_eq!(Members::of("[1]").count() + Elements::of("{}").count(), 0);
+    }
+}

@@ -1,0 +1,231 @@
+//! JSON as text: checked once, sliced often, decoded only where a decision needs it.
+//!
+//! [`Raw`] is one JSON value that is known to be well formed and is otherwise left as it was
+//! written: key order, number spelling, escapes and white space are all still there. [`splice`]
+//! changes single members of such a value and copies every other byte.
+//!
+//! Nothing here knows what a message is; that is [`crate::envelope`].
+
+mod members;
+mod scan;
+mod splice;
+mod string;
+
+use std::fmt;
+
+use bytestring::ByteString;
+use serde::{Deserialize, Serialize};
+
+pub use members::{Elements, Member, MemberError, Members};
+pub use scan::{MAX_DEPTH, Syntax, SyntaxKind};
+pub use splice::{Edit, SpliceError, splice};
+pub use string::{decode_string, quote};
+
+pub(crate) use scan::Scanner;
+pub(crate) use splice::{Cuts, written};
+
+/// One well-formed JSON value, as text over shared bytes. Cloning is a reference count.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Raw(ByteString);
+
+/// What a JSON value is, told from its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the six kinds of JSON value need no words")]
+pub enum JsonKind {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+// === impl Raw ===
+
+impl Raw {
+    /// Checks that `text` is exactly one JSON value, white space around it allowed and dropped.
+    pub fn parse(text: impl Into<ByteString>) -> Result<Self, Syntax> {
+        let text = text.into();
+        let span = Scanner::new(&text).only_value()?;
+        Ok(Self(text.slice_ref(&text[span])))
+    }
+
+    /// The JSON text of a Rust value. Fails only where `T` has no JSON form (a map with keys
+    /// that are not strings, say).
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        serde_json::to_string(value).map(|text| Self(text.into()))
+    }
+
+    /// A JSON string holding `text`.
+    pub fn string(text: &str) -> Self {
+        Self(quote(text).into())
+    }
+
+    /// `{}`
+    pub fn empty_object() -> Self {
+        Self(ByteString::from_static("{}"))
+    }
+
+    /// `null`
+    pub fn null() -> Self {
+        Self(ByteString::from_static("null"))
+    }
+
+    /// Takes text that the caller knows to be one JSON value without space around it.
+    pub(crate) fn trusted(text: ByteString) -> Self {
+        debug_assert!(Scanner::new(&text).only_value().is_ok(), "not JSON: {text}");
+        Self(text)
+    }
+
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text itself, shared.
+    pub fn into_text(self) -> ByteString {
+        self.0
+    }
+
+    /// What kind of value this is.
+    pub fn kind(&self) -> JsonKind {
+        match self.0.as_bytes().first() {
+            Some(b'{') => JsonKind::Object,
+            Some(b'[') => JsonKind::Array,
+            Some(b'"') => JsonKind::String,
+            Some(b't' | b'f') => JsonKind::Bool,
+            Some(b'n') | None => JsonKind::Null,
+            Some(_) => JsonKind::Number,
+        }
+    }
+
+    /// Decodes the value into a Rust type.
+    pub fn decode<'de, T: Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.0)
+    }
+
+    /// The decoded text of a JSON string; `None` for other kinds and for lone surrogates.
+    pub fn to_text(&self) -> Option<String> {
+        decode_string(&self.0).map(std::borrow::Cow::into_owned)
+    }
+
+    /// The members of an object in the order written; none for other kinds.
+    pub fn members(&self) -> Members<'_> {
+        Members::of(&self.0)
+    }
+
+    /// The elements of an array in the order written; none for other kinds.
+    pub fn elements(&self) -> impl Iterator<Item = Raw> + '_ {
+        Elements::of(&self.0).map(|text| self.slice(text))
+    }
+
+    /// The value of member `key`. A key that stands twice is an error: two readers could
+    /// disagree about which one counts, and one of them may be the one that checks permissions.
+    pub fn get(&self, key: &str) -> Result<Option<Raw>, MemberError> {
+        Ok(self.members().find_only(key)?.map(|text| self.slice(text)))
+    }
+
+    /// [`Raw::get`] through several levels.
+    pub fn get_path(&self, path: &[&str]) -> Result<Option<Raw>, MemberError> {
+        let mut value = self.clone();
+        for key in path {
+            match value.get(key)? {
+                Some(inner) => value = inner,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(value))
+    }
+
+    /// This object with members changed; see [`splice`].
+    pub fn with(&self, edits: &[Edit<'_>]) -> Result<Raw, SpliceError> {
+        if edits.is_empty() {
+            return Ok(self.clone());
+        }
+        splice(&self.0, edits).map(|text| Self(text.into()))
+    }
+
+    fn slice(&self, part: &str) -> Raw {
+        Raw(self.0.slice_ref(part))
+    }
+}
+
+impl AsRef<str> for Raw {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Payloads can be megabytes; a log line wants to know that it was there.
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 120;
+        match self.0.char_indices().nth(SHOWN) {
+            None => f.write_str(&self.0),
+            Some((cut, _)) => write!(f, "{}… ({} bytes)", &self.0[..cut], self.0.len()),
+        }
+    }
+}
+
+impl Serialize for Raw {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &serde_json::value::RawValue =
+            serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
+        Ok(Self(String::from(Box::<str>::from(raw)).into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parse_drops_only_the_space_around() {
+        let raw = Raw::parse(" \r\n{ \"b\" : 1.0 , \"a\":[1e400]}\t").unwrap();
+        assert_eq!(raw.as_str(), "{ \"b\" : 1.0 , \"a\":[1e400]}");
+        assert_eq!(raw.get("b").unwrap().unwrap().as_str(), "1.0");
+        assert_eq!(raw.get_path(&["a"]).unwrap().unwrap().elements().next().unwrap().as_str(), "1e400");
+    }
+
+    #[test]
+    fn an_escaped_key_is_the_same_key() {
+        let raw = Raw::parse(r#"{"na\u006de":"x"}"#).unwrap();
+        assert_eq!(raw.get("name").unwrap().unwrap().to_text().as_deref(), Some("x"));
+        let twice = Raw::parse(r#"{"name":1,"na\u006de":2}"#).unwrap();
+        assert!(matches!(twice.get("name"), Err(MemberError::Duplicate(key)) if key == "name"));
+    }
+
+    #[test]
+    fn kinds() {
+        for (text, kind) in [
+            ("null", JsonKind::Null),
+            ("true", JsonKind::Bool),
+            ("-0.5", JsonKind::Number),
+            ("\"\"", JsonKind::String),
+            ("[]", JsonKind::Array),
+            ("{}", JsonKind::Object),
+        ] {
+            assert_eq!(Raw::parse(text).unwrap().kind(), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn serde_keeps_the_spelling() {
+        let raw: Raw = serde_json::from_str("[1.0, 1e400]").unwrap();
+        assert_eq!(raw.as_str(), "[1.0, 1e400]");
+        assert_eq!(serde_json::to_string(&raw).unwrap(), "[1.0, 1e400]");
+    }
+}

@@ -1,0 +1,363 @@
+//! One pass over JSON text that checks its grammar and allocates nothing.
+//!
+//! The text is a `str`, so its UTF-8 has been checked before. What is left is RFC 8259's grammar
+//! plus a limit on nesting. Long strings are searched with `memchr`, because a megabyte of text
+//! inside a result is mostly one string.
+
+use std::{fmt, ops::Range};
+
+/// How deep arrays and objects may nest. Past it a peer is testing stacks, not sending data.
+pub const MAX_DEPTH: usize = 512;
+
+/// Where and why a text is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} at byte {at}")]
+pub struct Syntax {
+    /// What was wrong.
+    pub kind: SyntaxKind,
+    /// The offset, in bytes, of the first byte that could not be read.
+    pub at: usize,
+}
+
+/// Why a text is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyntaxKind {
+    /// The text ended inside a value.
+    Truncated,
+    /// A byte that no value can have there.
+    Unexpected,
+    /// A control character inside a string, which JSON demands to be escaped.
+    ControlCharacter,
+    /// A backslash followed by something that is no escape.
+    BadEscape,
+    /// Nested deeper than [`MAX_DEPTH`].
+    TooDeep,
+    /// Text after the end of the value.
+    Trailing,
+}
+
+impl fmt::Display for SyntaxKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated => f.write_str("the JSON ends too early"),
+            Self::Unexpected => f.write_str("unexpected character in JSON"),
+            Self::ControlCharacter => f.write_str("unescaped control character in a JSON string"),
+            Self::BadEscape => f.write_str("invalid escape in a JSON string"),
+            Self::TooDeep => write!(f, "JSON nested deeper than {MAX_DEPTH} levels"),
+            Self::Trailing => f.write_str("text after the end of the JSON value"),
+        }
+    }
+}
+
+/// A cursor over JSON text.
+pub(crate) struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+// === impl Scanner ===
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text: text.as_bytes(), at: 0 }
+    }
+
+    /// A scanner that continues at `at`.
+    pub(crate) fn starting(text: &'a str, at: usize) -> Self {
+        Self { text: text.as_bytes(), at }
+    }
+
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The span of the one value in the text; anything else after it is an error.
+    pub(crate) fn only_value(mut self) -> Result<Range<usize>, Syntax> {
+        self.space();
+        let start = self.at;
+        self.value(0)?;
+        let end = self.at;
+        self.finish()?;
+        Ok(start..end)
+    }
+
+    /// Only white space is left.
+    pub(crate) fn finish(mut self) -> Result<(), Syntax> {
+        self.space();
+        if self.at == self.text.len() { Ok(()) } else { Err(self.error(SyntaxKind::Trailing)) }
+    }
+
+    #[inline]
+    pub(crate) fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.text.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    /// Steps over `byte` if it is next.
+    #[inline]
+    pub(crate) fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    #[inline]
+    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), Syntax> {
+        if self.eat(byte) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// Steps over one value that starts here, `depth` levels down.
+    pub(crate) fn value(&mut self, depth: usize) -> Result<(), Syntax> {
+        match self.peek() {
+            Some(b'"') => self.string(),
+            Some(b'{') => self.object(depth + 1),
+            Some(b'[') => self.array(depth + 1),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.literal(b"true"),
+            Some(b'f') => self.literal(b"false"),
+            Some(b'n') => self.literal(b"null"),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<(), Syntax> {
+        self.enter(depth)?;
+        self.space();
+        if self.eat(b'}') {
+            return Ok(());
+        }
+        loop {
+            self.key()?;
+            self.value(depth)?;
+            self.space();
+            if self.eat(b'}') {
+                return Ok(());
+            }
+            self.expect(b',')?;
+            self.space();
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<(), Syntax> {
+        self.enter(depth)?;
+        self.space();
+        if self.eat(b']') {
+            return Ok(());
+        }
+        loop {
+            self.value(depth)?;
+            self.space();
+            if self.eat(b']') {
+                return Ok(());
+            }
+            self.expect(b',')?;
+            self.space();
+        }
+    }
+
+    fn enter(&mut self, depth: usize) -> Result<(), Syntax> {
+        if depth > MAX_DEPTH {
+            return Err(self.error(SyntaxKind::TooDeep));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Steps over `"key" :` and the space after; returns the key's span with its quotes.
+    pub(crate) fn key(&mut self) -> Result<Range<usize>, Syntax> {
+        let start = self.at;
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected());
+        }
+        self.string()?;
+        let end = self.at;
+        self.space();
+        self.expect(b':')?;
+        self.space();
+        Ok(start..end)
+    }
+
+    /// Steps over a string, the opening quote being next.
+    pub(crate) fn string(&mut self) -> Result<(), Syntax> {
+        self.at += 1;
+        loop {
+            self.plain_run()?;
+            match self.text[self.at] {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => self.escape()?,
+            }
+        }
+    }
+
+    /// Moves to the next quote or backslash. Most strings are short, so a few bytes are looked
+    /// at one by one before the vectorised search is worth its call.
+    #[inline]
+    fn plain_run(&mut self) -> Result<(), Syntax> {
+        const SHORT: usize = 24;
+        let rest = &self.text[self.at..];
+        for (offset, &byte) in rest.iter().take(SHORT).enumerate() {
+            match byte {
+                b'"' | b'\\' => {
+                    self.at += offset;
+                    return Ok(());
+                }
+                0..0x20 => {
+                    self.at += offset;
+                    return Err(self.error(SyntaxKind::ControlCharacter));
+                }
+                _ => {}
+            }
+        }
+        self.long_run(rest)
+    }
+
+    fn long_run(&mut self, rest: &[u8]) -> Result<(), Syntax> {
+        let Some(length) = memchr::memchr2(b'"', b'\\', rest) else {
+            self.at = self.text.len();
+            return Err(self.error(SyntaxKind::Truncated));
+        };
+        let run = &rest[..length];
+        // A fold without an early exit becomes vector instructions; `position` would not.
+        if run.iter().fold(false, |found, &byte| found | (byte < 0x20)) {
+            self.at += run.iter().position(|&byte| byte < 0x20).unwrap_or(0);
+            return Err(self.error(SyntaxKind::ControlCharacter));
+        }
+        self.at += length;
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<(), Syntax> {
+        match self.text.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 2;
+                Ok(())
+            }
+            Some(b'u') => self.unicode_escape(),
+            Some(_) => Err(self.error(SyntaxKind::BadEscape)),
+            None => Err(self.error(SyntaxKind::Truncated)),
+        }
+    }
+
+    /// `\uXXXX`. Whether surrogates pair up is left to whoever decodes the string: text that is
+    /// only forwarded may hold what the peers agree on.
+    fn unicode_escape(&mut self) -> Result<(), Syntax> {
+        match self.text.get(self.at + 2..self.at + 6) {
+            Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => {
+                self.at += 6;
+                Ok(())
+            }
+            Some(_) => Err(self.error(SyntaxKind::BadEscape)),
+            None => Err(self.error(SyntaxKind::Truncated)),
+        }
+    }
+
+    fn number(&mut self) -> Result<(), Syntax> {
+        self.eat(b'-');
+        match self.peek() {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits()?,
+            _ => return Err(self.unexpected()),
+        }
+        if self.eat(b'.') {
+            self.digits()?;
+        }
+        if self.eat(b'e') || self.eat(b'E') {
+            let _sign = self.eat(b'+') || self.eat(b'-');
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), Syntax> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at > start { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    fn literal(&mut self, word: &[u8]) -> Result<(), Syntax> {
+        if self.text[self.at..].starts_with(word) {
+            self.at += word.len();
+            return Ok(());
+        }
+        let matching = word.iter().zip(&self.text[self.at..]).take_while(|(a, b)| a == b).count();
+        self.at += matching;
+        Err(self.unexpected())
+    }
+
+    /// The error for whatever stands here, the end of the text included.
+    pub(crate) fn unexpected(&self) -> Syntax {
+        match self.peek() {
+            None => self.error(SyntaxKind::Truncated),
+            Some(_) => self.error(SyntaxKind::Unexpected),
+        }
+    }
+
+    fn error(&self, kind: SyntaxKind) -> Syntax {
+        Syntax { kind, at: self.at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(text: &str) -> Result<(), SyntaxKind> {
+        Scanner::new(text).only_value().map(|_| ()).map_err(|syntax| syntax.kind)
+    }
+
+    #[test]
+    fn grammar() {
+        use SyntaxKind as K;
+        let long = format!("\"{}\u{1}\"", "x".repeat(100));
+        for (text, expected) in [
+            ("0", Ok(())),
+            ("-0.1e+9", Ok(())),
+            ("1e400", Ok(())),
+            ("123456789012345678901234567890", Ok(())),
+            (r#""\u0000\ud800 \/""#, Ok(())),
+            (" [ ] ", Ok(())),
+            ("{\"\":{},\"a\":[1,\"b\"]}", Ok(())),
+            ("", Err(K::Truncated)),
+            ("01", Err(K::Trailing)),
+            ("1.", Err(K::Truncated)),
+            (".5", Err(K::Unexpected)),
+            ("+1", Err(K::Unexpected)),
+            ("nul", Err(K::Truncated)),
+            ("nulx", Err(K::Unexpected)),
+            ("NaN", Err(K::Unexpected)),
+            ("[1,]", Err(K::Unexpected)),
+            ("{\"a\":1,}", Err(K::Unexpected)),
+            ("{\"a\" 1}", Err(K::Unexpected)),
+            ("{1:2}", Err(K::Unexpected)),
+            ("\"a\nb\"", Err(K::ControlCharacter)),
+            (long.as_str(), Err(K::ControlCharacter)),
+            ("\"\\x\"", Err(K::BadEscape)),
+            ("\"\\u12g4\"", Err(K::BadEscape)),
+            ("\"\\u12", Err(K::Truncated)),
+            ("\"abc", Err(K::Truncated)),
+            ("\0", Err(K::Unexpected)),
+            ("1 2", Err(K::Trailing)),
+            ("{} \0", Err(K::Trailing)),
+        ] {
+            assert_eq!(scan(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn depth_is_limited_not_the_stack() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert_eq!(scan(&nested(MAX_DEPTH)), Ok(()));
+        assert_eq!(scan(&nested(MAX_DEPTH + 1)), Err(SyntaxKind::TooDeep));
+        assert_eq!(scan(&nested(1_000_000)), Err(SyntaxKind::TooDeep));
+    }
+}

@@ -1,0 +1,37 @@
+//! JSON strings, in and out.
+
+use std::borrow::Cow;
+
+/// The text a JSON string stands for. `quoted` includes the quotes and is well formed; `None`
+/// if it is not a string, or names half of a surrogate pair.
+pub fn decode_string(quoted: &str) -> Option<Cow<'_, str>> {
+    let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inner));
+    }
+    serde_json::from_str(quoted).ok().map(Cow::Owned)
+}
+
+/// `text` as a JSON string, quotes included.
+pub fn quote(text: &str) -> String {
+    let plain = text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+    if plain {
+        return format!("\"{text}\"");
+    }
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        for text in ["", "plain", "quo\"te", "back\\slash", "line\nbreak", "\u{0}", "snow ☃ 😀"] {
+            assert_eq!(decode_string(&quote(text)).as_deref(), Some(text));
+        }
+        assert_eq!(decode_string(r#""\ud83d\ude00""#).as_deref(), Some("😀"));
+        assert_eq!(decode_string(r#""\ud83d""#), None);
+        assert_eq!(decode_string("12"), None);
+    }
+}
