@@ -1,0 +1,50 @@
+//! How a session's messages leave and where answers come in: a link, or HTTP requests.
+
+use bytestring::ByteString;
+
+use super::{facts::ServerFacts, http_channel::HttpChannel};
+use crate::{Error, link::LinkWriter, process::Process};
+
+/// The way to the server.
+#[derive(Debug)]
+pub(crate) enum Channel {
+    /// One stream of messages each way.
+    Link(LinkChannel),
+    /// A request for each message.
+    Http(HttpChannel),
+}
+
+/// A link, and the process behind it where there is one.
+#[derive(Debug)]
+pub(crate) struct LinkChannel {
+    pub(crate) writer: LinkWriter,
+    pub(crate) process: Option<Process>,
+}
+
+// === impl Channel ===
+
+impl Channel {
+    pub(crate) fn is_http(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+
+    /// Sends a message that has no answer.
+    pub(crate) async fn send(
+        &self,
+        text: ByteString,
+        facts: Option<&ServerFacts>,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Link(link) => link.writer.send(text).await,
+            Self::Http(http) => http.send(text, facts).await,
+        }
+    }
+
+    /// The same, from where nothing can be waited for.
+    pub(crate) fn try_send(&self, text: ByteString) -> Result<(), Error> {
+        match self {
+            Self::Link(link) => link.writer.try_send(text),
+            Self::Http(http) => http.try_send(text),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What a modern request says in HTTP headers besides its body.
+//!
+//! The method, the name and, where a tool's schema asks for it, single arguments are mirrored so
+//! that load balancers can route without reading bodies. A tool whose annotations break the rules
+//! cannot be called safely and is left out, alone.
+
+use std::collections::HashSet;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+
+use crate::{
+    Version,
+    json::{JsonKind, Raw},
+    meta::method,
+};
+
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const ANNOTATION: &str = "x-mcp-header";
+/// Schemas nested deeper hide nothing a header could be made of.
+const MAX_SCHEMA_DEPTH: usize = 64;
+
+/// An argument that travels in a header as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HeaderParam {
+    header: HeaderName,
+    path: Vec<String>,
+}
+
+/// The standard headers of a request.
+pub(crate) fn standard(version: Version, asked: &str, params: Option<&Raw>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
+    if let Ok(value) = HeaderValue::from_str(asked) {
+        headers.insert(METHOD, value);
+    }
+    if let Some(name) = named(asked, params) {
+        headers.insert(NAME, encode(&name));
+    }
+    headers
+}
+
+/// What a request is about, in one word.
+fn named(asked: &str, params: Option<&Raw>) -> Option<String> {
+    let key = match asked {
+        method::TOOLS_CALL | method::PROMPTS_GET => "name",
+        method::RESOURCES_READ => "uri",
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => "taskId",
+        _ => return None,
+    };
+    params?.get(key).ok()??.to_text()
+}
+
+/// Adds the headers that a tool's schema asks for.
+pub(crate) fn add_params(headers: &mut HeaderMap, wanted: &[HeaderParam], params: Option<&Raw>) {
+    let Some(arguments) = params.and_then(|params| params.get("arguments").ok().flatten()) else {
+        return;
+    };
+    for param in wanted {
+        let path: Vec<&str> = param.path.iter().map(String::as_str).collect();
+        let value = arguments.get_path(&path).ok().flatten();
+        if let Some(text) = value.as_ref().and_then(header_text) {
+            headers.insert(param.header.clone(), encode(&text));
+        }
+    }
+}
+
+/// A string, whole number or truth value as header text; other values have none.
+fn header_text(value: &Raw) -> Option<String> {
+    match value.kind() {
+        JsonKind::String => value.to_text(),
+        JsonKind::Bool => Some(value.to_string()),
+        JsonKind::Number => whole_number(value.as_str()),
+        _ => None,
+    }
+}
+
+fn whole_number(text: &str) -> Option<String> {
+    if text.parse::<i64>().is_ok() {
+        return Some(text.to_owned());
+    }
+    let number: f64 = text.parse().ok()?;
+    (number.fract() == 0.0 && number.abs() < 9e15).then(|| format!("{number:.0}"))
+}
+
+/// Plain where HTTP can carry it as it is, in Base64 between markers elsewhere.
+fn encode(text: &str) -> HeaderValue {
+    let visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+    let padded = text.trim_matches([' ', '\t']).len() != text.len();
+    let marked = text.starts_with("=?base64?") && text.ends_with("?=");
+    let plain = visible && !padded && !marked;
+    let sent = if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) };
+    HeaderValue::try_from(sent).unwrap_or(HeaderValue::from_static(""))
+}
+
+/// The header annotations of a tool, or why they cannot be followed.
+pub(crate) fn annotations(tool: &Raw) -> Result<Vec<HeaderParam>, String> {
+    let Ok(Some(schema)) = tool.get("inputSchema") else { return Ok(Vec::new()) };
+    // Most tools have none, and their schemas need not be decoded.
+    if memchr::memmem::find(schema.as_str().as_bytes(), ANNOTATION.as_bytes()).is_none() {
+        return Ok(Vec::new());
+    }
+    let schema: Value = schema.decode().map_err(|error| error.to_string())?;
+    let mut walk = Walk::default();
+    walk.schema(&schema, &mut Vec::new(), Reach::Static, 0)?;
+    Ok(walk.found)
+}
+
+#[derive(Default)]
+struct Walk {
+    found: Vec<HeaderParam>,
+    names: HashSet<HeaderName>,
+}
+
+/// Whether a place in a schema is reached through `properties` alone.
+#[derive(Clone, Copy, PartialEq)]
+enum Reach {
+    Static,
+    Dynamic,
+}
+
+impl Walk {
+    fn schema(
+        &mut self,
+        schema: &Value,
+        path: &mut Vec<String>,
+        reach: Reach,
+        depth: usize,
+    ) -> Result<(), String> {
+        if depth > MAX_SCHEMA_DEPTH {
+            return Err("its schema is nested too deeply".into());
+        }
+        match schema {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    self.keyword(key, value, schema, path, reach, depth)?;
+                }
+                Ok(())
+            }
+            Value::Array(items) => {
+                items.iter().try_for_each(|item| self.schema(item, path, Reach::Dynamic, depth + 1))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn keyword(
+        &mut self,
+        key: &str,
+        value: &Value,
+        schema: &Value,
+        path: &mut Vec<String>,
+        reach: Reach,
+        depth: usize,
+    ) -> Result<(), String> {
+        match (key, value) {
+            (ANNOTATION, _) => self.annotation(value, schema, path, reach),
+            // Data, not schemas.
+            ("const" | "default" | "enum" | "example" | "examples", _) => Ok(()),
+            ("properties", Value::Object(properties)) => {
+                for (name, property) in properties {
+                    path.push(name.clone());
+                    self.schema(property, path, reach, depth + 1)?;
+                    path.pop();
+                }
+                Ok(())
+            }
+            // Names of the author's choosing lead to schemas here too.
+            ("$defs" | "definitions" | "patternProperties" | "dependentSchemas", Value::Object(map)) => {
+                map.values()
+                    .try_for_each(|inner| self.schema(inner, path, Reach::Dynamic, depth + 1))
+            }
+            _ => self.schema(value, path, Reach::Dynamic, depth + 1),
+        }
+    }
+
+    fn annotation(
+        &mut self,
+        value: &Value,
+        schema: &Value,
+        path: &[String],
+        reach: Reach,
+    ) -> Result<(), String> {
+        let place = if path.is_empty() { "the root".to_owned() } else { path.join(".") };
+        if reach == Reach::Dynamic || path.is_empty() {
+            return Err(format!("`{ANNOTATION}` stands where no argument can be told apart"));
+        }
+        let name = value
+            .as_str()
+            .filter(|name| !name.is_empty())
+            .ok_or_else(|| format!("`{ANNOTATION}` of `{place}` is not a name"))?;
+        let header = HeaderName::try_from(format!("mcp-param-{name}"))
+            .map_err(|_| format!("`{ANNOTATION}` of `{place}` is not a header name"))?;
+        if !is_primitive(schema.get("type")) {
+            return Err(format!("`{place}` has a header but is no string, integer or boolean"));
+        }
+        if !self.names.insert(header.clone()) {
+            return Err(format!("two arguments want the header `{header}`"));
+        }
+        self.found.push(HeaderParam { header, path: path.to_vec() });
+        Ok(())
+    }
+}
+
+fn is_primitive(declared: Option<&Value>) -> bool {
+    let allowed = |name: &Value| matches!(name.as_str(), Some("string" | "integer" | "boolean"));
+    match declared {
+        Some(Value::Array(names)) => {
+            names.iter().any(allowed) && names.iter().all(|name| allowed(name) || name == "null")
+        }
+        Some(name) => allowed(name),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(schema: &str) -> Raw {
+        Raw::parse(format!(r#"{{"name":"t","inputSchema":{schema}}}"#)).unwrap()
+    }
+
+    #[test]
+    fn arguments_become_headers() {
+        let tool = tool(
+            r#"{"type":"object","properties":{
+                "region":{"type":"string","x-mcp-header":"Region"},
+                "deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}},
+                "on":{"type":["boolean","null"],"x-mcp-header":"On"},
+                "x-mcp-header":{"type":"string","default":{"x-mcp-header":1}}}}"#,
+        );
+        let wanted = annotations(&tool).unwrap();
+        let params = Raw::parse(
+            r#"{"name":"t","arguments":{"region":" Zürich","deep":{"n":42.0},"on":null}}"#,
+        )
+        .unwrap();
+        let mut headers = standard(Version::LATEST, method::TOOLS_CALL, Some(&params));
+        add_params(&mut headers, &wanted, Some(&params));
+        let shown = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(shown("mcp-param-region").as_deref(), Some("=?base64?IFrDvHJpY2g=?="));
+        assert_eq!(shown("mcp-param-n").as_deref(), Some("42"));
+        assert_eq!(shown("mcp-param-on"), None);
+        assert_eq!(shown("mcp-name").as_deref(), Some("t"));
+        assert_eq!(shown("mcp-method").as_deref(), Some("tools/call"));
+        assert_eq!(encode("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
+    }
+
+    #[test]
+    fn annotations_that_break_the_rules() {
+        for schema in [
+            r#"{"properties":{"a":{"type":"string","x-mcp-header":""}}}"#,
+            r#"{"properties":{"a":{"type":"string","x-mcp-header":5}}}"#,
+            r#"{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}"#,
+            r#"{"properties":{"a":{"type":"string","x-mcp-header":"a\nb"}}}"#,
+            r#"{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}"#,
+            r#"{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}"#,
+            r#"{"properties":{"a":{"x-mcp-header":"A"}}}"#,
+            r#"{"properties":{"a":{"type":"string","x-mcp-header":"X"},"b":{"type":"string","x-mcp-header":"x"}}}"#,
+            r#"{"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}"#,
+            r#"{"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}"#,
+            r#"{"$defs":{"d":{"type":"string","x-mcp-header":"A"}}}"#,
+            r#"{"x-mcp-header":"A","type":"string"}"#,
+        ] {
+            assert!(annotations(&tool(schema)).is_err(), "{schema}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What a server says that belongs to no call.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{
+    lists::List,
+    mailbox::{Mail, Mailbox, Taken},
+    session::Session,
+};
+use crate::{
+    Error,
+    envelope::{Id, IdKey, Notification, Response, RpcError, code},
+    json::Raw,
+    meta::method,
+};
+
+/// What comes out of a connection besides answers.
+#[derive(Debug)]
+pub enum Incoming {
+    /// A list is not what it was.
+    ListChanged(List),
+    /// A resource is not what it was.
+    ResourceUpdated {
+        /// Which.
+        uri: String,
+        /// The whole notification's parameters.
+        params: Raw,
+    },
+    /// A log message of a legacy server, or one that no call can be named for.
+    Log(Raw),
+    /// The user has done what a URL elicitation asked for.
+    ElicitationComplete(Raw),
+    /// A request that belongs to no call.
+    Question(Question),
+    /// The server takes back a question it asked.
+    Withdrawn {
+        /// The question's key.
+        key: String,
+    },
+    /// A notification without a meaning of its own here.
+    Notification(Notification),
+    /// Something that could not be read; the connection goes on.
+    Problem(Error),
+}
+
+/// A request of the server that someone has to answer. Dropped, it is answered *cancel* where that
+/// is an answer, and with an error elsewhere.
+#[derive(Debug)]
+pub struct Question {
+    key: String,
+    method: String,
+    params: Raw,
+    reply: Option<Reply>,
+}
+
+/// The way back for one answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) session: Arc<Session>,
+    pub(crate) id: Id,
+}
+
+/// Where [`Incoming`] comes out.
+#[derive(Debug)]
+pub struct Inbox {
+    mail: Arc<InboxMail>,
+}
+
+pub(crate) type InboxMail = Mailbox<Incoming, Error>;
+
+// === impl Incoming ===
+
+impl Mail for Incoming {
+    fn is_droppable(&self) -> bool {
+        matches!(self, Self::Log(_) | Self::Problem(_) | Self::Notification(_))
+    }
+}
+
+impl Incoming {
+    /// Sorts a notification by its method.
+    pub(crate) fn from_notification(notification: Notification) -> Self {
+        let params = || notification.params().unwrap_or_else(Raw::empty_object);
+        match notification.method().as_ref() {
+            method::TOOLS_CHANGED => Self::ListChanged(List::Tools),
+            method::PROMPTS_CHANGED => Self::ListChanged(List::Prompts),
+            method::RESOURCES_CHANGED => Self::ListChanged(List::Resources),
+            method::LOG => Self::Log(params()),
+            method::ELICITATION_COMPLETE => Self::ElicitationComplete(params()),
+            method::RESOURCE_UPDATED => match params().get("uri") {
+                Ok(Some(uri)) if uri.to_text().is_some() => Self::ResourceUpdated {
+                    uri: uri.to_text().unwrap_or_default(),
+                    params: params(),
+                },
+                _ => Self::Notification(notification),
+            },
+            _ => Self::Notification(notification),
+        }
+    }
+}
+
+// === impl Inbox ===
+
+impl Inbox {
+    pub(crate) fn new(mail: Arc<InboxMail>) -> Self {
+        Self { mail }
+    }
+
+    /// The next thing, or why there will be none. Safe to cancel.
+    pub async fn next(&mut self) -> Result<Incoming, Error> {
+        match self.mail.take().await {
+            Some(Taken::Mail(incoming)) => Ok(incoming),
+            Some(Taken::Last(error)) => {
+                // Asked again, it says the same.
+                Err(error)
+            }
+            None => Err(Error::Closed),
+        }
+    }
+}
+
+// === impl Question ===
+
+impl Question {
+    pub(crate) fn new(method: String, params: Option<Raw>, reply: Reply) -> Self {
+        let key = reply.id.to_string();
+        Self { key, method, params: params.unwrap_or_else(Raw::empty_object), reply: Some(reply) }
+    }
+
+    /// Names this question, until it is answered.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// What is asked: `elicitation/create`, `sampling/createMessage`, …
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// The details.
+    pub fn params(&self) -> &Raw {
+        &self.params
+    }
+
+    /// Answers.
+    pub async fn answer(mut self, outcome: Result<Raw, RpcError>) -> Result<(), Error> {
+        match self.reply.take() {
+            Some(reply) => reply.send(outcome).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        if let Some(reply) = self.reply.take() {
+            reply.send_later(unanswered(&self.method));
+        }
+    }
+}
+
+// === impl Reply ===
+
+impl Reply {
+    pub(crate) async fn send(self, outcome: Result<Raw, RpcError>) -> Result<(), Error> {
+        self.session.asked.remove(&self.id);
+        self.session.send_response(response(&self.id, outcome)).await
+    }
+
+    /// From where nothing can be waited for.
+    pub(crate) fn send_later(self, outcome: Result<Raw, RpcError>) {
+        if self.session.asked.remove(&self.id).is_none() {
+            return;
+        }
+        self.session.later(response(&self.id, outcome).text().clone());
+    }
+}
+
+fn response(id: &Id, outcome: Result<Raw, RpcError>) -> Response {
+    match outcome {
+        Ok(result) => Response::result(id, &result),
+        Err(error) => Response::error(Some(id), &error),
+    }
+}
+
+/// What a server is told when nobody answers its question.
+pub(crate) fn unanswered(asked: &str) -> Result<Raw, RpcError> {
+    if asked == method::ELICIT {
+        return Ok(Raw::trusted(bytestring::ByteString::from_static(r#"{"action":"cancel"}"#)));
+    }
+    Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"))
+}
+
+/// Questions that wait for an answer, and whose they are, so that the server can take them back.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(Mutex<HashMap<IdKey, Owner>>);
+
+/// Whom a question was given to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Call(u64),
+    Inbox,
+}
+
+// === impl Asked ===
+
+impl Asked {
+    /// Remembers a question. `false`: too many wait already, or this id is in use.
+    pub(crate) fn add(&self, id: &Id, owner: Owner) -> bool {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() >= super::mailbox::CAPACITY || waiting.contains_key(&id.key()) {
+            return false;
+        }
+        waiting.insert(id.key(), owner);
+        true
+    }
+
+    /// Forgets a question; tells whose it was.
+    pub(crate) fn remove(&self, id: &Id) -> Option<Owner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id.key())
+    }
+}

@@ -1,0 +1,176 @@
+//! What can go wrong between us and a peer, and what would help.
+
+use std::{io, sync::Arc, time::Duration};
+
+use crate::{
+    envelope::{Malformed, RpcError},
+    http::HttpError,
+    json::SpliceError,
+    process::{Exit, SpawnError},
+    ws::WsError,
+};
+
+/// Why something on the wire failed. Clones share their source, since one cause may end many
+/// calls.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server's program could not be started.
+    #[error("the server could not be started")]
+    Spawn(#[source] Arc<SpawnError>),
+    /// The server's program ended.
+    #[error("the server {exit}{}", said(.stderr))]
+    Exited {
+        /// How it ended.
+        exit: Exit,
+        /// The last of what it wrote to its standard error.
+        stderr: String,
+    },
+    /// HTTP failed.
+    #[error(transparent)]
+    Http(Arc<HttpError>),
+    /// The WebSocket failed.
+    #[error(transparent)]
+    WebSocket(Arc<WsError>),
+    /// A pipe or socket failed.
+    #[error("failed while {doing}")]
+    Io {
+        /// What was under way.
+        doing: &'static str,
+        /// What the operating system said.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// The connection is closed.
+    #[error("the connection is closed")]
+    Closed,
+    /// The stream that was to carry the answer ended without it.
+    #[error("the server's stream ended before the answer to `{method}`")]
+    StreamLost {
+        /// What had been asked.
+        method: String,
+    },
+    /// An HTTP status that carries no message.
+    #[error("the server answered {status} to `{method}`{}", said(.text))]
+    Status {
+        /// What had been asked.
+        method: String,
+        /// The status.
+        status: u16,
+        /// The beginning of the body.
+        text: String,
+    },
+    /// A deadline passed.
+    #[error("no answer to `{method}` within {after:?}")]
+    Timeout {
+        /// What had been asked.
+        method: String,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The server answered with an error.
+    #[error("the server refused: {0}")]
+    Rpc(RpcError),
+    /// The answer could not be read.
+    #[error("the server's message could not be read: {0}")]
+    Malformed(#[source] Malformed),
+    /// The answer is JSON-RPC but not what the method promises.
+    #[error("the server's answer to `{method}` is not valid: {reason}")]
+    InvalidResult {
+        /// What had been asked.
+        method: String,
+        /// What is wrong with the answer.
+        reason: String,
+    },
+    /// No protocol version in common.
+    #[error("no protocol version in common; the server speaks {}", listed(.offered))]
+    NoCommonVersion {
+        /// What the server offers.
+        offered: Vec<String>,
+    },
+    /// The parameters cannot carry what has to be added to them.
+    #[error("the parameters of `{method}` cannot be sent")]
+    Params {
+        /// What was to be asked.
+        method: String,
+        /// Why not.
+        #[source]
+        source: SpliceError,
+    },
+    /// Something is full; the request was not sent.
+    #[error("too much is under way at once")]
+    Busy,
+    /// The server asks for something and nobody is there to answer.
+    #[error("the server asks for `{asked}` before it answers `{method}`")]
+    InputNeeded {
+        /// What had been asked of it.
+        method: String,
+        /// What it asks.
+        asked: String,
+    },
+    /// The server ended the task.
+    #[error("the server cancelled the task{}", said(.reason))]
+    TaskCancelled {
+        /// What it said.
+        reason: String,
+    },
+    /// The peer offers no such thing, so it was not asked.
+    #[error("the server does not offer `{what}`")]
+    NotOffered {
+        /// The capability or method.
+        what: &'static str,
+    },
+}
+
+/// What would help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Try again, later or on a new connection.
+    Retry,
+    /// The user has to sign in.
+    SignIn,
+    /// The user has to answer something.
+    AskUser,
+    /// The configuration is wrong.
+    Reconfigure,
+    /// Nothing the caller can do.
+    GiveUp,
+}
+
+// === impl Error ===
+
+impl Error {
+    pub(crate) fn io(doing: &'static str, source: io::Error) -> Self {
+        Self::Io { doing, source: Arc::new(source) }
+    }
+
+    pub(crate) fn invalid(method: &str, reason: impl Into<String>) -> Self {
+        Self::InvalidResult { method: method.to_owned(), reason: reason.into() }
+    }
+
+    /// The code, if the peer answered with a JSON-RPC error.
+    pub fn code(&self) -> Option<i64> {
+        match self {
+            Self::Rpc(error) => Some(error.code),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection itself is gone.
+    pub fn is_fatal(&self) -> bool {
+        matches!(
+            self,
+            Self::Spawn(_) | Self::Exited { .. } | Self::WebSocket(_) | Self::Io { .. } | Self::Closed
+        )
+    }
+}
+
+/// What a peer said, on lines of its own, or nothing.
+fn said(text: &str) -> String {
+    let text = text.trim();
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+fn listed(versions: &[String]) -> String {
+    if versions.is_empty() { "none that it names".to_owned() } else { versions.join(", ") }
+}

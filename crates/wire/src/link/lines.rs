@@ -1,0 +1,300 @@
+//! One message per line, over anything that carries bytes.
+//!
+//! The reader hands out slices of what it read, without copying. A line over the limit is thrown
+//! away as it comes while its id is looked for, so that the call it answers can be told. The
+//! writer is one task with a bounded queue: many messages that wait together leave in one write.
+
+use std::pin::Pin;
+
+use bytes::{Bytes, BytesMut};
+use bytestring::ByteString;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    sync::mpsc,
+};
+
+use super::{Frame, LinkReader, LinkWriter, Reader, Writer};
+use crate::{
+    Error,
+    envelope::{Malformed, MalformedKind, Salvager},
+};
+
+/// How much is asked of the operating system at once.
+const CHUNK: usize = 64 * 1024;
+/// Messages that may wait to be written.
+const QUEUE: usize = 256;
+/// How much is gathered into one write.
+const GATHER: usize = 256 * 1024;
+
+/// A reader of lines whose source is not named.
+pub(super) type BoxedLines = LineReader<Pin<Box<dyn AsyncRead + Send + Sync>>>;
+
+/// Reads messages, one a line.
+#[derive(Debug)]
+pub struct LineReader<R> {
+    source: R,
+    buffer: BytesMut,
+    /// How much of `buffer` is known to hold no line end.
+    searched: usize,
+    limit: usize,
+    /// A line over the limit that is being thrown away.
+    discarding: Option<Salvager>,
+    ended: bool,
+}
+
+/// Hands messages to the task that writes them.
+#[derive(Debug, Clone)]
+pub struct LineWriter {
+    queue: mpsc::Sender<ByteString>,
+}
+
+/// A link of lines over a reader and a writer. The returned future writes; it must be polled
+/// (usually spawned) and ends when the last [`LinkWriter`] is gone or writing fails.
+pub fn link<R, W>(
+    source: R,
+    sink: W,
+    limit: usize,
+) -> (LinkWriter, LinkReader, impl Future<Output = ()> + Send)
+where
+    R: AsyncRead + Send + Sync + 'static,
+    W: AsyncWrite + Send + Unpin,
+{
+    let (queue, waiting) = mpsc::channel(QUEUE);
+    let reader: BoxedLines = LineReader::new(Box::pin(source), limit);
+    (
+        LinkWriter(Writer::Queue(LineWriter { queue })),
+        LinkReader(Reader::Lines(Box::new(reader))),
+        write_all(waiting, sink),
+    )
+}
+
+// === impl LineReader ===
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// Reads from `source`; a line longer than `limit` bytes is refused.
+    pub fn new(source: R, limit: usize) -> Self {
+        Self {
+            source,
+            buffer: BytesMut::new(),
+            searched: 0,
+            limit,
+            discarding: None,
+            ended: false,
+        }
+    }
+
+    /// The next message; empty lines are skipped. Safe to cancel.
+    pub async fn next(&mut self) -> Result<Option<Frame>, Error> {
+        loop {
+            while let Some(line) = self.take_line() {
+                if let Some(frame) = line {
+                    return Ok(Some(frame));
+                }
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.buffer.reserve(CHUNK);
+            let read = self.source.read_buf(&mut self.buffer).await;
+            self.ended = match read {
+                Ok(count) => count == 0,
+                Err(source) => return Err(Error::io("reading from the peer", source)),
+            };
+        }
+    }
+
+    /// Takes one line out of the buffer. `None`: more must be read. `Some(None)`: nothing to see.
+    fn take_line(&mut self) -> Option<Option<Frame>> {
+        let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
+        let Some(length) = found.map(|at| at + self.searched) else {
+            return self.without_end();
+        };
+        let line = self.buffer.split_to(length + 1).freeze();
+        self.searched = 0;
+        Some(self.finish_line(&line.slice(..length)))
+    }
+
+    /// No line end in sight: throw away what is too much, or make do with the rest at the end.
+    fn without_end(&mut self) -> Option<Option<Frame>> {
+        if self.discarding.is_some() || self.buffer.len() > self.limit {
+            let salvager = self.discarding.get_or_insert_default();
+            salvager.feed(&self.buffer);
+            self.buffer.clear();
+        }
+        self.searched = self.buffer.len();
+        let unfinished = !self.buffer.is_empty() || self.discarding.is_some();
+        if !self.ended || !unfinished {
+            return None;
+        }
+        let line = self.buffer.split().freeze();
+        self.searched = 0;
+        Some(self.finish_line(&line))
+    }
+
+    fn finish_line(&mut self, line: &Bytes) -> Option<Frame> {
+        if self.discarding.is_some() || line.len() > self.limit {
+            let mut salvager = self.discarding.take().unwrap_or_default();
+            salvager.feed(line);
+            let kind = MalformedKind::TooLarge { limit: self.limit };
+            return Some(Frame::Broken(salvager.finish().into_malformed(kind)));
+        }
+        let line = line.slice_ref(line.trim_ascii());
+        if line.is_empty() || line == b"\xef\xbb\xbf".as_slice() {
+            return None;
+        }
+        Some(text_frame(line))
+    }
+}
+
+/// A frame of text, or word that it was none.
+pub(crate) fn text_frame(line: Bytes) -> Frame {
+    match ByteString::try_from(line.clone()) {
+        Ok(text) => Frame::Text(text),
+        Err(_) => Frame::Broken(not_utf8(&line)),
+    }
+}
+
+fn not_utf8(line: &[u8]) -> Malformed {
+    let mut salvager = Salvager::default();
+    salvager.feed(line);
+    salvager.finish().into_malformed(MalformedKind::NotUtf8)
+}
+
+// === impl LineWriter ===
+
+impl LineWriter {
+    pub(super) async fn send(&self, text: ByteString) -> Result<(), Error> {
+        self.queue.send(text).await.map_err(|_| Error::Closed)
+    }
+
+    pub(super) fn try_send(&self, text: ByteString) -> Result<(), Error> {
+        self.queue.try_send(text).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Error::Busy,
+            mpsc::error::TrySendError::Closed(_) => Error::Closed,
+        })
+    }
+}
+
+async fn write_all<W: AsyncWrite + Unpin>(mut waiting: mpsc::Receiver<ByteString>, mut sink: W) {
+    let mut out = BytesMut::with_capacity(CHUNK);
+    while let Some(first) = waiting.recv().await {
+        push_line(&mut out, &first);
+        while out.len() < GATHER
+            && let Ok(next) = waiting.try_recv()
+        {
+            push_line(&mut out, &next);
+        }
+        let written = async {
+            sink.write_all(&out).await?;
+            sink.flush().await
+        };
+        if let Err(error) = written.await {
+            // The reader sees the same end; a caller that is waiting learns it there.
+            tracing::debug!(%error, "the peer takes no more messages");
+            return;
+        }
+        out.clear();
+        if out.capacity() > 4 * GATHER {
+            out = BytesMut::with_capacity(CHUNK);
+        }
+    }
+    let _ = sink.shutdown().await;
+}
+
+/// Adds one message and its line end. Line breaks inside a message can only stand between tokens,
+/// where a space means the same.
+fn push_line(out: &mut BytesMut, text: &str) {
+    let bytes = text.as_bytes();
+    out.reserve(bytes.len() + 1);
+    let mut copied = 0;
+    for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+        out.extend_from_slice(&bytes[copied..at]);
+        out.extend_from_slice(b" ");
+        copied = at + 1;
+    }
+    out.extend_from_slice(&bytes[copied..]);
+    out.extend_from_slice(b"\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads everything in `input`, fed in pieces of `step` bytes.
+    async fn frames(input: &[u8], limit: usize, step: usize) -> Vec<String> {
+        let (mut near, far) = tokio::io::duplex(64);
+        let input = input.to_vec();
+        let feeding = async move {
+            for piece in input.chunks(step) {
+                near.write_all(piece).await.unwrap();
+            }
+        };
+        let reading = async move {
+            let mut reader = LineReader::new(far, limit);
+            let mut seen = Vec::new();
+            while let Some(frame) = reader.next().await.unwrap() {
+                seen.push(match frame {
+                    Frame::Text(text) => text.to_string(),
+                    Frame::Broken(malformed) => format!("{malformed}, id {:?}", malformed.id),
+                });
+            }
+            seen
+        };
+        tokio::join!(feeding, reading).1
+    }
+
+    #[tokio::test]
+    async fn lines_of_every_kind() {
+        let long = format!("{{\"result\":\"{}\",\"id\":9}}", "x".repeat(200));
+        let input = [
+            b"{\"a\":1}\r\n".as_slice(),
+            b"\n  \n\xef\xbb\xbf\n",
+            long.as_bytes(),
+            b"\n{\"id\":3,\"method\":\"\xff\"}\n",
+            b"after\n",
+            b"unfinished",
+        ]
+        .concat();
+        for step in [1, 3, 7, 64, 1000] {
+            assert_eq!(
+                frames(&input, 100, step).await,
+                [
+                    "{\"a\":1}",
+                    "the message is larger than 100 bytes, id Some(9)",
+                    "the message is not UTF-8, id Some(3)",
+                    "after",
+                    "unfinished",
+                ],
+                "fed {step} bytes at a time"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hundred_mebibyte_line_is_one_error_and_little_memory() {
+        let (mut near, far) = tokio::io::duplex(CHUNK);
+        let feeding = async move {
+            near.write_all(b"{\"jsonrpc\":\"2.0\",\"result\":\"").await.unwrap();
+            let piece = vec![b'x'; 1 << 20];
+            for _ in 0..100 {
+                near.write_all(&piece).await.unwrap();
+            }
+            near.write_all(b"\",\"id\":42}\n{\"next\":1}\n").await.unwrap();
+        };
+        let reading = async move {
+            let mut reader = LineReader::new(far, 16 << 20);
+            let Some(Frame::Broken(malformed)) = reader.next().await.unwrap() else { panic!() };
+            assert_eq!(malformed.id.unwrap().as_u64(), Some(42));
+            assert!(reader.buffer.capacity() <= 40 << 20);
+            assert!(matches!(reader.next().await, Ok(Some(Frame::Text(text))) if text == "{\"next\":1}"));
+        };
+        tokio::join!(feeding, reading);
+    }
+
+    #[test]
+    fn line_breaks_between_tokens_become_spaces() {
+        let mut out = BytesMut::new();
+        push_line(&mut out, "{\r\n  \"a\": 1\n}");
+        assert_eq!(&out[..], b"{    \"a\": 1 }\n");
+    }
+}

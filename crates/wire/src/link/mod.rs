@@ -1,0 +1,86 @@
+//! A link: one channel that carries whole messages both ways, in order.
+//!
+//! Pipes, sockets, WebSockets, the HTTP+SSE pair and the in-process pair all look like this. What
+//! comes in is a text that may be a message, or word of one that could not be taken whole; a link
+//! knows framing and nothing else.
+
+pub mod lines;
+pub mod pair;
+
+use bytestring::ByteString;
+
+use crate::{
+    Error,
+    envelope::{Malformed, Parsed, parse},
+};
+
+/// One thing that came in.
+#[derive(Debug)]
+pub enum Frame {
+    /// A complete text.
+    Text(ByteString),
+    /// A message that was too large or not UTF-8. The link goes on with the next one.
+    Broken(Malformed),
+}
+
+impl Frame {
+    /// Reads the envelope.
+    pub fn parse(self) -> Result<Parsed, Malformed> {
+        match self {
+            Self::Text(text) => parse(text),
+            Self::Broken(malformed) => Err(malformed),
+        }
+    }
+}
+
+/// The sending half of a link. Clones share it.
+#[derive(Debug, Clone)]
+pub struct LinkWriter(Writer);
+
+#[derive(Debug, Clone)]
+enum Writer {
+    Queue(lines::LineWriter),
+    Pair(pair::PairWriter),
+}
+
+/// The receiving half of a link.
+#[derive(Debug)]
+pub struct LinkReader(Reader);
+
+#[derive(Debug)]
+enum Reader {
+    Lines(Box<lines::BoxedLines>),
+    Pair(pair::PairReader),
+}
+
+// === impl LinkWriter ===
+
+impl LinkWriter {
+    /// Sends one message, waiting for room.
+    pub async fn send(&self, text: ByteString) -> Result<(), Error> {
+        match &self.0 {
+            Writer::Queue(writer) => writer.send(text).await,
+            Writer::Pair(writer) => writer.send(text).await,
+        }
+    }
+
+    /// Sends one message if there is room for it now.
+    pub fn try_send(&self, text: ByteString) -> Result<(), Error> {
+        match &self.0 {
+            Writer::Queue(writer) => writer.try_send(text),
+            Writer::Pair(writer) => writer.try_send(text),
+        }
+    }
+}
+
+// === impl LinkReader ===
+
+impl LinkReader {
+    /// The next message; `None` once the peer has closed. Safe to cancel.
+    pub async fn next(&mut self) -> Result<Option<Frame>, Error> {
+        match &mut self.0 {
+            Reader::Lines(reader) => reader.next().await,
+            Reader::Pair(reader) => Ok(reader.next().await.map(Frame::Text)),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Two ends of a link inside one process. What one sends, the other receives, uncopied.
+
+use bytestring::ByteString;
+use tokio::sync::mpsc;
+
+use super::{LinkReader, LinkWriter, Reader, Writer};
+use crate::Error;
+
+/// Messages that may wait in one direction.
+const QUEUE: usize = 256;
+
+/// The sending half of one end.
+#[derive(Debug, Clone)]
+pub(super) struct PairWriter(mpsc::Sender<ByteString>);
+
+/// The receiving half of one end.
+#[derive(Debug)]
+pub(super) struct PairReader(mpsc::Receiver<ByteString>);
+
+/// One end of a linked pair.
+pub type End = (LinkWriter, LinkReader);
+
+/// Makes a linked pair. Dropping either end closes the other.
+pub fn pair() -> (End, End) {
+    let (left, from_left) = mpsc::channel(QUEUE);
+    let (right, from_right) = mpsc::channel(QUEUE);
+    let end = |writer, reader| {
+        (LinkWriter(Writer::Pair(PairWriter(writer))), LinkReader(Reader::Pair(PairReader(reader))))
+    };
+    (end(left, from_right), end(right, from_left))
+}
+
+// === impl PairWriter ===
+
+impl PairWriter {
+    pub(super) async fn send(&self, text: ByteString) -> Result<(), Error> {
+        self.0.send(text).await.map_err(|_| Error::Closed)
+    }
+
+    pub(super) fn try_send(&self, text: ByteString) -> Result<(), Error> {
+        self.0.try_send(text).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Error::Busy,
+            mpsc::error::TrySendError::Closed(_) => Error::Closed,
+        })
+    }
+}
+
+// === impl PairReader ===
+
+impl PairReader {
+    pub(super) async fn next(&mut self) -> Option<ByteString> {
+        self.0.recv().await
+    }
+}

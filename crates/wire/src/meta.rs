@@ -1,0 +1,62 @@
+//! Names that stand in `_meta`, in headers and in methods.
+
+/// Progress opt-in, both eras.
+pub const PROGRESS_TOKEN: &str = "progressToken";
+/// Modern: the version a request is made in.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// Modern: who asks.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// Modern: what the asker can do.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Modern: the least severe log message wanted for a request.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// Modern: which listen request a notification belongs to.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// Modern: who answers.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// 2025-11-25: the task a message belongs to.
+pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+/// The tasks extension of the modern era.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+/// The skills extension of the modern era.
+pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
+
+/// Methods named in more than one place.
+#[expect(missing_docs, reason = "each constant is the method it spells")]
+pub mod method {
+    pub const INITIALIZE: &str = "initialize";
+    pub const INITIALIZED: &str = "notifications/initialized";
+    pub const DISCOVER: &str = "server/discover";
+    pub const PING: &str = "ping";
+    pub const TOOLS_LIST: &str = "tools/list";
+    pub const TOOLS_CALL: &str = "tools/call";
+    pub const PROMPTS_LIST: &str = "prompts/list";
+    pub const PROMPTS_GET: &str = "prompts/get";
+    pub const RESOURCES_LIST: &str = "resources/list";
+    pub const RESOURCES_READ: &str = "resources/read";
+    pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
+    pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
+    pub const TEMPLATES_LIST: &str = "resources/templates/list";
+    pub const COMPLETE: &str = "completion/complete";
+    pub const SET_LEVEL: &str = "logging/setLevel";
+    pub const LISTEN: &str = "subscriptions/listen";
+    pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+    pub const ELICIT: &str = "elicitation/create";
+    pub const SAMPLE: &str = "sampling/createMessage";
+    pub const ROOTS_LIST: &str = "roots/list";
+    pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
+    pub const CANCELLED: &str = "notifications/cancelled";
+    pub const PROGRESS: &str = "notifications/progress";
+    pub const LOG: &str = "notifications/message";
+    pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+    pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+    pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+    pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+    pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+    pub const TASKS_GET: &str = "tasks/get";
+    pub const TASKS_UPDATE: &str = "tasks/update";
+    pub const TASKS_RESULT: &str = "tasks/result";
+    pub const TASKS_CANCEL: &str = "tasks/cancel";
+    pub const TASKS_STATUS: &str = "notifications/tasks/status";
+    pub const TASKS_CHANGED: &str = "notifications/tasks";
+}
