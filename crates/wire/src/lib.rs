@@ -1,1 +1,4 @@
 //! MCP on the wire.
+
+pub mod http;
+pub mod ws;
