@@ -1,4 +1,26 @@
-//! MCP on the wire.
+//! MCP on the wire: every version, every transport, client and server.
+//!
+//! Messages are texts. [`envelope`] tells whose a message is and leaves its payload alone;
+//! [`json::splice`] changes the few members that must change. A [`client`] session turns either era
+//! of the protocol into one neutral exchange; a [`server`] session renders the same exchange for
+//! whoever is connected. Below them are the transports: [`process`] with pipes, [`http`], [`ws`],
+//! and [`link`] for anything that carries whole messages.
+//!
+//! This crate refuses to know what servers are called, who configured them, and who may use them.
 
+pub mod client;
 pub mod envelope;
+pub mod http;
 pub mod json;
+pub mod link;
+pub mod meta;
+pub mod process;
+pub mod server;
+pub mod ws;
+
+mod classify;
+mod error;
+mod version;
+
+pub use error::{Error, Remedy};
+pub use version::{Era, UnknownVersion, Version};

@@ -1,0 +1,207 @@
+//! What came back, sorted by content type.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
+use tokio::time::timeout;
+
+use super::classify;
+use super::endpoint::Limits;
+use super::error::{Doing, HttpError};
+use super::stream::EventStream;
+
+/// How much of a body that nobody asked for is kept, for error messages.
+const EXCERPT: usize = 8 << 10;
+/// How long such a body may take.
+const EXCERPT_TIME: Duration = Duration::from_secs(5);
+/// What is set aside for a body on its announced length alone.
+const TRUSTED_LENGTH: usize = 1 << 20;
+
+/// The answer to one request, whatever its status. Dropping it ends the exchange.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// All headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Body,
+}
+
+/// A body, by its content type.
+#[derive(Debug)]
+pub enum Body {
+    /// Nothing.
+    Empty,
+    /// `application/json` or `…+json`, whole. Not parsed.
+    Json(Bytes),
+    /// `text/event-stream`.
+    Events(EventStream),
+    /// Anything else.
+    Other {
+        /// As the server gave it; empty when it gave none.
+        content_type: String,
+        /// The first 8 KiB.
+        text: Bytes,
+    },
+}
+
+enum Kind {
+    Json,
+    Events,
+    Other,
+}
+
+// === impl Answer ===
+
+impl Answer {
+    pub(super) async fn read(
+        mut response: reqwest::Response,
+        doing: Doing,
+        limits: Limits,
+        idle: Duration,
+    ) -> Result<Self, HttpError> {
+        let status = response.status();
+        let headers = std::mem::take(response.headers_mut());
+        let body = match kind(&headers) {
+            Kind::Events => Body::Events(EventStream::new(response, doing, limits.max_event)),
+            Kind::Json => Body::json(whole(response, doing, limits.max_body, idle).await?),
+            Kind::Other => Body::other(excerpt(&mut response).await, &headers),
+        };
+        Ok(Self {
+            status,
+            headers,
+            body,
+        })
+    }
+}
+
+// === impl Body ===
+
+impl Body {
+    fn json(text: Bytes) -> Self {
+        if text.is_empty() {
+            Self::Empty
+        } else {
+            Self::Json(text)
+        }
+    }
+
+    fn other(text: Bytes, headers: &HeaderMap) -> Self {
+        if text.is_empty() {
+            return Self::Empty;
+        }
+        Self::Other {
+            content_type: content_type(headers).to_owned(),
+            text,
+        }
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+}
+
+fn kind(headers: &HeaderMap) -> Kind {
+    let essence = content_type(headers)
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
+    let is = |wanted: &str| essence.eq_ignore_ascii_case(wanted);
+    let ends = |suffix: &str| {
+        let cut = essence.len().checked_sub(suffix.len());
+        cut.and_then(|cut| essence.get(cut..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+    };
+    if is("text/event-stream") {
+        Kind::Events
+    } else if is("application/json") || ends("+json") {
+        Kind::Json
+    } else {
+        Kind::Other
+    }
+}
+
+/// The whole body, or an error. A body that comes in one piece is not copied.
+async fn whole(
+    mut response: reqwest::Response,
+    doing: Doing,
+    limit: usize,
+    idle: Duration,
+) -> Result<Bytes, HttpError> {
+    let announced = response
+        .content_length()
+        .and_then(|length| usize::try_from(length).ok());
+    if announced.is_some_and(|length| length > limit) {
+        return Err(HttpError::BodyTooLarge { doing, limit });
+    }
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    let mut received = 0;
+    while let Some(chunk) = next_chunk(&mut response, &doing, received, idle).await? {
+        received += chunk.len();
+        if received > limit {
+            return Err(HttpError::BodyTooLarge { doing, limit });
+        }
+        if received == chunk.len() {
+            first = chunk;
+            continue;
+        }
+        if rest.is_empty() {
+            rest.reserve(
+                announced
+                    .unwrap_or(received * 2)
+                    .min(TRUSTED_LENGTH)
+                    .max(received),
+            );
+            rest.extend_from_slice(&first);
+        }
+        rest.extend_from_slice(&chunk);
+    }
+    Ok(if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    })
+}
+
+async fn next_chunk(
+    response: &mut reqwest::Response,
+    doing: &Doing,
+    received: usize,
+    idle: Duration,
+) -> Result<Option<Bytes>, HttpError> {
+    let received = received as u64;
+    match timeout(idle, response.chunk()).await {
+        Ok(chunk) => chunk.map_err(|error| classify::reading(doing.clone(), received, error)),
+        Err(_) => Err(HttpError::Stalled {
+            doing: doing.clone(),
+            received,
+            after: idle,
+        }),
+    }
+}
+
+/// The beginning of a body, as far as it can be had soon. Reading a short body to its end also lets
+/// the connection be used again.
+pub(crate) async fn excerpt(response: &mut reqwest::Response) -> Bytes {
+    let mut text = BytesMut::new();
+    let read = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            let room = EXCERPT - text.len();
+            text.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if text.len() == EXCERPT {
+                break;
+            }
+        }
+    };
+    // What came before the deadline is still worth showing.
+    let _ = timeout(EXCERPT_TIME, read).await;
+    text.freeze()
+}

@@ -1,0 +1,144 @@
+//! Every foreign error of an exchange becomes one of ours here, by type and kind, never by its text.
+
+use std::error::Error;
+use std::io;
+use std::io::ErrorKind;
+
+use super::error::{Break, ConnectKind, Doing, HttpError, Received};
+
+/// A failure before the headers of an answer were there.
+pub(super) fn sending(doing: Doing, error: reqwest::Error) -> HttpError {
+    let error = error.without_url();
+    if let Some(kind) = connect_kind(&error) {
+        return HttpError::Connect {
+            doing,
+            kind,
+            source: error.into(),
+        };
+    }
+    broken(doing, Received::Nothing, error)
+}
+
+/// A failure while the body was read, of which `received` bytes had come.
+pub(super) fn reading(doing: Doing, received: u64, error: reqwest::Error) -> HttpError {
+    broken(doing, Received::Body(received), error.without_url())
+}
+
+/// A failure to make a client out of its options.
+pub(super) fn setup(what: &'static str, error: reqwest::Error) -> HttpError {
+    HttpError::Setup {
+        what,
+        source: error.without_url().into(),
+    }
+}
+
+fn broken(doing: Doing, received: Received, error: reqwest::Error) -> HttpError {
+    match break_of(&error) {
+        Some(how) => HttpError::Closed {
+            doing,
+            how,
+            received,
+            source: Some(error.into()),
+        },
+        None => HttpError::Protocol {
+            doing,
+            source: error.into(),
+        },
+    }
+}
+
+/// `Some` when the request was not sent because no connection was there to send it on.
+fn connect_kind(error: &reqwest::Error) -> Option<ConnectKind> {
+    // A server that wants a client certificate says so only after the handshake, in an alert that
+    // arrives in place of the answer: TLS 1.3 has no other way.
+    if find(error, |cause| cause.is::<rustls::Error>()).is_some() {
+        return Some(ConnectKind::Tls);
+    }
+    if !error.is_connect() {
+        return None;
+    }
+    Some(match io_kind(error) {
+        _ if error.is_dns() => ConnectKind::Dns,
+        _ if error.is_timeout() => ConnectKind::Timeout,
+        Some(ErrorKind::ConnectionRefused) => ConnectKind::Refused,
+        Some(kind) if is_break(kind) => ConnectKind::Broken,
+        Some(_) => ConnectKind::Unreachable,
+        // The remaining causes have no I/O error in them: the tunnel through a proxy was denied.
+        None => ConnectKind::Proxy,
+    })
+}
+
+/// `Some` when the connection ended in the middle, rather than the peer talking nonsense.
+fn break_of(error: &(dyn Error + 'static)) -> Option<Break> {
+    match io_kind(error) {
+        Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => return Some(Break::Reset),
+        Some(kind) if is_break(kind) => return Some(Break::Ended),
+        _ => {}
+    }
+    find_map(error, |cause| {
+        let hyper = cause.downcast_ref::<hyper::Error>().filter(|error| {
+            error.is_incomplete_message() || error.is_canceled() || error.is_closed()
+        });
+        let h2 = cause
+            .downcast_ref::<h2::Error>()
+            .filter(|error| error.is_reset() || error.is_go_away());
+        match (hyper, h2) {
+            (_, Some(error)) if error.is_reset() => Some(Break::Reset),
+            (None, None) => None,
+            _ => Some(Break::Ended),
+        }
+    })
+}
+
+fn is_break(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::UnexpectedEof
+            | ErrorKind::NotConnected
+            | ErrorKind::TimedOut
+    )
+}
+
+/// The kind of the first I/O error among the causes; HTTP/2 errors hide theirs.
+fn io_kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
+    find_map(error, |cause| {
+        let io = cause.downcast_ref::<io::Error>();
+        let h2 = || {
+            cause
+                .downcast_ref::<h2::Error>()
+                .and_then(h2::Error::get_io)
+        };
+        io.or_else(h2).map(io::Error::kind)
+    })
+}
+
+fn find<'a>(
+    error: &'a (dyn Error + 'static),
+    wanted: impl Fn(&(dyn Error + 'static)) -> bool,
+) -> Option<&'a (dyn Error + 'static)> {
+    find_map(error, |cause| wanted(cause).then_some(cause))
+}
+
+/// Walks the causes. An `io::Error` names the source of what it wraps, not what it wraps, so that is
+/// looked at as well.
+fn find_map<'a, T>(
+    error: &'a (dyn Error + 'static),
+    look: impl Fn(&'a (dyn Error + 'static)) -> Option<T>,
+) -> Option<T> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(found) = look(cause) {
+            return Some(found);
+        }
+        next = wrapped(cause).or_else(|| cause.source());
+    }
+    None
+}
+
+fn wrapped<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
+    Some(inner)
+}

@@ -1,0 +1,131 @@
+//! Who may speak for the user: asked for headers before each request, and again when refused.
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, StatusCode};
+
+use super::error::Source;
+
+/// Gives the headers that authorize a request, and decides what a refusal means.
+pub trait Credentials: Send + Sync + 'static {
+    /// The headers for the next request. Called for each request, so it should answer from memory.
+    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>>;
+
+    /// The request was answered with 401 or 403.
+    ///
+    /// `challenge.sent` is what [`headers`](Self::headers) gave for it: when the provider holds
+    /// newer headers by now, somebody else has refreshed them already and `Retry` is the answer.
+    fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict>;
+}
+
+/// A refusal, as the provider needs to see it. Its `Debug` shows no header value.
+pub struct Challenge {
+    /// 401 or 403.
+    pub status: StatusCode,
+    /// All `WWW-Authenticate` values that are text, in order.
+    pub www_authenticate: Vec<String>,
+    /// The headers the provider gave for the refused request.
+    pub sent: HeaderMap,
+}
+
+/// What to do about a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There are new headers: send the request again. At most three times per request.
+    Retry,
+    /// Only the user can help.
+    SignIn {
+        /// Why, in words for a person.
+        reason: String,
+    },
+    /// Nothing to be done; the refusal is the answer.
+    GiveUp,
+}
+
+/// Why there are no headers to send.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialError {
+    /// The user has to sign in first: the reason, in words for a person.
+    #[error("sign-in is needed: {0}")]
+    SignIn(String),
+    /// The provider itself failed.
+    #[error("the credentials provider failed")]
+    Failed(#[source] Source),
+}
+
+/// No credentials: nothing is added, and a refusal is final.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoCredentials;
+
+/// The same headers for every request; a refusal is final. Its `Debug` shows names only.
+#[derive(Clone, Default)]
+pub struct StaticHeaders(HeaderMap);
+
+// === impl NoCredentials ===
+
+impl Credentials for NoCredentials {
+    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+        Box::pin(std::future::ready(Ok(HeaderMap::new())))
+    }
+
+    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
+        Box::pin(std::future::ready(Verdict::GiveUp))
+    }
+}
+
+// === impl StaticHeaders ===
+
+impl StaticHeaders {
+    /// Sends `headers` with each request.
+    pub fn new(mut headers: HeaderMap) -> Self {
+        conceal(&mut headers);
+        Self(headers)
+    }
+}
+
+impl Credentials for StaticHeaders {
+    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+        Box::pin(std::future::ready(Ok(self.0.clone())))
+    }
+
+    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
+        Box::pin(std::future::ready(Verdict::GiveUp))
+    }
+}
+
+impl fmt::Debug for StaticHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StaticHeaders")
+            .field(&Names(&self.0))
+            .finish()
+    }
+}
+
+// === impl Challenge ===
+
+impl fmt::Debug for Challenge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Challenge")
+            .field("status", &self.status)
+            .field("www_authenticate", &self.www_authenticate)
+            .field("sent", &Names(&self.sent))
+            .finish()
+    }
+}
+
+/// The names of headers, for `Debug` output that must not show their values.
+pub(super) struct Names<'a>(pub(super) &'a HeaderMap);
+
+impl fmt::Debug for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.keys()).finish()
+    }
+}
+
+/// Marks every value, so that no library below prints it or lets HTTP/2 compression remember it.
+pub(crate) fn conceal(headers: &mut HeaderMap) {
+    for value in headers.values_mut() {
+        value.set_sensitive(true);
+    }
+}

@@ -1,0 +1,306 @@
+//! Server-sent events, parsed as the WHATWG describes them, within bounds.
+//!
+//! Feed chunks as they arrive and take events out; how the bytes were cut into chunks makes no
+//! difference. An event whose one `data:` line lies within one chunk is a slice of that chunk.
+//! Two things differ from the standard on purpose: an event without data is reported when it sets
+//! an id (servers prime a stream so), and bytes that are not UTF-8 are an error, not replaced.
+
+use std::mem;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use bytestring::ByteString;
+use memchr::{memchr, memchr2};
+
+/// The byte order mark that may stand before the first line.
+const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
+
+/// One server-sent event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// The `event` field, if there was one that is not empty.
+    pub event: Option<ByteString>,
+    /// The `data` lines, joined by line feeds; empty for an event that only sets an id.
+    pub data: ByteString,
+    /// The `id` field of this very event. An empty one resets the last event id.
+    pub id: Option<ByteString>,
+}
+
+/// An event that cannot be given. The parser goes on with the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// Longer than the limit; reported as soon as that is certain, then skipped to its end.
+    #[error("an event is larger than {limit} bytes")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A field that matters is not UTF-8.
+    #[error("an event is not UTF-8")]
+    NotUtf8,
+}
+
+/// An incremental parser.
+#[derive(Debug)]
+pub struct EventParser {
+    limit: usize,
+    chunk: Bytes,
+    /// The beginning of a line whose end has not come yet.
+    partial: BytesMut,
+    /// The current line has begun and is of no interest: a comment, or part of an oversized event.
+    dropping: bool,
+    /// The current event was too large; what is left of it is skipped.
+    skipping: bool,
+    /// The last line ended in CR, so a LF that follows belongs to it.
+    after_cr: bool,
+    bom: Bom,
+    block: Block,
+    last_id: Option<ByteString>,
+    retry: Option<Duration>,
+}
+
+/// Whether the stream may still begin with a byte order mark, and how much of it was seen.
+#[derive(Debug)]
+enum Bom {
+    Matched(usize),
+    Past,
+}
+
+/// The fields of the event under construction.
+#[derive(Debug, Default)]
+struct Block {
+    size: usize,
+    event: Option<ByteString>,
+    data: Data,
+    id: Option<ByteString>,
+    broken: bool,
+}
+
+#[derive(Debug, Default)]
+enum Data {
+    #[default]
+    None,
+    Line(ByteString),
+    Lines(String),
+}
+
+type Outcome = Option<Result<Event, EventError>>;
+
+// === impl EventParser ===
+
+impl EventParser {
+    /// A parser that refuses events of more than `limit` bytes (lines without their ends, comments
+    /// not counted).
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            chunk: Bytes::new(),
+            partial: BytesMut::new(),
+            dropping: false,
+            skipping: false,
+            after_cr: false,
+            bom: Bom::Matched(0),
+            block: Block::default(),
+            last_id: None,
+            retry: None,
+        }
+    }
+
+    /// Adds received bytes. Take all events out before the next chunk; otherwise the two are copied
+    /// together.
+    pub fn feed(&mut self, chunk: Bytes) {
+        if self.chunk.is_empty() {
+            self.chunk = chunk;
+        } else {
+            self.chunk = [&self.chunk[..], &chunk[..]].concat().into();
+        }
+    }
+
+    /// The next event in what was fed, or `None` when more bytes are needed.
+    pub fn next_event(&mut self) -> Outcome {
+        self.skip_bom();
+        while !self.chunk.is_empty() {
+            if mem::take(&mut self.after_cr) && self.chunk[0] == b'\n' {
+                self.chunk.advance(1);
+                continue;
+            }
+            let outcome = match memchr2(b'\n', b'\r', &self.chunk) {
+                Some(end) => {
+                    let piece = self.chunk.split_to(end);
+                    self.after_cr = self.chunk.get_u8() == b'\r';
+                    self.end_line(piece)
+                }
+                None => {
+                    let piece = mem::take(&mut self.chunk);
+                    self.keep(&piece)
+                }
+            };
+            if outcome.is_some() {
+                return outcome;
+            }
+        }
+        None
+    }
+
+    /// The id to resume from, as of the last complete event.
+    pub fn last_event_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// The reconnection time the server asked for.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// Whether an event has begun that is not complete; at the end of a stream it is lost.
+    pub fn is_mid_event(&self) -> bool {
+        !self.partial.is_empty() || self.skipping || self.block.size > 0
+    }
+
+    fn skip_bom(&mut self) {
+        while let Bom::Matched(seen) = self.bom {
+            match self.chunk.first() {
+                None => return,
+                Some(byte) if *byte == BOM[seen] => {
+                    self.chunk.advance(1);
+                    self.bom = if seen == 2 {
+                        Bom::Past
+                    } else {
+                        Bom::Matched(seen + 1)
+                    };
+                }
+                Some(_) => {
+                    self.partial.extend_from_slice(&BOM[..seen]);
+                    self.bom = Bom::Past;
+                }
+            }
+        }
+    }
+
+    /// The chunk ended within a line; `piece` is not empty.
+    fn keep(&mut self, piece: &[u8]) -> Outcome {
+        let comment = self.partial.is_empty() && piece[0] == b':';
+        if self.dropping || self.skipping || comment {
+            self.dropping = true;
+            return None;
+        }
+        if self.block.size + self.partial.len() + piece.len() > self.limit {
+            self.dropping = true;
+            return self.too_large();
+        }
+        self.partial.extend_from_slice(piece);
+        None
+    }
+
+    fn end_line(&mut self, piece: Bytes) -> Outcome {
+        if mem::take(&mut self.dropping) {
+            return None;
+        }
+        let line = if self.partial.is_empty() {
+            piece
+        } else {
+            self.partial.extend_from_slice(&piece);
+            self.partial.split().freeze()
+        };
+        match line.first() {
+            None => return self.dispatch(),
+            Some(b':') => return None,
+            Some(_) if self.skipping => return None,
+            Some(_) => {}
+        }
+        self.block.size += line.len();
+        if self.block.size > self.limit {
+            return self.too_large();
+        }
+        self.field(&line);
+        None
+    }
+
+    /// Gives up the event but keeps its id: resuming before it would only bring it back.
+    fn too_large(&mut self) -> Outcome {
+        self.skipping = true;
+        self.partial = BytesMut::new();
+        self.block = Block {
+            id: self.block.id.take(),
+            ..Block::default()
+        };
+        Some(Err(EventError::TooLarge { limit: self.limit }))
+    }
+
+    fn field(&mut self, line: &Bytes) {
+        let (name, value) = split_field(line);
+        match name {
+            b"data" => self.block.add_data(value),
+            b"event" => self.block.event = self.block.text(value),
+            b"id" if memchr(0, &value).is_none() => {
+                self.block.id = self.block.text(value).or_else(|| self.block.id.take());
+            }
+            b"retry" => self.retry = milliseconds(&value).or(self.retry),
+            _ => {}
+        }
+    }
+
+    /// A blank line: the event is complete.
+    fn dispatch(&mut self) -> Outcome {
+        let block = mem::take(&mut self.block);
+        if let Some(id) = &block.id {
+            self.last_id = (!id.is_empty()).then(|| id.clone());
+        }
+        if mem::take(&mut self.skipping) {
+            return None;
+        }
+        block.finish()
+    }
+}
+
+// === impl Block ===
+
+impl Block {
+    fn text(&mut self, value: Bytes) -> Option<ByteString> {
+        let text = ByteString::try_from(value).ok();
+        self.broken |= text.is_none();
+        text
+    }
+
+    fn add_data(&mut self, value: Bytes) {
+        let Some(line) = self.text(value) else { return };
+        self.data = match mem::take(&mut self.data) {
+            Data::None => Data::Line(line),
+            Data::Line(first) => Data::Lines([&first, "\n", &line].concat()),
+            Data::Lines(lines) => Data::Lines(lines + "\n" + &line),
+        };
+    }
+
+    fn finish(self) -> Outcome {
+        let data = match self.data {
+            _ if self.broken => return Some(Err(EventError::NotUtf8)),
+            Data::None if self.id.is_none() => return None,
+            Data::None => ByteString::new(),
+            Data::Line(line) => line,
+            Data::Lines(lines) => lines.into(),
+        };
+        let event = self.event.filter(|name| !name.is_empty());
+        Some(Ok(Event {
+            event,
+            data,
+            id: self.id,
+        }))
+    }
+}
+
+/// Name and value of a line that is neither blank nor a comment; one space after the colon goes.
+fn split_field(line: &Bytes) -> (&[u8], Bytes) {
+    let Some(colon) = memchr(b':', line) else {
+        return (line, Bytes::new());
+    };
+    let space = usize::from(line.get(colon + 1) == Some(&b' '));
+    (&line[..colon], line.slice(colon + 1 + space..))
+}
+
+fn milliseconds(value: &[u8]) -> Option<Duration> {
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let text = std::str::from_utf8(value).ok()?;
+    text.parse().ok().map(Duration::from_millis)
+}

@@ -1,0 +1,191 @@
+//! The one pool of connections that all endpoints share.
+
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::{Client, NoProxy, Proxy};
+
+use super::classify;
+use super::error::HttpError;
+use super::tls::TlsOptions;
+
+/// Idle connections kept for one host; more are closed when they fall idle.
+const IDLE_PER_HOST: usize = 32;
+/// How often an HTTP/2 connection with open streams is asked whether it still lives.
+const HTTP2_PING: Duration = Duration::from_secs(30);
+/// How long it may take to say so.
+const HTTP2_PONG: Duration = Duration::from_secs(20);
+
+/// How connections are made.
+#[derive(Clone, Debug)]
+pub struct PoolOptions {
+    /// Trust and client certificate.
+    pub tls: TlsOptions,
+    /// How long making one connection may take, name resolution and TLS included (10 s).
+    pub connect_timeout: Duration,
+    /// Which proxies to use.
+    pub proxies: Proxies,
+    /// The `User-Agent` of every request.
+    pub user_agent: String,
+}
+
+/// Where proxies are named.
+#[derive(Clone, Debug, Default)]
+pub enum Proxies {
+    /// `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` of this process, and what the
+    /// system's settings say.
+    #[default]
+    System,
+    /// The same variables of somebody else's environment.
+    Given(ProxyVars),
+    /// None.
+    Off,
+}
+
+/// Proxy settings as environment variables hold them. `Debug` shows which are set, no value: proxy
+/// URLs hold passwords.
+#[derive(Clone, Default)]
+pub struct ProxyVars {
+    /// The proxy for `http` URLs.
+    pub http: Option<String>,
+    /// The proxy for `https` URLs.
+    pub https: Option<String>,
+    /// The proxy for both, where the others are not set.
+    pub all: Option<String>,
+    /// Hosts that are reached directly, separated by commas.
+    pub no_proxy: Option<String>,
+}
+
+/// One shared connection pool; cheap to clone. Keep-alive, HTTP/2 where TLS negotiates it,
+/// `TCP_NODELAY`.
+#[derive(Clone)]
+pub struct Pool {
+    http: Client,
+    upgrade: Client,
+}
+
+// === impl Pool ===
+
+impl Pool {
+    /// A pool without connections; the platform's certificates are loaded here.
+    pub fn new(options: &PoolOptions) -> Result<Self, HttpError> {
+        let mut tls = options.tls.config()?;
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let mut upgrade_tls = tls.clone();
+        // An upgrade to WebSocket exists in HTTP/1.1 only.
+        upgrade_tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let http = client(options, tls)?
+            .http2_keep_alive_interval(HTTP2_PING)
+            .http2_keep_alive_timeout(HTTP2_PONG);
+        let upgrade = client(options, upgrade_tls)?.http1_only();
+        Ok(Self {
+            http: build(http)?,
+            upgrade: build(upgrade)?,
+        })
+    }
+
+    pub(super) fn http(&self) -> &Client {
+        &self.http
+    }
+
+    pub(super) fn upgrade(&self) -> &Client {
+        &self.upgrade
+    }
+}
+
+fn client(
+    options: &PoolOptions,
+    tls: rustls::ClientConfig,
+) -> Result<reqwest::ClientBuilder, HttpError> {
+    let builder = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(options.connect_timeout)
+        .tcp_nodelay(true)
+        .pool_max_idle_per_host(IDLE_PER_HOST)
+        // Redirects are decided in `redirect`, where the method and the credentials are known.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(&options.user_agent);
+    options.proxies.apply(builder)
+}
+
+fn build(builder: reqwest::ClientBuilder) -> Result<Client, HttpError> {
+    builder
+        .build()
+        .map_err(|error| classify::setup("the HTTP client", error))
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pool(..)")
+    }
+}
+
+// === impl PoolOptions ===
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        Self {
+            tls: TlsOptions::default(),
+            connect_timeout: Duration::from_secs(10),
+            proxies: Proxies::default(),
+            user_agent: concat!("switchboard/", env!("CARGO_PKG_VERSION")).into(),
+        }
+    }
+}
+
+// === impl Proxies ===
+
+impl Proxies {
+    fn apply(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, HttpError> {
+        match self {
+            Self::System => Ok(builder),
+            Self::Off => Ok(builder.no_proxy()),
+            Self::Given(vars) => vars.apply(builder.no_proxy()),
+        }
+    }
+}
+
+// === impl ProxyVars ===
+
+impl ProxyVars {
+    /// Reads the variables through `lookup`: each in lower case first, then in upper case.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let read = |name: &str| {
+            lookup(name)
+                .or_else(|| lookup(&name.to_ascii_uppercase()))
+                .filter(|value| !value.is_empty())
+        };
+        Self {
+            http: read("http_proxy"),
+            https: read("https_proxy"),
+            all: read("all_proxy"),
+            no_proxy: read("no_proxy"),
+        }
+    }
+
+    fn apply(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, HttpError> {
+        let proxies = [
+            self.http.as_ref().map(Proxy::http),
+            self.https.as_ref().map(Proxy::https),
+            self.all.as_ref().map(Proxy::all),
+        ];
+        let except = self.no_proxy.as_deref().and_then(NoProxy::from_string);
+        let mut builder = builder;
+        for proxy in proxies.into_iter().flatten() {
+            let proxy = proxy.map_err(|error| classify::setup("a proxy", error))?;
+            builder = builder.proxy(proxy.no_proxy(except.clone()));
+        }
+        Ok(builder)
+    }
+}
+
+impl fmt::Debug for ProxyVars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProxyVars")
+            .field("http", &self.http.is_some())
+            .field("https", &self.https.is_some())
+            .field("all", &self.all.is_some())
+            .field("no_proxy", &self.no_proxy)
+            .finish()
+    }
+}

@@ -1,0 +1,75 @@
+//! Which redirects are followed: to the same origin, with the same method, five at most.
+
+use http::header::LOCATION;
+use http::{HeaderMap, Method, StatusCode};
+use url::Url;
+
+use super::error::{Doing, HttpError, RedirectRefusal, plain};
+
+/// How many redirects in a row are followed.
+const MAX: usize = 5;
+
+/// How an exchange treats redirects, and how many it has seen.
+pub(super) enum Redirects {
+    Follow { seen: usize },
+    Refuse,
+}
+
+impl Redirects {
+    /// Where to go next from `from`, for an answer that is a redirect.
+    pub(super) fn next(
+        &mut self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        method: &Method,
+        from: &Url,
+    ) -> Result<Url, HttpError> {
+        let target = headers
+            .get(LOCATION)
+            .and_then(|location| location.to_str().ok())
+            .and_then(|location| from.join(location).ok());
+        match self.refusal(status, target.as_ref(), method, from) {
+            None => Ok(target.unwrap_or_else(|| from.clone())),
+            Some(reason) => Err(HttpError::Redirect {
+                doing: Doing::new(method.clone(), from),
+                to: target.as_ref().map(plain).unwrap_or_default(),
+                reason,
+            }),
+        }
+    }
+
+    fn refusal(
+        &mut self,
+        status: StatusCode,
+        target: Option<&Url>,
+        method: &Method,
+        from: &Url,
+    ) -> Option<RedirectRefusal> {
+        let Some(target) = target else {
+            return Some(RedirectRefusal::NoLocation);
+        };
+        let Self::Follow { seen } = self else {
+            return Some(RedirectRefusal::NotFollowed);
+        };
+        if target.origin() != from.origin() {
+            return Some(RedirectRefusal::OtherOrigin);
+        }
+        if *method != Method::GET && !keeps_method(status) {
+            return Some(RedirectRefusal::MethodWouldChange);
+        }
+        *seen += 1;
+        (*seen > MAX).then_some(RedirectRefusal::TooMany)
+    }
+}
+
+/// Whether the status sends a client elsewhere. 300 and 304 do not: they ask for a choice or a cache.
+pub(super) fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+fn keeps_method(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+    )
+}

@@ -1,0 +1,95 @@
+//! The events of one exchange.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::classify;
+use super::error::{Break, Doing, HttpError, Received};
+use super::events::{Event, EventError, EventParser};
+
+/// A body of server-sent events. Dropping it closes the exchange.
+pub struct EventStream {
+    response: Option<reqwest::Response>,
+    parser: EventParser,
+    doing: Doing,
+    received: u64,
+}
+
+impl EventStream {
+    pub(super) fn new(response: reqwest::Response, doing: Doing, max_event: usize) -> Self {
+        let parser = EventParser::new(max_event);
+        Self {
+            response: Some(response),
+            parser,
+            doing,
+            received: 0,
+        }
+    }
+
+    /// The next event; `None` when the server ended the stream, at an event's end.
+    ///
+    /// Cancel-safe: dropping the future loses nothing. After [`HttpError::EventTooLarge`] and
+    /// [`HttpError::NotUtf8`] the stream goes on; any other error is followed by `None`.
+    pub async fn next(&mut self) -> Result<Option<Event>, HttpError> {
+        loop {
+            if let Some(outcome) = self.parser.next_event() {
+                return outcome.map(Some).map_err(|error| self.event_error(error));
+            }
+            let Some(response) = &mut self.response else {
+                return Ok(None);
+            };
+            match response.chunk().await {
+                Ok(Some(chunk)) => {
+                    self.received += chunk.len() as u64;
+                    self.parser.feed(chunk);
+                }
+                Ok(None) => return self.end(),
+                Err(error) => {
+                    self.response = None;
+                    return Err(classify::reading(self.doing.clone(), self.received, error));
+                }
+            }
+        }
+    }
+
+    /// The id to resume from, as of the last event.
+    pub fn last_event_id(&self) -> Option<&str> {
+        self.parser.last_event_id()
+    }
+
+    /// How long the server wants clients to wait before they reconnect.
+    pub fn retry(&self) -> Option<Duration> {
+        self.parser.retry()
+    }
+
+    fn end(&mut self) -> Result<Option<Event>, HttpError> {
+        self.response = None;
+        if !self.parser.is_mid_event() {
+            return Ok(None);
+        }
+        Err(HttpError::Closed {
+            doing: self.doing.clone(),
+            how: Break::Ended,
+            received: Received::Body(self.received),
+            source: None,
+        })
+    }
+
+    fn event_error(&self, error: EventError) -> HttpError {
+        let doing = self.doing.clone();
+        match error {
+            EventError::TooLarge { limit } => HttpError::EventTooLarge { doing, limit },
+            EventError::NotUtf8 => HttpError::NotUtf8 { doing },
+        }
+    }
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream")
+            .field("doing", &self.doing)
+            .field("received", &self.received)
+            .field("open", &self.response.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,85 @@
+//! What can go wrong with a WebSocket, told apart by variant.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use tokio_tungstenite::tungstenite;
+use tungstenite::error::{CapacityError, ProtocolError};
+
+use crate::http::{Doing, HttpError, Source};
+
+/// A failure of the WebSocket client.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // fields: `doing` is what was attempted, `source` the cause; the rest is said below
+pub enum WsError {
+    /// The upgrade failed as an HTTP exchange: no connection, no answer, sign-in needed, refused.
+    #[error("cannot open a WebSocket")]
+    Http(#[from] HttpError),
+    /// The URL is not `ws` or `wss`.
+    #[error("`{scheme}` is not a WebSocket scheme")]
+    Scheme { scheme: String },
+    /// The server answered the upgrade with something else. `text` begins the body.
+    #[error("{doing}: the server answered {status} instead of switching to WebSocket")]
+    NotUpgraded {
+        doing: Doing,
+        status: StatusCode,
+        text: Bytes,
+    },
+    /// The server switched, but not as the protocol demands.
+    #[error("{doing}: the server did not complete the WebSocket handshake: {fault}")]
+    Handshake { doing: Doing, fault: &'static str },
+    /// The peer closed the connection. 1005 stands for a close frame without a code.
+    #[error("the server closed the WebSocket with code {code}{}", shown(.reason))]
+    Closed { code: u16, reason: String },
+    /// The connection ended without a close frame.
+    #[error("the WebSocket connection was lost")]
+    Lost { source: Option<Source> },
+    /// The peer answered neither data nor pong.
+    #[error("the WebSocket peer is silent: no pong within {after:?}")]
+    DeadPeer { after: Duration },
+    /// A message is longer than `limit`; the connection is given up.
+    #[error("a WebSocket message is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    /// A binary message, refused with close code 1003; the connection is given up.
+    #[error("the server sent a binary message where MCP sends text")]
+    Binary,
+    /// A text message that is not UTF-8; the connection is given up.
+    #[error("a WebSocket message is not UTF-8")]
+    NotUtf8,
+    /// The peer broke the framing; the connection is given up.
+    #[error("the server broke the WebSocket protocol")]
+    Protocol { source: Source },
+    /// Nothing can be sent any more: the reader knows why.
+    #[error("the WebSocket is closed")]
+    Gone,
+}
+
+impl WsError {
+    /// A foreign error, by type. `limit` is the one a message may have run into.
+    pub(super) fn from_library(error: tungstenite::Error, limit: usize) -> Self {
+        use tungstenite::Error;
+        match error {
+            Error::Capacity(CapacityError::MessageTooLong { .. }) => Self::TooLarge { limit },
+            Error::Utf8(_) => Self::NotUtf8,
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake)
+            | Error::ConnectionClosed
+            | Error::AlreadyClosed => Self::Lost { source: None },
+            Error::Io(source) => Self::Lost {
+                source: Some(source.into()),
+            },
+            other => Self::Protocol {
+                source: other.into(),
+            },
+        }
+    }
+}
+
+fn shown(reason: &str) -> String {
+    if reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", reason.escape_debug())
+    }
+}

@@ -1,0 +1,108 @@
+//! The WebSocket client beneath the sessions: text in, text out.
+//!
+//! The upgrade is an HTTP exchange through the same [`Pool`], so it has the same TLS, proxies,
+//! deadlines and credentials. Afterwards [`WsReader`] reads from the socket itself and one task
+//! writes what [`WsWriter`] queues. The task ends with the connection: when it is closed, when it
+//! breaks, when the reader or the last writer is dropped; a peer that does not read delays that by
+//! two seconds at most.
+//!
+//! Messages of MCP are text. A binary message is refused with close code 1003.
+
+mod closing;
+mod error;
+mod handshake;
+mod reader;
+mod writer;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use http::HeaderMap;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use url::Url;
+
+use crate::http::{Credentials, NoCredentials, Pool};
+
+pub use error::WsError;
+pub use reader::WsReader;
+pub use writer::WsWriter;
+
+use closing::Closing;
+
+type Socket = WebSocketStream<reqwest::Upgraded>;
+
+/// Buffers of this size suit messages of some kilobytes; the library's own 128 KiB would be held
+/// for every idle connection.
+const BUFFER: usize = 16 << 10;
+
+/// How a connection is opened and kept.
+#[derive(Clone)]
+pub struct WsOptions {
+    /// Sent with the upgrade request.
+    pub headers: HeaderMap,
+    /// Asked for headers before the upgrade, and again when it is refused with 401 or 403.
+    pub credentials: Arc<dyn Credentials>,
+    /// The longest message that is accepted, in bytes (16 MiB).
+    pub max_message: usize,
+    /// How long the answer to the upgrade may take (10 s).
+    pub upgrade_timeout: Duration,
+    /// A peer that was silent for this long is sent a ping (30 s).
+    pub ping_interval: Duration,
+    /// A peer that stays silent for this long after it is taken for dead (20 s).
+    pub pong_timeout: Duration,
+}
+
+/// Connects to a `ws` or `wss` URL, asking for subprotocol `mcp`.
+///
+/// A server that answers with another subprotocol or none is accepted, since some do;
+/// [`WsReader::subprotocol`] tells. Redirects are not followed.
+pub async fn connect(
+    pool: &Pool,
+    url: &Url,
+    options: WsOptions,
+) -> Result<(WsWriter, WsReader), WsError> {
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(options.max_message))
+        .max_frame_size(Some(options.max_message))
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER);
+    let pings = reader::Pings::new(options.ping_interval, options.pong_timeout);
+    let limit = options.max_message;
+    let (upgraded, subprotocol) = handshake::upgrade(pool, url, options).await?;
+    let socket = Socket::from_raw_socket(upgraded, Role::Client, Some(config)).await;
+    let (sink, stream) = socket.split();
+    let closing = Closing::default();
+    let writer = WsWriter::start(sink, &closing);
+    let reader = WsReader::new(stream, writer.pinger(), closing, pings, limit, subprotocol);
+    Ok((writer, reader))
+}
+
+// === impl WsOptions ===
+
+impl Default for WsOptions {
+    fn default() -> Self {
+        Self {
+            headers: HeaderMap::new(),
+            credentials: Arc::new(NoCredentials),
+            max_message: 16 << 20,
+            upgrade_timeout: Duration::from_secs(10),
+            ping_interval: Duration::from_secs(30),
+            pong_timeout: Duration::from_secs(20),
+        }
+    }
+}
+
+impl fmt::Debug for WsOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WsOptions")
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("max_message", &self.max_message)
+            .field("upgrade_timeout", &self.upgrade_timeout)
+            .field("ping_interval", &self.ping_interval)
+            .field("pong_timeout", &self.pong_timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,203 @@
+//! The receiving half, which also watches whether the peer lives.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytestring::ByteString;
+use futures_util::StreamExt as _;
+use futures_util::stream::SplitStream;
+use tokio::time::{Instant, timeout_at};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+
+use super::Socket;
+use super::closing::{Closing, frame, normal};
+use super::error::WsError;
+use super::writer::Pinger;
+
+/// The receiving half. Dropping it closes the connection.
+pub struct WsReader {
+    stream: SplitStream<Socket>,
+    pinger: Pinger,
+    closing: Closing,
+    pings: Pings,
+    limit: usize,
+    subprotocol: Option<String>,
+    ended: bool,
+}
+
+/// When the peer must be heard from next.
+pub(super) struct Pings {
+    interval: Duration,
+    timeout: Duration,
+    state: PingState,
+    deadline: Instant,
+}
+
+enum PingState {
+    /// Heard from not long ago.
+    Quiet,
+    /// A ping is out.
+    Asked,
+}
+
+enum Step {
+    Message(ByteString),
+    Heard,
+    End(Option<WsError>),
+}
+
+// === impl WsReader ===
+
+impl WsReader {
+    pub(super) fn new(
+        stream: SplitStream<Socket>,
+        pinger: Pinger,
+        closing: Closing,
+        pings: Pings,
+        limit: usize,
+        subprotocol: Option<String>,
+    ) -> Self {
+        Self {
+            stream,
+            pinger,
+            closing,
+            pings,
+            limit,
+            subprotocol,
+            ended: false,
+        }
+    }
+
+    /// The subprotocol the server chose.
+    pub fn subprotocol(&self) -> Option<&str> {
+        self.subprotocol.as_deref()
+    }
+
+    /// The next message; `None` after an error, and after we closed. Cancel-safe.
+    ///
+    /// Pings are answered and sent in here, so a connection must be read to stay alive.
+    pub async fn next(&mut self) -> Option<Result<ByteString, WsError>> {
+        if self.ended {
+            return None;
+        }
+        self.pings.resume();
+        loop {
+            let step = match timeout_at(self.pings.deadline, self.stream.next()).await {
+                Ok(received) => self.received(received),
+                Err(_) => self.silence(),
+            };
+            match step {
+                Step::Message(text) => return Some(Ok(text)),
+                Step::Heard => {}
+                Step::End(error) => {
+                    self.end(error.as_ref());
+                    return error.map(Err);
+                }
+            }
+        }
+    }
+
+    fn received(
+        &mut self,
+        received: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>,
+    ) -> Step {
+        self.pings.heard();
+        match received {
+            Some(Ok(Message::Text(text))) => match ByteString::try_from(bytes::Bytes::from(text)) {
+                Ok(text) => Step::Message(text),
+                Err(_) => Step::End(Some(WsError::NotUtf8)),
+            },
+            Some(Ok(Message::Binary(_))) => Step::End(Some(WsError::Binary)),
+            Some(Ok(Message::Close(frame))) => self.over(closed(frame)),
+            Some(Ok(_)) => Step::Heard,
+            Some(Err(error)) => self.over(WsError::from_library(error, self.limit)),
+            None => self.over(WsError::Lost { source: None }),
+        }
+    }
+
+    /// The connection is over. That is no error when we wanted it so.
+    fn over(&self, error: WsError) -> Step {
+        Step::End((!self.closing.is_wanted()).then_some(error))
+    }
+
+    fn silence(&mut self) -> Step {
+        match self.pings.state {
+            PingState::Quiet => {
+                self.pinger.ping();
+                self.pings.ask();
+                Step::Heard
+            }
+            PingState::Asked => self.over(WsError::DeadPeer {
+                after: self.pings.timeout,
+            }),
+        }
+    }
+
+    fn end(&mut self, error: Option<&WsError>) {
+        self.ended = true;
+        self.closing.want(match error {
+            Some(WsError::Binary) => frame(1003, "text only"),
+            Some(WsError::NotUtf8) => frame(1007, "not UTF-8"),
+            Some(WsError::TooLarge { .. }) => frame(1009, "message too large"),
+            Some(WsError::Protocol { .. }) => frame(1002, ""),
+            _ => normal(),
+        });
+        self.closing.set_read_to_end();
+    }
+}
+
+impl Drop for WsReader {
+    fn drop(&mut self) {
+        self.closing.want(normal());
+        self.closing.set_read_to_end();
+    }
+}
+
+impl fmt::Debug for WsReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WsReader")
+            .field("subprotocol", &self.subprotocol)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}
+
+fn closed(frame: Option<CloseFrame>) -> WsError {
+    let (code, reason) = frame.map_or((1005, String::new()), |frame| {
+        (frame.code.into(), frame.reason.to_string())
+    });
+    WsError::Closed { code, reason }
+}
+
+// === impl Pings ===
+
+impl Pings {
+    pub(super) fn new(interval: Duration, timeout: Duration) -> Self {
+        let deadline = Instant::now() + interval;
+        Self {
+            interval,
+            timeout,
+            state: PingState::Quiet,
+            deadline,
+        }
+    }
+
+    fn heard(&mut self) {
+        self.state = PingState::Quiet;
+        self.deadline = Instant::now() + self.interval;
+    }
+
+    fn ask(&mut self) {
+        self.state = PingState::Asked;
+        self.deadline = Instant::now() + self.timeout;
+    }
+
+    /// While nobody reads, a pong cannot be seen: a deadline that passed meanwhile proves nothing.
+    fn resume(&mut self) {
+        let now = Instant::now();
+        if matches!(self.state, PingState::Asked) && self.deadline <= now {
+            self.deadline = now + self.timeout;
+        }
+    }
+}

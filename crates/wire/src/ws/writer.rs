@@ -1,0 +1,156 @@
+//! The sending half: a bounded queue and the one task that empties it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use futures_util::SinkExt as _;
+use futures_util::stream::SplitSink;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+
+use super::Socket;
+use super::closing::{Closing, normal};
+use super::error::WsError;
+
+/// Messages that may wait to be written; a sender waits for room.
+const QUEUE: usize = 16;
+/// How long the end of a connection may take: flushing, the close frame, the peer's own.
+const CLOSE_TIME: Duration = Duration::from_secs(2);
+
+type Sink = SplitSink<Socket, Message>;
+
+/// The sending half; cheap to clone. Dropping the last one closes the connection.
+#[derive(Clone)]
+pub struct WsWriter {
+    queue: mpsc::Sender<Message>,
+    last: Arc<CloseOnDrop>,
+}
+
+/// Lets the reader send pings without keeping the queue open.
+pub(super) struct Pinger(mpsc::WeakSender<Message>);
+
+struct CloseOnDrop(Closing);
+
+// === impl WsWriter ===
+
+impl WsWriter {
+    pub(super) fn start(sink: Sink, closing: &Closing) -> Self {
+        let (queue, messages) = mpsc::channel(QUEUE);
+        tokio::spawn(run(sink, messages, closing.clone()));
+        Self {
+            queue,
+            last: Arc::new(CloseOnDrop(closing.clone())),
+        }
+    }
+
+    pub(super) fn pinger(&self) -> Pinger {
+        Pinger(self.queue.downgrade())
+    }
+
+    /// Queues one message; waits while the queue is full. That it arrives is not promised: only an
+    /// answer proves that.
+    pub async fn send(&self, text: ByteString) -> Result<(), WsError> {
+        // Checked once more by the library's string type; it was UTF-8 before, so this never fails.
+        let text = Utf8Bytes::try_from(text.into_bytes()).map_err(|_| WsError::NotUtf8)?;
+        self.queue
+            .send(Message::Text(text))
+            .await
+            .map_err(|_| WsError::Gone)
+    }
+
+    /// Writes what is queued, closes with code 1000 and waits for the peer to do the same, provided
+    /// the reader is being read. Takes two seconds at most.
+    pub async fn close(&self) {
+        let closing = &self.last.0;
+        closing.want(normal());
+        closing.written().await;
+    }
+}
+
+impl fmt::Debug for WsWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WsWriter")
+            .field("open", &!self.queue.is_closed())
+            .finish()
+    }
+}
+
+// === impl Pinger ===
+
+impl Pinger {
+    /// A full queue means that the peer does not read; then the ping would not help either.
+    pub(super) fn ping(&self) {
+        if let Some(queue) = self.0.upgrade() {
+            let _ = queue.try_send(Message::Ping(Bytes::new()));
+        }
+    }
+}
+
+// === impl CloseOnDrop ===
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.want(normal());
+    }
+}
+
+// === the task ===
+
+async fn run(mut sink: Sink, mut messages: mpsc::Receiver<Message>, closing: Closing) {
+    let deadline = async {
+        closing.wanted().await;
+        tokio::time::sleep(CLOSE_TIME).await;
+    };
+    tokio::select! {
+        () = write(&mut sink, &mut messages, &closing) => {}
+        () = deadline => {}
+    }
+    // Before the mark, so that whoever waits for the end finds the socket let go.
+    drop(sink);
+    closing.set_written();
+}
+
+async fn write(sink: &mut Sink, messages: &mut mpsc::Receiver<Message>, closing: &Closing) {
+    while let Some(message) = next(messages, closing).await {
+        if write_batch(sink, message, messages).await.is_err() {
+            // The reader meets the same broken connection and reports it.
+            return;
+        }
+    }
+    farewell(sink, closing).await;
+}
+
+/// The next message; once the end is wanted, only what is queued already.
+async fn next(messages: &mut mpsc::Receiver<Message>, closing: &Closing) -> Option<Message> {
+    tokio::select! {
+        biased;
+        () = closing.wanted() => messages.close(),
+        message = messages.recv() => return message,
+    }
+    messages.recv().await
+}
+
+/// Everything that waits goes out in one flush.
+async fn write_batch(
+    sink: &mut Sink,
+    first: Message,
+    messages: &mut mpsc::Receiver<Message>,
+) -> Result<(), tokio_tungstenite::tungstenite::Error> {
+    sink.feed(first).await?;
+    while let Ok(message) = messages.try_recv() {
+        sink.feed(message).await?;
+    }
+    sink.flush().await
+}
+
+async fn farewell(sink: &mut Sink, closing: &Closing) {
+    // When the peer closed first this is refused, and the flush sends the reply that is due.
+    let _ = sink.feed(Message::Close(Some(closing.frame()))).await;
+    if sink.flush().await.is_ok() {
+        let _ = timeout(CLOSE_TIME, closing.read_to_end()).await;
+    }
+}
