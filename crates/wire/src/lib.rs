@@ -1,1 +1,3 @@
 //! MCP on the wire.
+
+pub mod process;
