@@ -1,0 +1,105 @@
+//! The one place between `fork` and `exec`, and where an inherited descriptor gets an owner.
+//!
+//! All `unsafe` of the crate is here. What runs between `fork` and `exec` may only make system calls
+//! that are safe in a signal handler: no allocation, no lock, no thread.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
+
+/// Makes `command` start in a process group of its own with every signal at its default and none
+/// blocked, whatever this process, or whoever started it, ignores or blocks.
+pub(super) fn standardize(command: &mut Command) {
+    command.process_group(0);
+    #[allow(
+        unsafe_code,
+        reason = "the standard library has no safe way to reset signals"
+    )]
+    // SAFETY: the hook makes only the system calls sigaction and sigprocmask.
+    unsafe {
+        command.pre_exec(default_signals);
+    }
+}
+
+fn default_signals() -> io::Result<()> {
+    for each in Signal::iterator() {
+        #[allow(unsafe_code, reason = "`signal` is unsafe for the sake of handlers")]
+        // SAFETY: the default disposition is no handler. SIGKILL and SIGSTOP refuse, rightly.
+        let _ = unsafe { signal(each, SigHandler::SigDfl) };
+    }
+    Ok(SigSet::empty().thread_set_mask()?)
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{adopt, die_with_parent};
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::io;
+    use std::os::fd::{BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+    use std::os::unix::fs::FileTypeExt as _;
+    use std::os::unix::net::UnixStream;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    use nix::errno::Errno;
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+    use nix::sys::prctl::set_pdeathsig;
+    use nix::sys::signal::Signal;
+    use nix::unistd::{getpid, getppid};
+
+    /// Has the kernel kill the child when the thread that spawns it ends.
+    pub(crate) fn die_with_parent(command: &mut Command) {
+        let parent = getpid();
+        let hook = move || {
+            set_pdeathsig(Signal::SIGKILL)?;
+            // The parent may have died before the request above, which then never fires.
+            if getppid() == parent {
+                Ok(())
+            } else {
+                Err(Errno::ESRCH.into())
+            }
+        };
+        #[allow(unsafe_code, reason = "the request must be made by the child itself")]
+        // SAFETY: the hook makes only the system calls prctl and getppid.
+        unsafe {
+            command.pre_exec(hook);
+        }
+    }
+
+    /// Takes over the socket that the parent left open at `number`, and makes every descriptor past
+    /// standard error close on exec. For the start of `main` only.
+    pub(crate) fn adopt(number: RawFd) -> io::Result<UnixStream> {
+        let entry = fs::metadata(format!("/proc/self/fd/{number}"))?;
+        if number <= 2 || !entry.file_type().is_socket() {
+            return Err(Errno::ENOTSOCK.into());
+        }
+        close_strays_on_exec()?;
+        #[allow(
+            unsafe_code,
+            reason = "a number on the command line becomes a descriptor"
+        )]
+        // SAFETY: it is open, as was just seen, and nothing else in a process that has only begun
+        // owns a socket.
+        let socket = unsafe { OwnedFd::from_raw_fd(number) };
+        Ok(UnixStream::from(socket))
+    }
+
+    fn close_strays_on_exec() -> io::Result<()> {
+        let open: Vec<RawFd> = fs::read_dir("/proc/self/fd")?
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter(|number| *number > 2)
+            .collect();
+        for number in open {
+            #[allow(unsafe_code, reason = "descriptors found by number have no owner here")]
+            // SAFETY: borrowed for one call that reports a closed descriptor as an error.
+            let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+            // The listing's own descriptor is closed by now.
+            let _ = fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC));
+        }
+        Ok(())
+    }
+}

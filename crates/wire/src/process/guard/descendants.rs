@@ -1,0 +1,107 @@
+//! Who is below a process, as `/proc` tells it. A snapshot of something that moves: whoever must
+//! reach everybody asks again until nobody is left.
+
+use std::fs;
+use std::path::Path;
+
+use nix::unistd::Pid;
+
+/// Every process below `root`, children before grandchildren. Includes the dead whom their parents
+/// have not yet waited for.
+pub(super) fn descendants(root: Pid) -> Vec<Pid> {
+    by_thread(root).unwrap_or_else(|| by_parent(root))
+}
+
+/// From the kernel's own lists of each thread's children: cost is in the size of the tree, not of
+/// the machine. `None` where the kernel was built without them.
+fn by_thread(root: Pid) -> Option<Vec<Pid>> {
+    let mut found = children(root)?;
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        next += 1;
+        // One that is gone by now has left its children to `root`, where the next walk sees them.
+        found.extend(children(pid).unwrap_or_default());
+    }
+    Some(found)
+}
+
+fn children(pid: Pid) -> Option<Vec<Pid>> {
+    let mut found = Vec::new();
+    let mut readable = false;
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        if let Ok(list) = fs::read_to_string(thread.path().join("children")) {
+            readable = true;
+            found.extend(list.split_ascii_whitespace().filter_map(parse));
+        }
+    }
+    readable.then_some(found)
+}
+
+/// From every process's own word on its parent.
+fn by_parent(root: Pid) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let everyone: Vec<(Pid, Pid)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid = parse(entry.file_name().to_str()?)?;
+            Some((parent(&entry.path())?, pid))
+        })
+        .collect();
+    let below = |above: Pid| everyone.iter().filter(move |(parent, _)| *parent == above);
+    let mut found: Vec<Pid> = below(root).map(|(_, pid)| *pid).collect();
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        next += 1;
+        found.extend(below(pid).map(|(_, pid)| *pid));
+    }
+    found
+}
+
+/// The second field after the command's name, which may itself hold spaces and parentheses.
+fn parent(process: &Path) -> Option<Pid> {
+    let stat = fs::read(process.join("stat")).ok()?;
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
+    parse(rest.split_ascii_whitespace().nth(1)?)
+}
+
+fn parse(number: &str) -> Option<Pid> {
+    number.parse().ok().map(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_parent, by_thread};
+    use nix::unistd::Pid;
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn both_ways_find_the_whole_tree() {
+        let script = "sh -c 'echo $$; read x; true' & echo $!; wait";
+        let mut root = Command::new("sh")
+            .args([
+                "-c",
+                &format!("exec 3<&0; {}", script.replace("read x", "read x <&3")),
+            ])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(root.stdout.take().unwrap()).lines();
+        let grandchild: i32 = lines.next().unwrap().unwrap().parse().unwrap();
+        lines.next();
+        let pid = Pid::from_raw(root.id().cast_signed());
+
+        assert_eq!(by_parent(pid), [Pid::from_raw(grandchild)]);
+        assert!(by_thread(pid).is_none_or(|found| found == [Pid::from_raw(grandchild)]));
+        let above = Pid::this();
+        assert!(by_parent(above).contains(&Pid::from_raw(grandchild)));
+        assert!(by_thread(above).is_none_or(|all| all.contains(&Pid::from_raw(grandchild))));
+
+        drop(root.stdin.take());
+        root.wait().unwrap();
+    }
+}

@@ -1,0 +1,83 @@
+//! The stop ladder over everything below the guard: asked twice, then killed until nobody is left.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::{Pid, getpgid};
+
+use super::descendants::descendants;
+use super::warden::{Left, Warden};
+use crate::process::StopLadder;
+
+/// How soon the killed are looked for again, at first and at most.
+const SOON: Duration = Duration::from_millis(2);
+const LATE: Duration = Duration::from_millis(250);
+
+/// Returns when nobody is left.
+pub(super) fn descend(warden: &mut Warden, stop: StopLadder) {
+    let rungs = [
+        (Signal::SIGINT, stop.after_interrupt),
+        (Signal::SIGTERM, stop.after_terminate),
+    ];
+    for (signal, patience) in rungs {
+        if ask(warden, signal, patience) == Left::Nobody {
+            return;
+        }
+    }
+    kill_all(warden);
+}
+
+/// Sends `signal` once to each descendant, those that appear meanwhile included.
+fn ask(warden: &mut Warden, signal: Signal, patience: Duration) -> Left {
+    let deadline = Instant::now() + patience;
+    let mut asked = HashSet::new();
+    while warden.reap() == Left::Somebody {
+        for pid in descendants(Pid::this()) {
+            if asked.insert(pid) {
+                let _ = kill(pid, signal);
+            }
+        }
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        if remaining.is_zero() {
+            return Left::Somebody;
+        }
+        warden.pause(remaining);
+    }
+    Left::Nobody
+}
+
+/// Ends only with the last of them. Some may take long, stuck in the kernel or owned by another user
+/// by now, so the pauses grow while nothing changes.
+fn kill_all(warden: &mut Warden) {
+    let mut pause = SOON;
+    let mut before = usize::MAX;
+    while warden.reap() == Left::Somebody {
+        let alive = descendants(Pid::this());
+        pause = if alive.len() == before {
+            (pause * 2).min(LATE)
+        } else {
+            SOON
+        };
+        before = alive.len();
+        kill_groups(&alive, warden.server());
+        for pid in alive {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        warden.pause(pause);
+    }
+}
+
+/// A process that forks faster than we walk escapes a kill of its number, never one of its group.
+/// Only groups that are surely made of descendants: the child's own, and those whose leader is one.
+fn kill_groups(alive: &[Pid], server: Pid) {
+    let groups: HashSet<Pid> = alive
+        .iter()
+        .filter_map(|pid| getpgid(Some(*pid)).ok())
+        .collect();
+    for group in groups {
+        if group == server || alive.contains(&group) {
+            let _ = killpg(group, Signal::SIGKILL);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The guard: our own binary again, as the parent of one child and the heir of all its orphans.
+//!
+//! A parent-death signal reaches only a direct child, and a `kill -9` runs no cleanup. So the guard
+//! is a process of its own between us and the child: a child subreaper with one thread and one
+//! channel to us. Whatever ends the channel, be it a stop, an exit or a kill, it stops everything
+//! beneath it, sessions and daemons included, and ends when nobody is left.
+//!
+//! Outside its promise: both of us killed together, processes that belong to another user by then,
+//! and work handed to a daemon that is not a descendant.
+
+#[cfg(target_os = "linux")]
+mod descendants;
+#[cfg(target_os = "linux")]
+mod ladder;
+#[cfg(target_os = "linux")]
+pub(super) mod protocol;
+#[cfg(target_os = "linux")]
+mod warden;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How children are guarded.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Guard {
+    /// By a program that calls [`run_if_guard`] first in its `main`, held open so that an upgrade of
+    /// the file cannot mix versions.
+    Executable(Arc<OwnedFd>),
+    /// Not at all: a stop reaches the child's process group only, and if this process is killed the
+    /// child merely finds its standard input closed.
+    None,
+}
+
+// === impl Guard ===
+
+impl Guard {
+    /// This very program, which must call [`run_if_guard`] first in its `main`. Where guards do not
+    /// exist (outside Linux) this is [`Guard::None`].
+    pub fn this_program() -> io::Result<Self> {
+        Self::at("/proc/self/exe")
+    }
+
+    /// The program at `path`, which must call [`run_if_guard`] first in its `main`. Where guards do
+    /// not exist (outside Linux) this is [`Guard::None`].
+    pub fn at(path: impl AsRef<Path>) -> io::Result<Self> {
+        open(path.as_ref())
+    }
+
+    /// No guard.
+    pub fn none() -> Self {
+        Self::None
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open(path: &Path) -> io::Result<Guard> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    // A reference to the file is enough: it need not be readable to be executed.
+    let flags = nix::fcntl::OFlag::O_PATH.bits();
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    Ok(Guard::Executable(Arc::new(file.into())))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open(_: &Path) -> io::Result<Guard> {
+    Ok(Guard::None)
+}
+
+/// Called first in the `main` of a program that is a guard: returns if this process is none, and
+/// never returns if it is one.
+pub fn run_if_guard() {
+    #[cfg(target_os = "linux")]
+    if let Some(channel) = invocation::parse(std::env::args_os()) {
+        std::process::exit(i32::from(warden::run(channel).is_err()));
+    }
+}
+
+/// The command line that makes a program a guard.
+#[cfg(target_os = "linux")]
+pub(super) mod invocation {
+    use std::ffi::OsString;
+    use std::os::fd::RawFd;
+
+    /// What process lists show.
+    pub(crate) const NAME: &str = "switchboard-guard";
+    /// Carries the version of the protocol, so that a guard of another version refuses.
+    pub(crate) const MARKER: &str = "--switchboard-guard-1";
+
+    /// The channel's descriptor, if these arguments make this process a guard.
+    pub(super) fn parse(mut args: impl Iterator<Item = OsString>) -> Option<RawFd> {
+        let named = args.next()? == NAME && args.next()? == MARKER;
+        let number = args.next()?.to_str()?.parse().ok()?;
+        (named && args.next().is_none()).then_some(number)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #[test]
+        fn only_the_exact_command_line_is_a_guard() {
+            let check = |line: &str, found| {
+                assert_eq!(
+                    super::parse(line.split(' ').map(Into::into)),
+                    found,
+                    "{line}"
+                );
+            };
+            check("switchboard-guard --switchboard-guard-1 7", Some(7));
+            check("switchboard --switchboard-guard-1 7", None);
+            check("switchboard-guard --switchboard-guard-2 7", None);
+            check("switchboard-guard --switchboard-guard-1 x", None);
+            check("switchboard-guard --switchboard-guard-1", None);
+            check("switchboard-guard --switchboard-guard-1 7 8", None);
+        }
+    }
+}

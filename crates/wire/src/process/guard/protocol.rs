@@ -1,0 +1,245 @@
+//! What passes between us and a guard: one request down, a few reports up, and the end of the
+//! channel, which means *stop*. The request does not travel in the guard's arguments or environment,
+//! so neither a `ps` nor a loader variable meant for the child touches the guard.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::process::{Command, Exit, StopLadder};
+
+/// What the guard is to run.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Request {
+    /// The file to execute; `argv[0]` stays what the command says.
+    pub(crate) file: PathBuf,
+    pub(crate) arg0: OsString,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) stop: StopLadder,
+}
+
+/// What the guard tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Report {
+    /// The child runs under this process id.
+    Started(i32),
+    /// The child could not be executed, for this `errno`.
+    Failed(i32),
+    /// The child ended. Its descendants may not have.
+    Exited(Exit),
+}
+
+// === impl Request ===
+
+impl Request {
+    pub(crate) fn new(file: PathBuf, command: Command) -> Self {
+        let Command {
+            program,
+            args,
+            env,
+            cwd,
+            stop,
+        } = command;
+        Self {
+            file,
+            arg0: program,
+            args,
+            env,
+            cwd,
+            stop,
+        }
+    }
+
+    /// A length, then that many bytes.
+    pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
+        let mut frame = Writer(vec![0; 4]);
+        frame.text(self.file.as_os_str().as_bytes())?;
+        frame.text(self.arg0.as_bytes())?;
+        frame.count(self.args.len())?;
+        self.args
+            .iter()
+            .try_for_each(|arg| frame.text(arg.as_bytes()))?;
+        frame.count(self.env.len())?;
+        for (name, value) in &self.env {
+            frame.text(name.as_bytes())?;
+            frame.text(value.as_bytes())?;
+        }
+        frame.count(usize::from(self.cwd.is_some()))?;
+        self.cwd
+            .iter()
+            .try_for_each(|cwd| frame.text(cwd.as_os_str().as_bytes()))?;
+        frame.duration(self.stop.after_interrupt)?;
+        frame.duration(self.stop.after_terminate)?;
+        frame.finish()
+    }
+
+    /// Waits for a whole request; an end of the channel before that is an error.
+    pub(crate) fn read(mut channel: impl Read) -> io::Result<Self> {
+        let mut length = [0; 4];
+        channel.read_exact(&mut length)?;
+        let mut bytes = Vec::new();
+        let length = u64::from(u32::from_le_bytes(length));
+        channel.take(length).read_to_end(&mut bytes)?;
+        Self::decode(Reader(&bytes)).ok_or(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn decode(mut frame: Reader<'_>) -> Option<Self> {
+        Some(Self {
+            file: frame.text()?.into(),
+            arg0: frame.text()?,
+            args: (0..frame.count()?)
+                .map(|_| frame.text())
+                .collect::<Option<_>>()?,
+            env: (0..frame.count()?)
+                .map(|_| Some((frame.text()?, frame.text()?)))
+                .collect::<Option<_>>()?,
+            cwd: match frame.count()? {
+                0 => None,
+                _ => Some(frame.text()?.into()),
+            },
+            stop: StopLadder {
+                after_interrupt: frame.duration()?,
+                after_terminate: frame.duration()?,
+            },
+        })
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn count(&mut self, count: usize) -> io::Result<()> {
+        let count = u32::try_from(count).map_err(|_| io::ErrorKind::InvalidInput)?;
+        self.0.extend(count.to_le_bytes());
+        Ok(())
+    }
+
+    fn text(&mut self, text: &[u8]) -> io::Result<()> {
+        self.count(text.len())?;
+        self.0.extend(text);
+        Ok(())
+    }
+
+    fn duration(&mut self, duration: Duration) -> io::Result<()> {
+        self.count(usize::try_from(duration.as_millis()).unwrap_or(usize::MAX))
+    }
+
+    fn finish(mut self) -> io::Result<Vec<u8>> {
+        let length = u32::try_from(self.0.len() - 4).map_err(|_| io::ErrorKind::InvalidInput)?;
+        self.0[..4].copy_from_slice(&length.to_le_bytes());
+        Ok(self.0)
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn count(&mut self) -> Option<u32> {
+        let (count, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*count))
+    }
+
+    fn text(&mut self) -> Option<OsString> {
+        let length = usize::try_from(self.count()?).ok()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(OsString::from_vec(text.to_vec()))
+    }
+
+    fn duration(&mut self) -> Option<Duration> {
+        Some(Duration::from_millis(self.count()?.into()))
+    }
+}
+
+// === impl Report ===
+
+impl Report {
+    /// Every report has this many bytes.
+    pub(crate) const SIZE: usize = 5;
+
+    pub(crate) fn encode(self) -> [u8; Self::SIZE] {
+        let (kind, value) = match self {
+            Self::Started(pid) => (b'S', pid),
+            Self::Failed(errno) => (b'F', errno),
+            Self::Exited(Exit::Code(code)) => (b'C', code),
+            Self::Exited(Exit::Signal(signal)) => (b'K', signal),
+            Self::Exited(Exit::Unknown) => (b'U', 0),
+        };
+        let [a, b, c, d] = value.to_le_bytes();
+        [kind, a, b, c, d]
+    }
+
+    pub(crate) fn decode([kind, value @ ..]: [u8; Self::SIZE]) -> Option<Self> {
+        let value = i32::from_le_bytes(value);
+        Some(match kind {
+            b'S' => Self::Started(value),
+            b'F' => Self::Failed(value),
+            b'C' => Self::Exited(Exit::Code(value)),
+            b'K' => Self::Exited(Exit::Signal(value)),
+            b'U' => Self::Exited(Exit::Unknown),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Exit, Report, Request, StopLadder};
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    fn request() -> Request {
+        Request {
+            file: "/bin/x".into(),
+            arg0: "x".into(),
+            args: vec![
+                "".into(),
+                "a b\n".into(),
+                OsString::from_vec(vec![0xFF, 0x80]),
+            ],
+            env: vec![("A".into(), "1=2".into()), ("B".into(), "".into())],
+            cwd: Some("/".into()),
+            stop: StopLadder::default(),
+        }
+    }
+
+    #[test]
+    fn a_request_arrives_as_it_was_sent() {
+        for cwd in [None, Some("/tmp".into())] {
+            let request = Request { cwd, ..request() };
+            assert_eq!(
+                Request::read(&request.encode().unwrap()[..]).unwrap(),
+                request
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_cut_short_anywhere_is_refused() {
+        let whole = request().encode().unwrap();
+        for length in 0..whole.len() {
+            assert!(
+                Request::read(&whole[..length]).is_err(),
+                "{length} of {}",
+                whole.len()
+            );
+        }
+    }
+
+    #[test]
+    fn a_report_arrives_as_it_was_sent() {
+        let exits = [Exit::Code(255), Exit::Signal(9), Exit::Unknown].map(Report::Exited);
+        for report in [Report::Started(4_000_000), Report::Failed(2)]
+            .into_iter()
+            .chain(exits)
+        {
+            assert_eq!(Report::decode(report.encode()), Some(report));
+        }
+        assert_eq!(Report::decode(*b"?\0\0\0\0"), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! A child under a guard, seen from our side: one task that speaks with the guard and waits for it.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use command_fds::CommandFdExt as _;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::process::Child;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::guard::invocation;
+use super::guard::protocol::{Report, Request};
+use super::launch::ChildEnds;
+use super::watch::Watch;
+use super::{Command, SpawnError, child};
+
+/// How long a guard may take to say that the child runs. Only a program that is none takes longer.
+const START: Duration = Duration::from_secs(10);
+
+struct Monitor {
+    guard: Child,
+    channel: Channel,
+    watch: Watch,
+    /// How long a guard that is let go may take to clean up.
+    patience: Duration,
+}
+
+/// Our end of the line to a guard.
+struct Channel {
+    stream: UnixStream,
+    partial: [u8; Report::SIZE],
+    filled: usize,
+}
+
+/// Forks a guard and sets its task to work.
+pub(super) fn launch(
+    file: PathBuf,
+    command: Command,
+    guard: &OwnedFd,
+    ends: ChildEnds,
+    watch: Watch,
+) -> Result<oneshot::Receiver<Result<u32, SpawnError>>, SpawnError> {
+    let failed = |doing| move |source| SpawnError::Guard { doing, source };
+    let patience = command.stop.patience();
+    let request = Request::new(file, command);
+    let frame = request
+        .encode()
+        .map_err(failed("writing down the command"))?;
+    let (guard, stream) = fork(guard, ends).map_err(failed("being started"))?;
+    let channel = Channel {
+        stream,
+        partial: [0; Report::SIZE],
+        filled: 0,
+    };
+    let (started, result) = oneshot::channel();
+    let monitor = Monitor {
+        guard,
+        channel,
+        watch,
+        patience,
+    };
+    tokio::spawn(monitor.run(frame, request.file, started));
+    Ok(result)
+}
+
+fn fork(guard: &OwnedFd, ends: ChildEnds) -> io::Result<(Child, UnixStream)> {
+    let (ours, theirs) = StdUnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let number = theirs.as_raw_fd().to_string();
+    let mut command = std::process::Command::new(format!("/proc/self/fd/{}", guard.as_raw_fd()));
+    command
+        .arg0(invocation::NAME)
+        .args([invocation::MARKER, &number])
+        .env_clear();
+    ends.attach(&mut command);
+    // A guard that inherited an ignored SIGCHLD could not wait for anybody.
+    child::standardize(&mut command);
+    command.preserved_fds(vec![theirs.into()]);
+    // Never `kill_on_drop`: a guard ends with its channel, after its work.
+    let guard = tokio::process::Command::from(command).spawn()?;
+    Ok((guard, UnixStream::from_std(ours)?))
+}
+
+// === impl Monitor ===
+
+impl Monitor {
+    async fn run(
+        mut self,
+        frame: Vec<u8>,
+        file: PathBuf,
+        started: oneshot::Sender<Result<u32, SpawnError>>,
+    ) {
+        match self.start(frame, file).await {
+            Ok(pid) => {
+                // If nobody listens any more the line is gone too, and asks for the stop.
+                let _ = started.send(Ok(pid.as_raw().cast_unsigned()));
+                self.watch().await;
+                self.finish(pid).await;
+            }
+            Err(error) => {
+                self.abandon().await;
+                let _ = started.send(Err(error));
+            }
+        }
+    }
+
+    async fn start(&mut self, frame: Vec<u8>, file: PathBuf) -> Result<Pid, SpawnError> {
+        let failed = |source| SpawnError::Guard {
+            doing: "starting the program",
+            source,
+        };
+        let answer = tokio::select! {
+            answer = timeout(START, self.channel.ask(&frame)) => answer,
+            () = self.watch.stop.cancelled() => return Err(failed(io::ErrorKind::Interrupted.into())),
+        };
+        match answer.map_err(io::Error::from).flatten() {
+            Ok(Report::Started(pid)) => Ok(Pid::from_raw(pid)),
+            Ok(Report::Failed(errno)) => Err(SpawnError::Exec {
+                path: file,
+                source: io::Error::from_raw_os_error(errno),
+            }),
+            Ok(Report::Exited(_)) => Err(failed(io::ErrorKind::InvalidData.into())),
+            Err(source) => Err(failed(source)),
+        }
+    }
+
+    /// Until the guard ends, which it does once nobody is left.
+    async fn watch(&mut self) {
+        let mut asked = false;
+        loop {
+            tokio::select! {
+                () = self.watch.stop.cancelled(), if !asked => {
+                    asked = true;
+                    // The end of the channel is the request; the other half still brings reports.
+                    let _ = self.channel.stream.shutdown().await;
+                }
+                report = self.channel.report() => match report {
+                    Ok(Report::Exited(exit)) => self.watch.exited(exit),
+                    Ok(_) => {}
+                    Err(_) => return,
+                },
+                () = self.watch.stderr.pump() => {}
+            }
+        }
+    }
+
+    /// Waits for the guard, whose channel has ended, and lets go of everything before telling so.
+    async fn finish(self, server: Pid) {
+        let Self {
+            mut guard,
+            channel,
+            watch,
+            ..
+        } = self;
+        drop(channel);
+        let _ = guard.kill().await;
+        if watch.exit().is_none() {
+            // The guard was killed. The kernel killed the child with it, and we its group.
+            let _ = killpg(server, Signal::SIGKILL);
+        }
+        watch.gone();
+    }
+
+    /// Lets go of a guard that may or may not have started something: if so it stops that now.
+    async fn abandon(&mut self) {
+        let _ = self.channel.stream.shutdown().await;
+        if timeout(self.patience, self.guard.wait()).await.is_err() {
+            let _ = self.guard.kill().await;
+        }
+    }
+}
+
+// === impl Channel ===
+
+impl Channel {
+    async fn ask(&mut self, frame: &[u8]) -> io::Result<Report> {
+        self.stream.write_all(frame).await?;
+        self.report().await
+    }
+
+    /// The next report. May be dropped at any point without loss.
+    async fn report(&mut self) -> io::Result<Report> {
+        while self.filled < Report::SIZE {
+            match self.stream.read(&mut self.partial[self.filled..]).await? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                length => self.filled += length,
+            }
+        }
+        self.filled = 0;
+        Report::decode(self.partial).ok_or(io::ErrorKind::InvalidData.into())
+    }
+}

@@ -1,0 +1,85 @@
+//! The handle on a process. It only reads what the process's task writes, and asks that task to stop.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+use super::Exit;
+use super::watch::{Life, Line};
+
+/// A process that was started, with everything it started in turn. Dropping the last clone begins to
+/// stop it, without waiting for that.
+#[derive(Clone)]
+pub struct Process {
+    pid: u32,
+    line: Arc<Line>,
+}
+
+// === impl Process ===
+
+impl Process {
+    pub(super) fn new(pid: u32, line: Line) -> Self {
+        Self {
+            pid,
+            line: Arc::new(line),
+        }
+    }
+
+    /// The process id of the program itself, not of its guard.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Waits until the program has ended; its descendants are then being stopped. By that time
+    /// [`Process::stderr_tail`] holds all that the program wrote.
+    pub async fn exited(&self) -> Exit {
+        self.reached(|life| life.exit().is_some()).await
+    }
+
+    /// How the program ended, if it has.
+    pub fn try_exit(&self) -> Option<Exit> {
+        self.line.life.borrow().exit()
+    }
+
+    /// The last 64 KiB of standard error as text; what is not UTF-8 is replaced.
+    pub fn stderr_tail(&self) -> String {
+        self.line
+            .tail
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .text()
+    }
+
+    /// Stops the program and all its descendants, and waits until they are gone. May be called by
+    /// many at once and again later. Returns even if the kernel cannot kill one of them just now: its
+    /// guard then keeps trying.
+    pub async fn stop(&self) -> Exit {
+        self.line.stop.cancel();
+        let gone = self.reached(|life| matches!(life, Life::Gone(_)));
+        tokio::time::timeout(self.line.patience, gone)
+            .await
+            .unwrap_or_else(|_| {
+                tracing::warn!(
+                    pid = self.pid,
+                    "a stopped process has descendants that will not die"
+                );
+                self.try_exit().unwrap_or(Exit::Unknown)
+            })
+    }
+
+    async fn reached(&self, stage: impl Fn(&Life) -> bool) -> Exit {
+        let mut life = self.line.life.clone();
+        // The task that writes is lost only together with its runtime.
+        let reached = life.wait_for(stage).await.ok().and_then(|life| life.exit());
+        reached.or(self.try_exit()).unwrap_or(Exit::Unknown)
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let life = *self.line.life.borrow();
+        f.debug_struct("Process")
+            .field("pid", &self.pid)
+            .field("life", &life)
+            .finish()
+    }
+}

@@ -1,0 +1,106 @@
+//! From a command to a running process and the task that watches it.
+//!
+//! The task owns the process from the moment there is one; everyone else holds a line to the task.
+//! So whoever stops waiting, at whatever point, has only to let go of the line.
+
+use std::io;
+use std::process::Stdio;
+
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
+
+use super::stderr::Stderr;
+use super::watch::{self, Line};
+use super::{Command, Guard, Process, SpawnError, Spawned, StderrOptions, direct, resolve};
+
+/// A process that has been forked and may not have begun yet.
+pub(super) struct Launched {
+    pub(super) stdin: pipe::Sender,
+    pub(super) stdout: pipe::Receiver,
+    pub(super) line: Line,
+    /// The process id, once the program runs.
+    pub(super) started: oneshot::Receiver<Result<u32, SpawnError>>,
+}
+
+/// The child's ends of its pipes.
+pub(super) struct ChildEnds {
+    stdin: io::PipeReader,
+    stdout: io::PipeWriter,
+    stderr: io::PipeWriter,
+}
+
+/// Forks. Blocks for as long as file systems and `exec` take; must be called within a runtime.
+pub(super) fn launch(
+    command: Command,
+    guard: &Guard,
+    stderr: StderrOptions,
+) -> Result<Launched, SpawnError> {
+    let file = resolve::resolve(&command)?;
+    let (theirs, stdin, stdout, errors) = pipes().map_err(|source| SpawnError::Io {
+        doing: "opening pipes",
+        source,
+    })?;
+    let (watch, line) = watch::pair(Stderr::new(errors, stderr), command.stop);
+    let started = match guard {
+        #[cfg(target_os = "linux")]
+        Guard::Executable(guard) => super::guarded::launch(file, command, guard, theirs, watch)?,
+        _ => direct::launch(file, command, theirs, watch)?,
+    };
+    Ok(Launched {
+        stdin,
+        stdout,
+        line,
+        started,
+    })
+}
+
+fn pipes() -> io::Result<(ChildEnds, pipe::Sender, pipe::Receiver, pipe::Receiver)> {
+    let (stdin, our_stdin) = io::pipe()?;
+    let (our_stdout, stdout) = io::pipe()?;
+    let (our_stderr, stderr) = io::pipe()?;
+    Ok((
+        ChildEnds {
+            stdin,
+            stdout,
+            stderr,
+        },
+        pipe::Sender::from_owned_fd(our_stdin.into())?,
+        pipe::Receiver::from_owned_fd(our_stdout.into())?,
+        pipe::Receiver::from_owned_fd(our_stderr.into())?,
+    ))
+}
+
+// === impl ChildEnds ===
+
+impl ChildEnds {
+    /// Gives them to a command, which must be dropped soon: until then they stay open here too.
+    pub(super) fn attach(self, command: &mut std::process::Command) {
+        command
+            .stdin(Stdio::from(self.stdin))
+            .stdout(Stdio::from(self.stdout))
+            .stderr(Stdio::from(self.stderr));
+    }
+}
+
+// === impl Launched ===
+
+impl Launched {
+    /// Waits until the program runs.
+    pub(super) async fn started(self) -> Result<Spawned, SpawnError> {
+        let Self {
+            stdin,
+            stdout,
+            line,
+            started,
+        } = self;
+        let pid = started.await.map_err(|_| SpawnError::Io {
+            doing: "waiting for a process to start",
+            source: io::Error::other("the runtime is shutting down"),
+        })??;
+        Ok(Spawned {
+            stdin,
+            stdout,
+            process: Process::new(pid, line),
+        })
+    }
+}

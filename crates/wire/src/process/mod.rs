@@ -1,0 +1,67 @@
+//! Child processes that never outlive us.
+//!
+//! [`spawn`] starts a program and hands out its pipes and a [`Process`]: a handle that tells how the
+//! program ended, keeps the tail of its standard error, and stops it together with everything it
+//! started. Under a [`Guard`] that promise holds even when we are killed outright.
+//!
+//! This module refuses to know what travels through the pipes, what a server is, and where a command
+//! came from: its environment and working directory are exactly what the caller says.
+
+#![cfg(unix)]
+
+mod child;
+mod command;
+mod direct;
+mod error;
+mod exit;
+pub mod guard;
+#[cfg(target_os = "linux")]
+mod guarded;
+mod handle;
+mod launch;
+mod resolve;
+mod stderr;
+mod watch;
+
+pub use command::{Command, StopLadder};
+pub use error::SpawnError;
+pub use exit::Exit;
+pub use guard::Guard;
+pub use handle::Process;
+pub use stderr::{StderrOptions, StderrSink};
+
+use tokio::net::unix::pipe;
+
+/// A program that was started.
+#[derive(Debug)]
+pub struct Spawned {
+    /// Its standard input. Dropping it is how the program hears that nothing more will come; drop it
+    /// before [`Process::stop`], since the stop ladder cannot close what the caller owns.
+    pub stdin: pipe::Sender,
+    /// Its standard output.
+    pub stdout: pipe::Receiver,
+    /// The program itself.
+    pub process: Process,
+}
+
+/// Starts `command`.
+///
+/// Returns once the program's image is running; a program that ends right after is no error here but
+/// an end of file on `stdout` and a [`Process::exited`]. Dropping the future at any point leaves
+/// nothing running. Needs a tokio runtime with I/O and time.
+pub async fn spawn(
+    command: Command,
+    guard: &Guard,
+    stderr: StderrOptions,
+) -> Result<Spawned, SpawnError> {
+    let guard = guard.clone();
+    // Looking up the program touches file systems that may be slow, and a fork copies page tables.
+    tokio::task::spawn_blocking(move || launch::launch(command, &guard, stderr))
+        .await
+        .map_err(|error| SpawnError::Io {
+            doing: "starting a process",
+            source: error.into(),
+        })??
+        .started()
+        .await
+}

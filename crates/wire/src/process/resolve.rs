@@ -1,0 +1,97 @@
+//! Which file a command means: the lookup `execvp` would do in the child, done before there is a
+//! child, so that each way it can fail has a name. Refuses to look at our own environment.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access};
+
+use super::{Command, SpawnError};
+
+/// Where names are looked up if the command's environment has no `PATH`, as in the C library.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// The file to execute, as an absolute path.
+pub(super) fn resolve(command: &Command) -> Result<PathBuf, SpawnError> {
+    let cwd = working_directory(command)?;
+    if command.program.as_bytes().contains(&b'/') {
+        explicit(command, &cwd)
+    } else {
+        search(command, &cwd)
+    }
+}
+
+fn working_directory(command: &Command) -> Result<PathBuf, SpawnError> {
+    let Some(path) = &command.cwd else {
+        return std::env::current_dir().map_err(|source| SpawnError::Io {
+            doing: "reading the working directory",
+            source,
+        });
+    };
+    if path.is_dir() && access(path, AccessFlags::X_OK).is_ok() {
+        std::path::absolute(path).map_err(|source| SpawnError::Io {
+            doing: "reading the working directory",
+            source,
+        })
+    } else {
+        Err(SpawnError::BadWorkingDirectory { path: path.clone() })
+    }
+}
+
+fn explicit(command: &Command, cwd: &Path) -> Result<PathBuf, SpawnError> {
+    let path = cwd.join(&command.program);
+    match inspect(&path) {
+        Ok(Candidate::Executable) => Ok(path),
+        Ok(Candidate::Plain) => Err(SpawnError::NotExecutable { path }),
+        Ok(Candidate::Directory) => Err(SpawnError::IsDirectory { path }),
+        Ok(Candidate::Missing) => Err(SpawnError::NotFound {
+            program: command.program.clone(),
+            searched: None,
+        }),
+        Err(source) => Err(SpawnError::Exec { path, source }),
+    }
+}
+
+/// The first executable wins; a file that is not executable is remembered only to say so in the end.
+fn search(command: &Command, cwd: &Path) -> Result<PathBuf, SpawnError> {
+    let searched = command.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
+    let mut unusable = None;
+    // An empty name would turn every folder of PATH into a candidate.
+    let folders = std::env::split_paths(searched).filter(|_| !command.program.is_empty());
+    for folder in folders {
+        let path = cwd.join(folder).join(&command.program);
+        match inspect(&path) {
+            Ok(Candidate::Executable) => return Ok(path),
+            Ok(Candidate::Plain) => unusable = unusable.or(Some(path)),
+            Ok(Candidate::Directory | Candidate::Missing) | Err(_) => {}
+        }
+    }
+    Err(match unusable {
+        Some(path) => SpawnError::NotExecutable { path },
+        None => SpawnError::NotFound {
+            program: command.program.clone(),
+            searched: Some(searched.to_owned()),
+        },
+    })
+}
+
+enum Candidate {
+    Executable,
+    Plain,
+    Directory,
+    Missing,
+}
+
+fn inspect(path: &Path) -> io::Result<Candidate> {
+    match path.metadata() {
+        Ok(file) if file.is_dir() => Ok(Candidate::Directory),
+        Ok(_) if access(path, AccessFlags::X_OK).is_ok() => Ok(Candidate::Executable),
+        Ok(_) => Ok(Candidate::Plain),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(Candidate::Missing),
+            _ => Err(error),
+        },
+    }
+}

@@ -1,0 +1,197 @@
+//! A child's standard error: read without pause so that the child never blocks on it, the last part
+//! kept in memory, all of it passed to a sink. Refuses to interpret a byte of it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::net::unix::pipe;
+
+/// How much of a child's standard error is kept in memory.
+const KEPT: usize = 64 * 1024;
+/// The largest read; on the stack, so that a quiet child costs no buffer.
+const CHUNK: usize = 16 * 1024;
+/// Reads in one go while the child runs, before other work of the task has its turn.
+const ROUNDS: usize = 4;
+/// Reads in one go after the child's end: as much as the largest unprivileged pipe can hold.
+const LAST_ROUNDS: usize = 1024 * 1024 / CHUNK;
+
+/// Receives a child's standard error as it comes, in chunks that know nothing of lines.
+pub trait StderrSink: Send + Sync {
+    /// Takes a chunk. Called from the task that reads, so it must not block.
+    fn write(&self, chunk: &[u8]);
+}
+
+/// What becomes of a child's standard error beyond the tail that is always kept.
+#[derive(Clone, Default)]
+pub struct StderrOptions {
+    /// Where all of it goes.
+    pub sink: Option<Arc<dyn StderrSink>>,
+}
+
+/// The last bytes of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    bytes: VecDeque<u8>,
+    cut: bool,
+}
+
+/// The reading side.
+pub(super) struct Stderr {
+    pipe: Option<pipe::Receiver>,
+    tail: Arc<Mutex<Tail>>,
+    sink: Option<Arc<dyn StderrSink>>,
+}
+
+// === impl StderrOptions ===
+
+impl fmt::Debug for StderrOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StderrOptions")
+            .field("sink", &self.sink.is_some())
+            .finish()
+    }
+}
+
+// === impl Tail ===
+
+impl Tail {
+    fn push(&mut self, chunk: &[u8]) {
+        let surplus = (self.bytes.len() + chunk.len()).saturating_sub(KEPT);
+        let old = surplus.min(self.bytes.len());
+        self.bytes.drain(..old);
+        self.bytes.extend(&chunk[surplus - old..]);
+        self.cut |= surplus > 0;
+    }
+
+    /// As text. Characters that the cut at the front, or the end of the last read, split are left
+    /// out; what was never UTF-8 is replaced.
+    pub(super) fn text(&self) -> String {
+        let bytes: Vec<u8> = self.bytes.iter().copied().collect();
+        let split = bytes
+            .iter()
+            .take(3)
+            .take_while(|byte| **byte & 0xC0 == 0x80)
+            .count();
+        let bytes = &bytes[if self.cut { split } else { 0 }..];
+        String::from_utf8_lossy(&bytes[..bytes.len() - unfinished(bytes)]).into_owned()
+    }
+}
+
+/// The length of a character at the end whose remaining bytes have not come yet.
+fn unfinished(bytes: &[u8]) -> usize {
+    let last = bytes
+        .utf8_chunks()
+        .last()
+        .map_or(&[][..], |chunk| chunk.invalid());
+    match std::str::from_utf8(last) {
+        Err(error) if error.error_len().is_none() => last.len(),
+        _ => 0,
+    }
+}
+
+// === impl Stderr ===
+
+impl Stderr {
+    pub(super) fn new(pipe: pipe::Receiver, options: StderrOptions) -> Self {
+        Self {
+            pipe: Some(pipe),
+            tail: Arc::default(),
+            sink: options.sink,
+        }
+    }
+
+    pub(super) fn tail(&self) -> Arc<Mutex<Tail>> {
+        Arc::clone(&self.tail)
+    }
+
+    /// Waits for bytes and takes some; never returns once the stream has ended. May be dropped at any
+    /// point without loss.
+    pub(super) async fn pump(&mut self) {
+        match &self.pipe {
+            Some(pipe) if pipe.readable().await.is_ok() => {}
+            _ => std::future::pending().await,
+        }
+        self.take(ROUNDS, pipe::Receiver::try_read);
+        // A child that floods must not keep the runtime's thread to itself.
+        tokio::task::coop::consume_budget().await;
+    }
+
+    /// Takes what is already there. Everything a process wrote is in the pipe once it has ended, but
+    /// the runtime may not have heard of it yet: so this asks the system, not the runtime.
+    pub(super) fn drain(&mut self) {
+        self.take(LAST_ROUNDS, |pipe, chunk| {
+            Ok(nix::unistd::read(pipe, chunk)?)
+        });
+    }
+
+    fn take(
+        &mut self,
+        rounds: usize,
+        read: impl Fn(&pipe::Receiver, &mut [u8]) -> io::Result<usize>,
+    ) {
+        let mut chunk = [0; CHUNK];
+        for _ in 0..rounds {
+            let Some(pipe) = &self.pipe else { return };
+            match read(pipe, &mut chunk) {
+                Ok(0) => self.pipe = None,
+                Ok(length) => self.keep(&chunk[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    fn keep(&self, chunk: &[u8]) {
+        self.tail
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(chunk);
+        if let Some(sink) = &self.sink {
+            sink.write(chunk);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEPT, Tail};
+
+    fn tail(chunks: &[&[u8]]) -> Tail {
+        let mut tail = Tail::default();
+        chunks.iter().for_each(|chunk| tail.push(chunk));
+        tail
+    }
+
+    #[test]
+    fn keeps_the_last_bytes_however_they_come() {
+        let whole: Vec<u8> = (0..3 * KEPT)
+            .map(|i| b'a' + u8::try_from(i % 23).unwrap())
+            .collect();
+        for size in [1000, KEPT, KEPT + 1, 3 * KEPT] {
+            let chunks: Vec<&[u8]> = whole.chunks(size).collect();
+            assert_eq!(
+                tail(&chunks).text().as_bytes(),
+                &whole[2 * KEPT..],
+                "chunks of {size}"
+            );
+        }
+    }
+
+    #[test]
+    fn never_shows_half_a_character() {
+        let check = |chunks: &[&[u8]], text: &str| assert_eq!(tail(chunks).text(), text);
+        check(&["grün".as_bytes()], "grün");
+        check(&[b"gr\xC3"], "gr");
+        check(&[b"gr\xC3", b"\xBCn"], "grün");
+        check(&[b"a\xFFb"], "a\u{FFFD}b");
+        check(&[b"ab\xFF"], "ab\u{FFFD}");
+        check(&[b"\x80a"], "\u{FFFD}a");
+
+        let long = "€".repeat(KEPT / 3 + 1);
+        let text = tail(&[long.as_bytes()]).text();
+        assert!(text.chars().all(|c| c == '€') && text.len() > KEPT - 3);
+    }
+}
