@@ -65,7 +65,10 @@ fn of_http(error: &HttpError) -> Remedy {
     match error {
         HttpError::SignIn { .. } => Remedy::SignIn,
         HttpError::Refused { status, .. } => of_status(status.as_u16()),
-        HttpError::Connect { kind: ConnectKind::Tls, .. }
+        HttpError::Connect {
+            kind: ConnectKind::Tls,
+            ..
+        }
         | HttpError::Redirect { .. }
         | HttpError::Setup { .. } => Remedy::Reconfigure,
         HttpError::Connect { .. }
@@ -90,7 +93,7 @@ fn of_status(status: u16) -> Remedy {
         401 => Remedy::SignIn,
         403 => Remedy::GiveUp,
         408 | 425 | 429 | 500.. => Remedy::Retry,
-        404 | 405 | 410 | 300..400 => Remedy::Reconfigure,
+        300..=399 | 404 | 405 | 410 => Remedy::Reconfigure,
         _ => Remedy::GiveUp,
     }
 }

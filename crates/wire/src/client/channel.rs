@@ -1,6 +1,7 @@
 //! How a session's messages leave and where answers come in: a link, or HTTP requests.
 
 use bytestring::ByteString;
+use http::HeaderMap;
 
 use super::{facts::ServerFacts, http_channel::HttpChannel};
 use crate::{Error, link::LinkWriter, process::Process};
@@ -44,7 +45,18 @@ impl Channel {
     pub(crate) fn try_send(&self, text: ByteString) -> Result<(), Error> {
         match self {
             Self::Link(link) => link.writer.try_send(text),
-            Self::Http(http) => http.try_send(text),
+            Self::Http(http) => http.try_send(text, None),
+        }
+    }
+
+    /// The same for a request whose answer nobody waits for, with the headers it needs.
+    pub(crate) fn try_send_with(&self, text: ByteString, headers: HeaderMap) {
+        let sent = match self {
+            Self::Link(link) => link.writer.try_send(text),
+            Self::Http(http) => http.try_send(text, Some(headers)),
+        };
+        if let Err(error) = sent {
+            tracing::debug!(%error, "a request nobody waits for was not sent");
         }
     }
 }

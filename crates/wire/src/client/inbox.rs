@@ -75,7 +75,10 @@ pub(crate) type InboxMail = Mailbox<Incoming, Error>;
 
 impl Mail for Incoming {
     fn is_droppable(&self) -> bool {
-        matches!(self, Self::Log(_) | Self::Problem(_) | Self::Notification(_))
+        matches!(
+            self,
+            Self::Log(_) | Self::Problem(_) | Self::Notification(_)
+        )
     }
 }
 
@@ -126,7 +129,12 @@ impl Inbox {
 impl Question {
     pub(crate) fn new(method: String, params: Option<Raw>, reply: Reply) -> Self {
         let key = reply.id.to_string();
-        Self { key, method, params: params.unwrap_or_else(Raw::empty_object), reply: Some(reply) }
+        Self {
+            key,
+            method,
+            params: params.unwrap_or_else(Raw::empty_object),
+            reply: Some(reply),
+        }
     }
 
     /// Names this question, until it is answered.
@@ -166,7 +174,9 @@ impl Drop for Question {
 impl Reply {
     pub(crate) async fn send(self, outcome: Result<Raw, RpcError>) -> Result<(), Error> {
         self.session.asked.remove(&self.id);
-        self.session.send_response(response(&self.id, outcome)).await
+        self.session
+            .send_response(response(&self.id, outcome))
+            .await
     }
 
     /// From where nothing can be waited for.
@@ -174,7 +184,8 @@ impl Reply {
         if self.session.asked.remove(&self.id).is_none() {
             return;
         }
-        self.session.later(response(&self.id, outcome).text().clone());
+        self.session
+            .later(response(&self.id, outcome).text().clone());
     }
 }
 
@@ -188,7 +199,9 @@ fn response(id: &Id, outcome: Result<Raw, RpcError>) -> Response {
 /// What a server is told when nobody answers its question.
 pub(crate) fn unanswered(asked: &str) -> Result<Raw, RpcError> {
     if asked == method::ELICIT {
-        return Ok(Raw::trusted(bytestring::ByteString::from_static(r#"{"action":"cancel"}"#)));
+        return Ok(Raw::trusted(bytestring::ByteString::from_static(
+            r#"{"action":"cancel"}"#,
+        )));
     }
     Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"))
 }
@@ -219,6 +232,9 @@ impl Asked {
 
     /// Forgets a question; tells whose it was.
     pub(crate) fn remove(&self, id: &Id) -> Option<Owner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id.key())
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&id.key())
     }
 }

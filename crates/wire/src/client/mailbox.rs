@@ -58,14 +58,24 @@ pub(crate) enum Taken<T, L> {
 
 impl<T: Mail, L> Mailbox<T, L> {
     pub(crate) fn new() -> Self {
-        let state =
-            State { queue: VecDeque::new(), last: Last::Awaited, idle: false, dropped: 0 };
-        Self { state: Mutex::new(state), arrived: Notify::new(), taken: Notify::new() }
+        let state = State {
+            queue: VecDeque::new(),
+            last: Last::Awaited,
+            idle: false,
+            dropped: 0,
+        };
+        Self {
+            state: Mutex::new(state),
+            arrived: Notify::new(),
+            taken: Notify::new(),
+        }
     }
 
     /// Puts mail in. Gives it back if it must not be lost and there is no room.
     pub(crate) async fn put(&self, mail: T) -> Result<(), T> {
-        let Err(mut mail) = self.try_put(mail) else { return Ok(()) };
+        let Err(mut mail) = self.try_put(mail) else {
+            return Ok(());
+        };
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
             let room = self.taken.notified();
@@ -159,7 +169,9 @@ impl<T: Mail, L> Mailbox<T, L> {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State<T, L>> {
         // A panic elsewhere leaves a queue that is still a queue.
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

@@ -98,7 +98,10 @@ impl ClientOptions {
     /// Sensible patience and bounds for a client of this name.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
-            info: Implementation { name: name.into(), version: version.into() },
+            info: Implementation {
+                name: name.into(),
+                version: version.into(),
+            },
             capabilities: Raw::empty_object(),
             roots: None,
             greeting: Greeting::default(),
@@ -116,7 +119,10 @@ impl ClientOptions {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_message: 16 << 20, max_pages: 1_000 }
+        Self {
+            max_message: 16 << 20,
+            max_pages: 1_000,
+        }
     }
 }
 
@@ -125,7 +131,11 @@ impl Default for Limits {
 impl EraCache {
     /// What is remembered of a target.
     pub fn get(&self, target: &str) -> Option<Version> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(target).copied()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(target)
+            .copied()
     }
 
     /// Remembers how a target was reached.
@@ -139,6 +149,9 @@ impl EraCache {
     /// Everything remembered, for keeping across restarts.
     pub fn entries(&self) -> Vec<(String, Version)> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.iter().map(|(target, version)| (target.clone(), *version)).collect()
+        entries
+            .iter()
+            .map(|(target, version)| (target.clone(), *version))
+            .collect()
     }
 }

@@ -21,6 +21,8 @@ pub enum Target {
     WebSocket {
         /// Where.
         url: Url,
+        /// Proxies and certificates.
+        pool: Pool,
         /// How.
         options: Box<WsOptions>,
     },
@@ -71,6 +73,14 @@ impl Target {
 
 /// Scheme, host, port and path: no user, no query.
 fn origin(url: &Url) -> String {
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
+    let port = url
+        .port()
+        .map(|port| format!(":{port}"))
+        .unwrap_or_default();
+    format!(
+        "{}://{}{port}{}",
+        url.scheme(),
+        url.host_str().unwrap_or_default(),
+        url.path()
+    )
 }

@@ -59,12 +59,18 @@ pub(crate) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self { text: text.as_bytes(), at: 0 }
+        Self {
+            text: text.as_bytes(),
+            at: 0,
+        }
     }
 
     /// A scanner that continues at `at`.
     pub(crate) fn starting(text: &'a str, at: usize) -> Self {
-        Self { text: text.as_bytes(), at }
+        Self {
+            text: text.as_bytes(),
+            at,
+        }
     }
 
     pub(crate) fn at(&self) -> usize {
@@ -84,7 +90,11 @@ impl<'a> Scanner<'a> {
     /// Only white space is left.
     pub(crate) fn finish(mut self) -> Result<(), Syntax> {
         self.space();
-        if self.at == self.text.len() { Ok(()) } else { Err(self.error(SyntaxKind::Trailing)) }
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            Err(self.error(SyntaxKind::Trailing))
+        }
     }
 
     #[inline]
@@ -108,7 +118,11 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     pub(crate) fn expect(&mut self, byte: u8) -> Result<(), Syntax> {
-        if self.eat(byte) { Ok(()) } else { Err(self.unexpected()) }
+        if self.eat(byte) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     /// Steps over one value that starts here, `depth` levels down.
@@ -281,7 +295,11 @@ impl<'a> Scanner<'a> {
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
         }
-        if self.at > start { Ok(()) } else { Err(self.unexpected()) }
+        if self.at > start {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     fn literal(&mut self, word: &[u8]) -> Result<(), Syntax> {
@@ -289,7 +307,11 @@ impl<'a> Scanner<'a> {
             self.at += word.len();
             return Ok(());
         }
-        let matching = word.iter().zip(&self.text[self.at..]).take_while(|(a, b)| a == b).count();
+        let matching = word
+            .iter()
+            .zip(&self.text[self.at..])
+            .take_while(|(a, b)| a == b)
+            .count();
         self.at += matching;
         Err(self.unexpected())
     }
@@ -312,7 +334,10 @@ mod tests {
     use super::*;
 
     fn scan(text: &str) -> Result<(), SyntaxKind> {
-        Scanner::new(text).only_value().map(|_| ()).map_err(|syntax| syntax.kind)
+        Scanner::new(text)
+            .only_value()
+            .map(|_| ())
+            .map_err(|syntax| syntax.kind)
     }
 
     #[test]

@@ -49,7 +49,10 @@ impl<'a> Edit<'a> {
     /// Gives the member at `path` the JSON text `value`, adding it, and the objects that lead
     /// to it, where missing. A `null` on the way counts as missing.
     pub fn set(path: &'a [&'a str], value: &'a str) -> Self {
-        Self { path, value: Some(value) }
+        Self {
+            path,
+            value: Some(value),
+        }
     }
 
     /// Takes the member at `path` out, if it is there.
@@ -62,7 +65,10 @@ impl<'a> Edit<'a> {
     }
 
     fn inner(&self) -> Option<Edit<'a>> {
-        (self.path.len() > 1).then(|| Edit { path: &self.path[1..], value: self.value })
+        (self.path.len() > 1).then(|| Edit {
+            path: &self.path[1..],
+            value: self.value,
+        })
     }
 }
 
@@ -78,7 +84,10 @@ pub fn splice(object: &str, edits: &[Edit<'_>]) -> Result<String, SpliceError> {
 impl Cuts {
     /// Puts `with` in the place of `range`.
     pub(crate) fn replace(&mut self, range: Range<usize>, with: impl Into<String>) {
-        self.0.push(Cut { range, with: with.into() });
+        self.0.push(Cut {
+            range,
+            with: with.into(),
+        });
     }
 
     /// Edits the object `text`, which stands at `offset` of the whole and is called `name` in
@@ -121,7 +130,9 @@ fn collect(place: &Place<'_>, edits: &[Edit<'_>], cuts: &mut Vec<Cut>) -> Result
             layout.keep(member.span());
             continue;
         };
-        let here: Vec<usize> = (0..edits.len()).filter(|&i| edits[i].key() == key).collect();
+        let here: Vec<usize> = (0..edits.len())
+            .filter(|&i| edits[i].key() == key)
+            .collect();
         if here.iter().any(|&i| done[i]) {
             return Err(SpliceError::Duplicate(key.to_owned()));
         }
@@ -132,8 +143,12 @@ fn collect(place: &Place<'_>, edits: &[Edit<'_>], cuts: &mut Vec<Cut>) -> Result
             Fate::Removed => layout.remove(member.span()),
         }
     }
-    let missing: Vec<Edit<'_>> =
-        edits.iter().zip(&done).filter(|(_, done)| !**done).map(|(edit, _)| *edit).collect();
+    let missing: Vec<Edit<'_>> = edits
+        .iter()
+        .zip(&done)
+        .filter(|(_, done)| !**done)
+        .map(|(edit, _)| *edit)
+        .collect();
     layout.finish(place.offset, &written(&missing), cuts);
     Ok(())
 }
@@ -154,19 +169,35 @@ fn change(
     let offset = place.offset + span.start;
     let inner: Vec<Edit<'_>> = edits.iter().filter_map(Edit::inner).collect();
     if !inner.is_empty() {
-        if value == "null" {
-            let new = written(&inner);
-            if !new.is_empty() {
-                let with = format!("{{{new}}}");
-                cuts.push(Cut { range: offset..offset + value.len(), with });
-            }
+        let only_removes = inner.iter().all(|edit| edit.value.is_none());
+        if only_removes && !value.starts_with('{') {
+            // Nothing stands inside it that could be taken out.
+        } else if value == "null" {
+            let with = format!("{{{}}}", written(&inner));
+            cuts.push(Cut {
+                range: offset..offset + value.len(),
+                with,
+            });
         } else {
-            collect(&Place { text: value, offset, name: edits[0].key() }, &inner, cuts)?;
+            collect(
+                &Place {
+                    text: value,
+                    offset,
+                    name: edits[0].key(),
+                },
+                &inner,
+                cuts,
+            )?;
         }
         return Ok(Fate::Kept);
     }
-    let Some(new) = edits.iter().find_map(|edit| edit.value) else { return Ok(Fate::Removed) };
-    cuts.push(Cut { range: offset..offset + value.len(), with: new.to_owned() });
+    let Some(new) = edits.iter().find_map(|edit| edit.value) else {
+        return Ok(Fate::Removed);
+    };
+    cuts.push(Cut {
+        range: offset..offset + value.len(),
+        with: new.to_owned(),
+    });
     Ok(Fate::Kept)
 }
 
@@ -185,8 +216,11 @@ pub(crate) fn written(edits: &[Edit<'_>]) -> String {
         }
         out.push_str(&quote(key));
         out.push(':');
-        let inner: Vec<Edit<'_>> =
-            edits.iter().filter(|other| other.key() == key).filter_map(Edit::inner).collect();
+        let inner: Vec<Edit<'_>> = edits
+            .iter()
+            .filter(|other| other.key() == key)
+            .filter_map(Edit::inner)
+            .collect();
         if inner.is_empty() {
             out.push_str(edit.value.unwrap_or("null"));
         } else {
@@ -225,15 +259,28 @@ impl Layout {
     /// Adds the cuts for removals, and one at the end for what is new.
     fn finish(self, offset: usize, new: &str, cuts: &mut Vec<Cut>) {
         for gap in self.gaps {
-            cuts.push(Cut { range: offset + gap.start..offset + gap.end, with: String::new() });
+            cuts.push(Cut {
+                range: offset + gap.start..offset + gap.end,
+                with: String::new(),
+            });
         }
         if new.is_empty() && self.removed.is_none() {
             return;
         }
-        let start = self.kept_end.or(self.removed.as_ref().map(|gone| gone.start)).unwrap_or(1);
+        let start = self
+            .kept_end
+            .or(self.removed.as_ref().map(|gone| gone.start))
+            .unwrap_or(1);
         let end = self.removed.map_or(start, |gone| gone.end);
-        let comma = if self.kept_end.is_some() && !new.is_empty() { "," } else { "" };
-        cuts.push(Cut { range: offset + start..offset + end, with: format!("{comma}{new}") });
+        let comma = if self.kept_end.is_some() && !new.is_empty() {
+            ","
+        } else {
+            ""
+        };
+        cuts.push(Cut {
+            range: offset + start..offset + end,
+            with: format!("{comma}{new}"),
+        });
     }
 }
 
@@ -249,18 +296,42 @@ mod tests {
     fn sets_removes_and_adds() {
         let set = Edit::set;
         check(r#"{ "a" : 1.0 }"#, &[set(&["a"], "2")], r#"{ "a" : 2 }"#);
-        check("{}", &[set(&["a"], "1"), set(&["b"], "2")], r#"{"a":1,"b":2}"#);
+        check(
+            "{}",
+            &[set(&["a"], "1"), set(&["b"], "2")],
+            r#"{"a":1,"b":2}"#,
+        );
         check("{ }", &[set(&["a"], "1")], r#"{"a":1 }"#);
         check(r#"{"x":0 }"#, &[set(&["a"], "1")], r#"{"x":0,"a":1 }"#);
-        check(r#"{"na\u006de":"x"}"#, &[set(&["name"], "\"y\"")], r#"{"na\u006de":"y"}"#);
+        check(
+            r#"{"na\u006de":"x"}"#,
+            &[set(&["name"], "\"y\"")],
+            r#"{"na\u006de":"y"}"#,
+        );
         let remove = |key| Edit::remove(key);
         check(r#"{"a":1}"#, &[remove(&["a"])], "{}");
         check(r#"{"a":1, "b":2}"#, &[remove(&["a"])], r#"{"b":2}"#);
         check(r#"{"a":1, "b":2}"#, &[remove(&["b"])], r#"{"a":1}"#);
-        check(r#"{"a":1,"b":2,"c":3}"#, &[remove(&["a"]), remove(&["c"])], r#"{"b":2}"#);
-        check(r#"{"a":1,"b":2,"c":3}"#, &[remove(&["b"]), remove(&["c"])], r#"{"a":1}"#);
-        check(r#"{"a":1,"b":2}"#, &[remove(&["b"]), set(&["c"], "3")], r#"{"a":1,"c":3}"#);
-        check(r#"{"a":1}"#, &[remove(&["a"]), set(&["c"], "3")], r#"{"c":3}"#);
+        check(
+            r#"{"a":1,"b":2,"c":3}"#,
+            &[remove(&["a"]), remove(&["c"])],
+            r#"{"b":2}"#,
+        );
+        check(
+            r#"{"a":1,"b":2,"c":3}"#,
+            &[remove(&["b"]), remove(&["c"])],
+            r#"{"a":1}"#,
+        );
+        check(
+            r#"{"a":1,"b":2}"#,
+            &[remove(&["b"]), set(&["c"], "3")],
+            r#"{"a":1,"c":3}"#,
+        );
+        check(
+            r#"{"a":1}"#,
+            &[remove(&["a"]), set(&["c"], "3")],
+            r#"{"c":3}"#,
+        );
         check(r#"{"a":1}"#, &[remove(&["z"])], r#"{"a":1}"#);
     }
 
@@ -269,10 +340,18 @@ mod tests {
         let meta = Edit::set(&["_meta", "k"], "1");
         check("{}", &[meta], r#"{"_meta":{"k":1}}"#);
         check(r#"{"_meta":null}"#, &[meta], r#"{"_meta":{"k":1}}"#);
-        check(r#"{"_meta":{ "t":5}}"#, &[meta], r#"{"_meta":{ "t":5,"k":1}}"#);
+        check(
+            r#"{"_meta":{ "t":5}}"#,
+            &[meta],
+            r#"{"_meta":{ "t":5,"k":1}}"#,
+        );
         check(
             r#"{"_meta":{"k":0,"t":5},"z":1e400}"#,
-            &[meta, Edit::remove(&["_meta", "t"]), Edit::set(&["name"], "\"n\"")],
+            &[
+                meta,
+                Edit::remove(&["_meta", "t"]),
+                Edit::set(&["name"], "\"n\""),
+            ],
             r#"{"_meta":{"k":1},"z":1e400,"name":"n"}"#,
         );
     }
@@ -284,7 +363,10 @@ mod tests {
             splice(r#"{"name":1,"na\u006de":2}"#, &[name]),
             Err(SpliceError::Duplicate("name".into()))
         );
-        assert_eq!(splice("[]", &[name]), Err(SpliceError::NotAnObject("the value".into())));
+        assert_eq!(
+            splice("[]", &[name]),
+            Err(SpliceError::NotAnObject("the value".into()))
+        );
         assert_eq!(
             splice(r#"{"_meta":3}"#, &[Edit::set(&["_meta", "k"], "1")]),
             Err(SpliceError::NotAnObject("_meta".into()))

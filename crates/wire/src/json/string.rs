@@ -14,7 +14,9 @@ pub fn decode_string(quoted: &str) -> Option<Cow<'_, str>> {
 
 /// `text` as a JSON string, quotes included.
 pub fn quote(text: &str) -> String {
-    let plain = text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+    let plain = text
+        .bytes()
+        .all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
     if plain {
         return format!("\"{text}\"");
     }
@@ -27,7 +29,15 @@ mod tests {
 
     #[test]
     fn there_and_back() {
-        for text in ["", "plain", "quo\"te", "back\\slash", "line\nbreak", "\u{0}", "snow ☃ 😀"] {
+        for text in [
+            "",
+            "plain",
+            "quo\"te",
+            "back\\slash",
+            "line\nbreak",
+            "\u{0}",
+            "snow ☃ 😀",
+        ] {
             assert_eq!(decode_string(&quote(text)).as_deref(), Some(text));
         }
         assert_eq!(decode_string(r#""\ud83d\ude00""#).as_deref(), Some("😀"));

@@ -30,7 +30,6 @@ const GATHER: usize = 256 * 1024;
 pub(super) type BoxedLines = LineReader<Pin<Box<dyn AsyncRead + Send + Sync>>>;
 
 /// Reads messages, one a line.
-#[derive(Debug)]
 pub struct LineReader<R> {
     source: R,
     buffer: BytesMut,
@@ -160,6 +159,14 @@ fn not_utf8(line: &[u8]) -> Malformed {
     salvager.finish().into_malformed(MalformedKind::NotUtf8)
 }
 
+impl<R> std::fmt::Debug for LineReader<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LineReader")
+            .field("buffered", &self.buffer.len())
+            .finish_non_exhaustive()
+    }
+}
+
 // === impl LineWriter ===
 
 impl LineWriter {
@@ -274,19 +281,27 @@ mod tests {
     async fn a_hundred_mebibyte_line_is_one_error_and_little_memory() {
         let (mut near, far) = tokio::io::duplex(CHUNK);
         let feeding = async move {
-            near.write_all(b"{\"jsonrpc\":\"2.0\",\"result\":\"").await.unwrap();
+            near.write_all(b"{\"jsonrpc\":\"2.0\",\"result\":\"")
+                .await
+                .unwrap();
             let piece = vec![b'x'; 1 << 20];
             for _ in 0..100 {
                 near.write_all(&piece).await.unwrap();
             }
-            near.write_all(b"\",\"id\":42}\n{\"next\":1}\n").await.unwrap();
+            near.write_all(b"\",\"id\":42}\n{\"next\":1}\n")
+                .await
+                .unwrap();
         };
         let reading = async move {
             let mut reader = LineReader::new(far, 16 << 20);
-            let Some(Frame::Broken(malformed)) = reader.next().await.unwrap() else { panic!() };
+            let Some(Frame::Broken(malformed)) = reader.next().await.unwrap() else {
+                panic!()
+            };
             assert_eq!(malformed.id.unwrap().as_u64(), Some(42));
             assert!(reader.buffer.capacity() <= 40 << 20);
-            assert!(matches!(reader.next().await, Ok(Some(Frame::Text(text))) if text == "{\"next\":1}"));
+            assert!(
+                matches!(reader.next().await, Ok(Some(Frame::Text(text))) if text == "{\"next\":1}")
+            );
         };
         tokio::join!(feeding, reading);
     }

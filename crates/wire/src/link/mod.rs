@@ -6,12 +6,14 @@
 
 pub mod lines;
 pub mod pair;
+pub mod sse;
 
 use bytestring::ByteString;
 
 use crate::{
     Error,
     envelope::{Malformed, Parsed, parse},
+    ws::{WsReader, WsWriter},
 };
 
 /// One thing that came in.
@@ -41,6 +43,8 @@ pub struct LinkWriter(Writer);
 enum Writer {
     Queue(lines::LineWriter),
     Pair(pair::PairWriter),
+    Sse(sse::SseWriter),
+    WebSocket(WsWriter),
 }
 
 /// The receiving half of a link.
@@ -51,6 +55,8 @@ pub struct LinkReader(Reader);
 enum Reader {
     Lines(Box<lines::BoxedLines>),
     Pair(pair::PairReader),
+    Sse(Box<sse::SseReader>),
+    WebSocket(WsReader),
 }
 
 // === impl LinkWriter ===
@@ -61,6 +67,15 @@ impl LinkWriter {
         match &self.0 {
             Writer::Queue(writer) => writer.send(text).await,
             Writer::Pair(writer) => writer.send(text).await,
+            Writer::Sse(writer) => writer.send(text).await,
+            Writer::WebSocket(writer) => Ok(writer.send(text).await?),
+        }
+    }
+
+    /// Says goodbye, where the link has a way to.
+    pub(crate) async fn close(&self) {
+        if let Writer::WebSocket(writer) = &self.0 {
+            writer.close().await;
         }
     }
 
@@ -69,6 +84,8 @@ impl LinkWriter {
         match &self.0 {
             Writer::Queue(writer) => writer.try_send(text),
             Writer::Pair(writer) => writer.try_send(text),
+            Writer::Sse(writer) => writer.try_send(text),
+            Writer::WebSocket(writer) => Ok(writer.try_send(text)?),
         }
     }
 }
@@ -81,6 +98,24 @@ impl LinkReader {
         match &mut self.0 {
             Reader::Lines(reader) => reader.next().await,
             Reader::Pair(reader) => Ok(reader.next().await.map(Frame::Text)),
+            Reader::Sse(reader) => reader.next().await,
+            Reader::WebSocket(reader) => Ok(reader.next().await.transpose()?.map(Frame::Text)),
         }
     }
+}
+
+/// HTTP+SSE as a link.
+pub(crate) fn of_sse(writer: sse::SseWriter, reader: sse::SseReader) -> pair::End {
+    (
+        LinkWriter(Writer::Sse(writer)),
+        LinkReader(Reader::Sse(Box::new(reader))),
+    )
+}
+
+/// A WebSocket as a link.
+pub(crate) fn of_web_socket(writer: WsWriter, reader: WsReader) -> pair::End {
+    (
+        LinkWriter(Writer::WebSocket(writer)),
+        LinkReader(Reader::WebSocket(reader)),
+    )
 }

@@ -62,6 +62,14 @@ impl WsWriter {
             .map_err(|_| WsError::Gone)
     }
 
+    /// Queues one message if there is room for it now.
+    pub fn try_send(&self, text: ByteString) -> Result<(), WsError> {
+        let text = Utf8Bytes::try_from(text.into_bytes()).map_err(|_| WsError::NotUtf8)?;
+        self.queue
+            .try_send(Message::Text(text))
+            .map_err(|_| WsError::Gone)
+    }
+
     /// Writes what is queued, closes with code 1000 and waits for the peer to do the same, provided
     /// the reader is being read. Takes two seconds at most.
     pub async fn close(&self) {

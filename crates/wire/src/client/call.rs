@@ -1,0 +1,239 @@
+//! What a caller wants from a server.
+
+use std::time::Duration;
+
+use super::{inbox::unanswered, request::Extras};
+use crate::{
+    Error,
+    envelope::{Id, Request, RpcError, code},
+    json::{Raw, quote},
+    meta::method,
+};
+
+/// A request a caller makes, before it is dressed for an era.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub(crate) request: Request,
+    pub(crate) extras: Extras,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) extend_on_progress: bool,
+    pub(crate) tasks: Tasks,
+}
+
+/// What to do when a server makes a task of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tasks {
+    /// Follow it to its end and give its result as the call's.
+    #[default]
+    Follow,
+    /// Give the task as the result; the caller follows it itself.
+    Hand,
+}
+
+/// Something a server wants to know before it answers.
+#[derive(Debug, Clone)]
+pub struct InputRequest {
+    /// Names the question among those of its call.
+    pub key: String,
+    /// `elicitation/create`, `sampling/createMessage`, `roots/list`.
+    pub method: String,
+    /// The details.
+    pub params: Raw,
+}
+
+/// The answer to an [`InputRequest`].
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Which question.
+    pub key: String,
+    /// What the client says; an error is a refusal to say anything.
+    pub outcome: Result<Raw, RpcError>,
+}
+
+// === impl Call ===
+
+impl Call {
+    /// Any method.
+    pub fn new(method: &str, params: Option<&Raw>) -> Self {
+        Self::forward(Request::new(&Id::number(0), method, params))
+    }
+
+    /// A request as someone else made it. Everything in it that has no meaning between us and the
+    /// server goes through as it is.
+    pub fn forward(request: Request) -> Self {
+        Self {
+            request,
+            extras: Extras::default(),
+            timeout: None,
+            extend_on_progress: true,
+            tasks: Tasks::default(),
+        }
+    }
+
+    /// `tools/call`
+    pub fn tool(name: &str, arguments: &Raw) -> Self {
+        let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
+        Self::new(method::TOOLS_CALL, Some(&Raw::trusted(params.into())))
+    }
+
+    /// `resources/read`
+    pub fn read(uri: &str) -> Self {
+        let params = format!(r#"{{"uri":{}}}"#, quote(uri));
+        Self::new(method::RESOURCES_READ, Some(&Raw::trusted(params.into())))
+    }
+
+    /// `prompts/get`
+    pub fn prompt(name: &str, arguments: &Raw) -> Self {
+        let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
+        Self::new(method::PROMPTS_GET, Some(&Raw::trusted(params.into())))
+    }
+
+    /// Asks for progress.
+    #[must_use]
+    pub fn with_progress(mut self) -> Self {
+        self.extras.progress = true;
+        self
+    }
+
+    /// Gives up after `timeout` without an answer. Progress starts the clock again.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Gives up after the timeout, progress or not.
+    #[must_use]
+    pub fn without_extension(mut self) -> Self {
+        self.extend_on_progress = false;
+        self
+    }
+
+    /// Declares these capabilities for this call instead of the session's own. Legacy sessions
+    /// declared theirs once and for all.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Raw) -> Self {
+        self.extras.capabilities = Some(capabilities);
+        self
+    }
+
+    /// Names another client as the one behind this call, where the era says so with each call.
+    #[must_use]
+    pub fn with_client_info(mut self, info: Raw) -> Self {
+        self.extras.client_info = Some(info);
+        self
+    }
+
+    /// Asks a modern server for log messages of this call, from `level` up.
+    #[must_use]
+    pub fn with_log_level(mut self, level: impl Into<String>) -> Self {
+        self.extras.log_level = Some(level.into());
+        self
+    }
+
+    /// What to do when the server makes a task of it.
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: Tasks) -> Self {
+        self.tasks = tasks;
+        self
+    }
+
+    /// Asks a 2025-11-25 server to make a task of it, with this `task` member.
+    #[must_use]
+    pub fn as_task(mut self, task: Raw) -> Self {
+        self.extras.task = Some(task);
+        self
+    }
+
+    /// The method.
+    pub fn method(&self) -> std::borrow::Cow<'_, str> {
+        self.request.method()
+    }
+
+    /// The tool's name, if this calls one.
+    pub(crate) fn tool_name(&self) -> Option<String> {
+        (self.method() == method::TOOLS_CALL)
+            .then(|| self.request.params()?.get("name").ok()??.to_text())
+            .flatten()
+    }
+
+    /// Whether the protocol lets a server ask something back before it answers this.
+    pub(crate) fn can_ask(&self) -> bool {
+        matches!(
+            self.method().as_ref(),
+            method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
+        )
+    }
+
+    /// The same call again, with answers to what was asked and the state that came with it.
+    pub(crate) fn answered(&self, state: Option<Raw>, answers: &[Answer]) -> Self {
+        let mut call = self.clone();
+        call.extras.request_state = state;
+        call.extras.input_responses = (!answers.is_empty()).then(|| input_responses(answers));
+        call
+    }
+
+    pub(crate) fn timed_out(&self, after: Duration) -> Error {
+        Error::Timeout {
+            method: self.method().into_owned(),
+            after,
+        }
+    }
+}
+
+/// The `inputResponses` object. A question that was refused is left out: the modern protocol has
+/// no other word for it.
+pub(crate) fn input_responses(answers: &[Answer]) -> Raw {
+    let mut text = String::from("{");
+    for answer in answers {
+        let Ok(value) = &answer.outcome else { continue };
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&quote(&answer.key));
+        text.push(':');
+        text.push_str(value.as_str());
+    }
+    text.push('}');
+    Raw::trusted(text.into())
+}
+
+impl InputRequest {
+    /// Reads an `inputRequests` object.
+    pub(crate) fn read_all(requests: &Raw) -> Option<Vec<Self>> {
+        requests
+            .members()
+            .map(|member| {
+                let request = Raw::parse(member.value.to_owned()).ok()?;
+                Some(Self {
+                    key: crate::json::decode_string(member.key)?.into_owned(),
+                    method: request.get("method").ok()??.to_text()?,
+                    params: request
+                        .get("params")
+                        .ok()?
+                        .unwrap_or_else(Raw::empty_object),
+                })
+            })
+            .collect()
+    }
+
+    /// Answers this question.
+    pub fn answer(&self, result: Raw) -> Answer {
+        Answer {
+            key: self.key.clone(),
+            outcome: Ok(result),
+        }
+    }
+
+    /// Refuses to answer: an elicitation is cancelled, anything else fails with `reason`.
+    pub fn refuse(&self, reason: &str) -> Answer {
+        let outcome = match self.method.as_str() {
+            method::ELICIT => unanswered(&self.method),
+            _ => Err(RpcError::new(code::INTERNAL_ERROR, reason)),
+        };
+        Answer {
+            key: self.key.clone(),
+            outcome,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! One call, as its caller sees it: the same in either era.
+
+use std::{pin::Pin, time::Duration};
+
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{
+    Client,
+    call::{Answer, Call, InputRequest},
+    drive::{Ask, Driver, Finished},
+};
+use crate::{Error, envelope::Notification, json::Raw};
+
+/// What happens to a call.
+#[derive(Debug)]
+pub enum Event {
+    /// The parameters of a progress notification.
+    Progress(Raw),
+    /// The parameters of a log message.
+    Log(Raw),
+    /// Another notification that belongs to the call.
+    Notification(Notification),
+    /// The state of the task the server made of the call, each time it changes.
+    Task(Raw),
+    /// The server wants to know something first: [`Exchange::answer`] it, or put the call away
+    /// with [`Exchange::into_resume`]. There may be no questions; then the server only wants to be
+    /// called again.
+    NeedsInput(Vec<InputRequest>),
+    /// The server takes back a question.
+    Withdrawn {
+        /// Which.
+        key: String,
+    },
+    /// The result. Nothing comes after it.
+    Done(Raw),
+}
+
+/// A call under way. It makes progress only while [`Exchange::next`] is polled; dropped before it is
+/// done, it is cancelled at the server.
+pub struct Exchange {
+    client: Client,
+    call: Call,
+    running: Option<Running>,
+    asking: Asking,
+    deadline: Option<(Instant, Duration)>,
+}
+
+struct Running {
+    driver: Pin<Box<dyn Future<Output = Result<Finished, Error>> + Send>>,
+    events: mpsc::Receiver<Emitted>,
+    outcome: Option<Result<Finished, Error>>,
+}
+
+/// What the driver says while it runs.
+pub(crate) enum Emitted {
+    Event(Event),
+    Ask(Ask),
+}
+
+/// Whether the server waits for an answer, and how it is to be given.
+enum Asking {
+    No,
+    /// The call is still under way.
+    Parked(oneshot::Sender<Vec<Answer>>),
+    /// The call has ended and is to be made again, with this state.
+    Again(Option<Raw>),
+}
+
+/// A call put away until its questions are answered.
+pub enum Resume {
+    /// Make the call again with this state, word for word.
+    Again {
+        /// What the server wants to see again.
+        state: Option<Raw>,
+    },
+    /// The call itself, waiting. Its result, should it come, is kept.
+    Parked(Box<Exchange>),
+}
+
+// === impl Exchange ===
+
+impl Exchange {
+    pub(crate) fn new(client: Client, call: Call) -> Self {
+        let (emit, events) = mpsc::channel(1);
+        let driver = Driver::new(client.session().clone(), call.clone(), emit);
+        let running = Running {
+            driver: Box::pin(driver.run()),
+            events,
+            outcome: None,
+        };
+        let deadline = call
+            .timeout
+            .map(|timeout| (Instant::now() + timeout, timeout));
+        Self {
+            client,
+            call,
+            running: Some(running),
+            asking: Asking::No,
+            deadline,
+        }
+    }
+
+    /// What happens next. Safe to cancel. An error is final.
+    pub async fn next(&mut self) -> Result<Event, Error> {
+        let emitted = match self.deadline.filter(|_| !self.is_asking()) {
+            None => self.advance().await,
+            Some((at, after)) => match tokio::time::timeout_at(at, self.advance()).await {
+                Ok(emitted) => emitted,
+                Err(_) => Err(self.call.timed_out(after)),
+            },
+        };
+        if emitted.is_err() {
+            self.running = None;
+        }
+        Ok(self.note(emitted?))
+    }
+
+    /// The result, with everything on the way ignored. A question is an error.
+    pub async fn result(mut self) -> Result<Raw, Error> {
+        loop {
+            match self.next().await? {
+                Event::Done(result) => return Ok(result),
+                Event::NeedsInput(questions) if !questions.is_empty() => {
+                    let method = self.call.method().into_owned();
+                    let asked = questions[0].method.clone();
+                    return Err(Error::InputNeeded { method, asked });
+                }
+                Event::NeedsInput(_) => self.answer(Vec::new()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Answers the questions of the last [`Event::NeedsInput`]; [`Exchange::next`] goes on.
+    pub fn answer(&mut self, answers: Vec<Answer>) {
+        match std::mem::replace(&mut self.asking, Asking::No) {
+            Asking::No => {}
+            // If the call has ended meanwhile, its end is what comes next.
+            Asking::Parked(reply) => drop(reply.send(answers)),
+            Asking::Again(state) => {
+                let call = self.call.answered(state, &answers);
+                *self = Self::new(self.client.clone(), call);
+            }
+        }
+        self.start_clock();
+    }
+
+    /// Puts the call away. `None` if the server is not waiting for an answer.
+    pub fn into_resume(mut self) -> Option<Resume> {
+        match std::mem::replace(&mut self.asking, Asking::No) {
+            Asking::No => None,
+            Asking::Again(state) => Some(Resume::Again { state }),
+            parked @ Asking::Parked(_) => {
+                self.asking = parked;
+                Some(Resume::Parked(Box::new(self)))
+            }
+        }
+    }
+
+    fn is_asking(&self) -> bool {
+        matches!(self.asking, Asking::Parked(_))
+    }
+
+    fn start_clock(&mut self) {
+        if let Some((at, after)) = &mut self.deadline {
+            *at = Instant::now() + *after;
+        }
+    }
+
+    async fn advance(&mut self) -> Result<Emitted, Error> {
+        let Some(running) = &mut self.running else {
+            return Err(Error::Closed);
+        };
+        loop {
+            if running.outcome.is_some() {
+                // What the driver said before it ended comes first.
+                if let Some(emitted) = running.events.recv().await {
+                    return Ok(emitted);
+                }
+                return match running.outcome.take() {
+                    Some(outcome) => outcome.map(Finished::emitted),
+                    None => Err(Error::Closed),
+                };
+            }
+            tokio::select! {
+                biased;
+                Some(emitted) = running.events.recv() => return Ok(emitted),
+                outcome = &mut running.driver => running.outcome = Some(outcome),
+            }
+        }
+    }
+
+    fn note(&mut self, emitted: Emitted) -> Event {
+        match emitted {
+            Emitted::Ask(ask) => {
+                self.asking = match ask.reply {
+                    Some(reply) => Asking::Parked(reply),
+                    None => Asking::Again(ask.state),
+                };
+                Event::NeedsInput(ask.questions)
+            }
+            Emitted::Event(event) => {
+                match &event {
+                    Event::Progress(_) if self.call.extend_on_progress => self.start_clock(),
+                    Event::Withdrawn { .. } => self.asking = Asking::No,
+                    Event::Done(_) => self.running = None,
+                    _ => {}
+                }
+                event
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exchange")
+            .field("call", &self.call)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Resume {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Again { state } => f.debug_struct("Again").field("state", state).finish(),
+            Self::Parked(exchange) => f.debug_tuple("Parked").field(exchange).finish(),
+        }
+    }
+}

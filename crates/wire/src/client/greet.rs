@@ -1,0 +1,301 @@
+//! Finding out which era a server lives in, and shaking hands where hands are shaken.
+//!
+//! A modern server answers `server/discover`. A legacy one answers anything else: an error of its
+//! own invention, an empty object, nothing at all, or by dying. So the probe goes first; silence
+//! past a few seconds sends `initialize` after it on the same channel, and whichever answer comes
+//! first decides.
+
+use std::sync::Arc;
+
+use super::{
+    channel::Channel,
+    facts::{ServerFacts, newest},
+    headers,
+    options::Greeting,
+    request::Extras,
+    session::{Session, Wishes},
+    stream::{Opened, Outgoing},
+};
+use crate::{
+    Era, Error, Version,
+    envelope::{Id, Notification, Outcome, Request, Response, RpcError, code},
+    json::{Raw, quote},
+    meta::{self, method},
+};
+
+/// What the answer to the probe means.
+enum Judged {
+    Modern(Box<ServerFacts>),
+    Legacy,
+}
+
+impl Session {
+    /// Greets the server. `known` is how it was reached before.
+    pub(crate) async fn greet(self: &Arc<Self>, known: Option<Version>) -> Result<(), Error> {
+        match (self.options.greeting, known.map(Version::era)) {
+            (Greeting::Only(version), _) if version.era() == Era::Legacy => {
+                self.initialize(version).await
+            }
+            (Greeting::Only(_), _) => match self.discover().await? {
+                Judged::Modern(facts) => {
+                    self.set_facts(*facts);
+                    Ok(())
+                }
+                Judged::Legacy => Err(Error::NoCommonVersion {
+                    offered: Vec::new(),
+                }),
+            },
+            // What was true last time is tried first; if it is no longer, everything is.
+            (Greeting::Probe, Some(Era::Legacy)) => {
+                match self.initialize(Version::LATEST_LEGACY).await {
+                    Err(Error::Rpc(_)) => self.probe().await,
+                    done => done,
+                }
+            }
+            (Greeting::Probe, _) => self.probe().await,
+        }
+    }
+
+    async fn probe(self: &Arc<Self>) -> Result<(), Error> {
+        let mut discovering = Box::pin(self.discover());
+        let patience = tokio::time::sleep(self.options.probe_patience);
+        let judged = tokio::select! {
+            judged = &mut discovering => judged,
+            () = patience, if !self.channel.is_http() => {
+                return self.race(discovering).await;
+            }
+        };
+        self.settle(judged?).await
+    }
+
+    /// The probe has not been answered yet: greet the old way too.
+    async fn race(
+        self: &Arc<Self>,
+        mut discovering: std::pin::Pin<Box<impl Future<Output = Result<Judged, Error>>>>,
+    ) -> Result<(), Error> {
+        let mut shaking = Box::pin(self.initialize(Version::LATEST_LEGACY));
+        tokio::select! {
+            done = &mut shaking => done,
+            judged = &mut discovering => match judged? {
+                Judged::Modern(facts) => {
+                    self.set_facts(*facts);
+                    Ok(())
+                }
+                Judged::Legacy => shaking.await,
+            },
+        }
+    }
+
+    async fn settle(self: &Arc<Self>, judged: Judged) -> Result<(), Error> {
+        match judged {
+            Judged::Modern(facts) => {
+                self.set_facts(*facts);
+                Ok(())
+            }
+            Judged::Legacy => self.initialize(Version::LATEST_LEGACY).await,
+        }
+    }
+
+    async fn discover(self: &Arc<Self>) -> Result<Judged, Error> {
+        let answer = self.exchange(self.discover_request()).await;
+        match answer {
+            Ok(Some(response)) => judge(&response),
+            Ok(None) => Ok(Judged::Legacy),
+            Err(error) => judge_error(error),
+        }
+    }
+
+    fn discover_request(&self) -> Outgoing {
+        let id = self.next_id();
+        let version = quote(Version::LATEST.as_str());
+        let (info, capabilities) = (self.own_info(), self.own_capabilities());
+        let params = format!(
+            r#"{{"_meta":{{"{}":{version},"{}":{info},"{}":{capabilities}}}}}"#,
+            meta::PROTOCOL_VERSION,
+            meta::CLIENT_INFO,
+            meta::CLIENT_CAPABILITIES,
+        );
+        let request = Request::new(
+            &Id::number(id),
+            method::DISCOVER,
+            Some(&Raw::trusted(params.into())),
+        );
+        Outgoing {
+            id,
+            method: method::DISCOVER.to_owned(),
+            text: request.text().clone(),
+            headers: headers::standard(Version::LATEST, method::DISCOVER, None),
+            can_ask: false,
+            cancellable: false,
+        }
+    }
+
+    /// The handshake of the legacy era.
+    pub(crate) async fn initialize(self: &Arc<Self>, version: Version) -> Result<(), Error> {
+        let facts = match self.try_initialize(version).await {
+            // Some servers name what they speak instead of offering it.
+            Err(Error::Rpc(error)) => match offered_legacy(&error, version) {
+                Some(other) => self.try_initialize(other).await?,
+                None => return Err(Error::Rpc(error)),
+            },
+            result => result?,
+        };
+        self.set_facts(facts);
+        self.send_notification(Notification::new(method::INITIALIZED, None))
+            .await
+    }
+
+    async fn try_initialize(self: &Arc<Self>, version: Version) -> Result<ServerFacts, Error> {
+        let id = self.next_id();
+        let (info, capabilities) = (self.own_info(), self.own_capabilities());
+        let params = format!(
+            r#"{{"protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{info}}}"#
+        );
+        let request = Request::new(
+            &Id::number(id),
+            method::INITIALIZE,
+            Some(&Raw::trusted(params.into())),
+        );
+        let out = Outgoing {
+            id,
+            method: method::INITIALIZE.to_owned(),
+            text: request.text().clone(),
+            headers: http::HeaderMap::new(),
+            can_ask: false,
+            cancellable: false, // The protocol forbids cancelling it.
+        };
+        let response = self.exchange(out).await?.ok_or(Error::Closed)?;
+        match response.outcome() {
+            Outcome::Result(result) => ServerFacts::from_initialize(&result),
+            Outcome::Error(error) => Err(Error::Rpc(error)),
+        }
+    }
+
+    /// Begins a new legacy session in the place of an expired one, once for all who noticed, and
+    /// asks again for what the old one had been asked.
+    pub(crate) async fn renew(self: &Arc<Self>, expired: u64) -> Result<(), Error> {
+        let Channel::Http(http) = &self.channel else {
+            return Err(Error::Closed);
+        };
+        let _turn = http.renewing.lock().await;
+        if http.generation() != expired {
+            return Ok(());
+        }
+        let version = self
+            .facts()
+            .map_or(Version::LATEST_LEGACY, |facts| facts.version);
+        http.forget_session();
+        self.initialize(version).await?;
+        let wishes = self.wishes().clone();
+        self.ask_again(wishes).await;
+        Ok(())
+    }
+
+    async fn ask_again(self: &Arc<Self>, wishes: Wishes) {
+        let mut asked = Vec::new();
+        if let Some(level) = &wishes.log_level {
+            asked.push((
+                method::SET_LEVEL,
+                format!(r#"{{"level":{}}}"#, quote(level)),
+            ));
+        }
+        for uri in &wishes.subscriptions {
+            asked.push((
+                method::RESOURCES_SUBSCRIBE,
+                format!(r#"{{"uri":{}}}"#, quote(uri)),
+            ));
+        }
+        for (asked, params) in asked {
+            if let Err(error) = self
+                .plain_request(asked, &Raw::trusted(params.into()))
+                .await
+            {
+                let error = format!("after a new session: {error}");
+                tracing::warn!(method = asked, %error);
+            }
+        }
+    }
+
+    /// A request that does not start a new session when this one is over.
+    async fn plain_request(self: &Arc<Self>, asked: &str, params: &Raw) -> Result<(), Error> {
+        let request = Request::new(&Id::number(0), asked, Some(params));
+        let out = self.prepare(&request, &Extras::default())?;
+        match self.open(out).await? {
+            Opened::Expired => Err(Error::Closed),
+            Opened::Stream(mut stream) => loop {
+                if let super::stream::Arrived::Done(response) = stream.next().await? {
+                    return match response.outcome() {
+                        Outcome::Result(_) => Ok(()),
+                        Outcome::Error(error) => Err(Error::Rpc(error)),
+                    };
+                }
+            },
+        }
+    }
+}
+
+fn judge(response: &Response) -> Result<Judged, Error> {
+    match response.outcome() {
+        Outcome::Result(result) => judge_result(&result),
+        Outcome::Error(error) => judge_refusal(&error),
+    }
+}
+
+fn judge_result(result: &Raw) -> Result<Judged, Error> {
+    // `{}` and the like: answered by something that answers everything.
+    let Some(mut discovered) = ServerFacts::from_discover(result) else {
+        return Ok(Judged::Legacy);
+    };
+    match newest(&discovered.versions, Era::Modern) {
+        Some(version) => {
+            discovered.facts.version = version;
+            Ok(Judged::Modern(Box::new(discovered.facts)))
+        }
+        None => legacy_or_nothing(discovered.versions),
+    }
+}
+
+/// Errors only a modern server gives. Anything else is a legacy server's surprise.
+fn judge_refusal(error: &RpcError) -> Result<Judged, Error> {
+    let offered = offered_versions(error);
+    if error.code != code::UNSUPPORTED_VERSION || offered.is_empty() {
+        return Ok(Judged::Legacy);
+    }
+    match newest(&offered, Era::Modern) {
+        // It would refuse the only modern version we know; were it among these, it would not have.
+        Some(_) => Err(Error::NoCommonVersion { offered }),
+        None => legacy_or_nothing(offered),
+    }
+}
+
+fn legacy_or_nothing(offered: Vec<String>) -> Result<Judged, Error> {
+    match newest(&offered, Era::Legacy) {
+        Some(_) => Ok(Judged::Legacy),
+        None => Err(Error::NoCommonVersion { offered }),
+    }
+}
+
+/// Failures of the probe that still leave the old way open.
+fn judge_error(error: Error) -> Result<Judged, Error> {
+    match error {
+        Error::Status { status, .. } if status < 500 && status != 429 => Ok(Judged::Legacy),
+        Error::StreamLost { .. } | Error::Malformed(_) | Error::InvalidResult { .. } => {
+            Ok(Judged::Legacy)
+        }
+        other => Err(other),
+    }
+}
+
+fn offered_versions(error: &RpcError) -> Vec<String> {
+    let supported = error
+        .data
+        .as_ref()
+        .and_then(|data| data.get("supported").ok().flatten());
+    supported
+        .and_then(|list| list.decode().ok())
+        .unwrap_or_default()
+}
+
+fn offered_legacy(error: &RpcError, refused: Version) -> Option<Version> {
+    newest(&offered_versions(error), Era::Legacy).filter(|version| *version != refused)
+}

@@ -1,0 +1,349 @@
+//! Streamable HTTP as a session's channel: a POST for each message, answers on its own response.
+//!
+//! Legacy servers may also keep a session (an id that travels in a header and can expire) and
+//! speak on a stream that is opened with GET. Modern ones do neither.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytestring::ByteString;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use tokio::{sync::mpsc, time::Instant};
+
+use super::{facts::ServerFacts, headers::PROTOCOL_VERSION};
+use crate::{
+    Error,
+    envelope::{Malformed, Message, Parsed},
+    http::{Answer, Body, Endpoint, EventStream},
+    link::{Frame, lines::text_frame},
+};
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// Messages nobody waits for that may wait to be sent.
+const CHORES: usize = 64;
+/// How often a stream that was cut is taken up again before the call is given up.
+const RESUMES: u32 = 5;
+
+/// Streamable HTTP to one server.
+#[derive(Debug)]
+pub(crate) struct HttpChannel {
+    pub(crate) endpoint: Endpoint,
+    session_id: RwLock<Option<HeaderValue>>,
+    /// Counts sessions, so that many calls that meet the end of one start only one new one.
+    generation: AtomicU64,
+    pub(crate) renewing: tokio::sync::Mutex<()>,
+    chores: mpsc::Sender<Chore>,
+}
+
+/// A message nobody waits for, and its headers if they are not the session's.
+pub(crate) type Chore = (ByteString, Option<HeaderMap>);
+
+/// What a POST was answered with.
+#[derive(Debug)]
+pub(crate) enum Posted {
+    /// Messages, or a stream of them.
+    Stream(HttpStream),
+    /// 202: the answer, if any, comes another way.
+    Accepted,
+    /// 404 to a request in a session: the session is over.
+    Expired,
+}
+
+/// Messages that answer one POST, or come on one GET.
+#[derive(Debug)]
+pub(crate) struct HttpStream {
+    ready: VecDeque<Result<Message, Malformed>>,
+    events: Option<EventStream>,
+    resume: Resume,
+}
+
+/// What it takes to go on with a stream that was cut.
+#[derive(Debug, Default)]
+struct Resume {
+    last_id: Option<String>,
+    retry: Option<Duration>,
+    at: Option<Instant>,
+    attempts: u32,
+}
+
+// === impl HttpChannel ===
+
+impl HttpChannel {
+    /// The receiver is the queue of messages nobody waits for; see [`HttpChannel::send_chore`].
+    pub(crate) fn new(endpoint: Endpoint) -> (Self, mpsc::Receiver<Chore>) {
+        let (chores, waiting) = mpsc::channel(CHORES);
+        let channel = Self {
+            endpoint,
+            session_id: RwLock::new(None),
+            generation: AtomicU64::new(0),
+            renewing: tokio::sync::Mutex::new(()),
+            chores,
+        };
+        (channel, waiting)
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Forgets the session, before a new one is begun.
+    pub(crate) fn forget_session(&self) {
+        *self
+            .session_id
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = None;
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn session_id(&self) -> Option<HeaderValue> {
+        self.session_id
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The headers of every message of this session.
+    pub(crate) fn headers(&self, facts: Option<&ServerFacts>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(id) = self.session_id() {
+            headers.insert(SESSION_ID, id);
+        }
+        if let Some(facts) = facts.filter(|facts| facts.version.has_version_header()) {
+            headers.insert(
+                PROTOCOL_VERSION,
+                HeaderValue::from_static(facts.version.as_str()),
+            );
+        }
+        headers
+    }
+
+    /// POSTs a request. `asked` is its method, for errors.
+    pub(crate) async fn post(
+        &self,
+        text: ByteString,
+        headers: HeaderMap,
+        asked: &str,
+    ) -> Result<Posted, Error> {
+        let in_session = headers.contains_key(SESSION_ID);
+        let answer = self.endpoint.post(text.into_bytes(), headers).await?;
+        self.note_session(&answer, asked);
+        if in_session && answer.status == StatusCode::NOT_FOUND {
+            return Ok(Posted::Expired);
+        }
+        match (answer.status.is_success(), answer.body) {
+            (_, Body::Json(text)) => whole(text, answer.status, asked),
+            (true, Body::Events(events)) => Ok(Posted::Stream(HttpStream::of(events))),
+            (true, Body::Empty) => Ok(Posted::Accepted),
+            (_, body) => Err(refusal(answer.status, &body, asked)),
+        }
+    }
+
+    /// Only the answer to `initialize` begins a session.
+    fn note_session(&self, answer: &Answer, asked: &str) {
+        if asked == crate::meta::method::INITIALIZE && answer.status.is_success() {
+            let id = answer.headers.get(SESSION_ID).cloned();
+            *self
+                .session_id
+                .write()
+                .unwrap_or_else(PoisonError::into_inner) = id;
+        }
+    }
+
+    /// Sends a notification or an answer.
+    pub(crate) async fn send(
+        &self,
+        text: ByteString,
+        facts: Option<&ServerFacts>,
+    ) -> Result<(), Error> {
+        let answer = self
+            .endpoint
+            .post(text.into_bytes(), self.headers(facts))
+            .await?;
+        if answer.status.is_success() {
+            return Ok(());
+        }
+        Err(refusal(answer.status, &answer.body, "a notification"))
+    }
+
+    pub(crate) fn try_send(
+        &self,
+        text: ByteString,
+        headers: Option<HeaderMap>,
+    ) -> Result<(), Error> {
+        self.chores
+            .try_send((text, headers))
+            .map_err(|_| Error::Busy)
+    }
+
+    /// Sends one message nobody waits for.
+    pub(crate) async fn send_chore(&self, chore: Chore, facts: Option<&ServerFacts>) {
+        let (text, headers) = chore;
+        let headers = headers.unwrap_or_else(|| self.headers(facts));
+        if let Err(error) = self.endpoint.post(text.into_bytes(), headers).await {
+            tracing::debug!(%error, "a message nobody waits for was not taken");
+        }
+    }
+
+    /// Opens the stream a legacy server speaks on by itself. `None`: it has none.
+    pub(crate) async fn listen(
+        &self,
+        facts: Option<&ServerFacts>,
+        last_id: Option<&str>,
+    ) -> Result<Option<EventStream>, Error> {
+        let answer = self
+            .endpoint
+            .get_events(self.headers(facts), last_id)
+            .await?;
+        match answer.body {
+            Body::Events(events) if answer.status.is_success() => Ok(Some(events)),
+            _ if answer.status.is_server_error() => {
+                Err(refusal(answer.status, &answer.body, "GET"))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Ends the session at the server, if there is one. A server may refuse; nothing is lost.
+    pub(crate) async fn delete(&self, facts: Option<&ServerFacts>) {
+        if self.session_id().is_none() {
+            return;
+        }
+        if let Err(error) = self.endpoint.delete(self.headers(facts)).await {
+            tracing::debug!(%error, "the session was not deleted");
+        }
+    }
+}
+
+/// A whole body: one message, or a batch.
+fn whole(text: bytes::Bytes, status: StatusCode, asked: &str) -> Result<Posted, Error> {
+    let body = text.clone();
+    let ready: VecDeque<_> = match text_frame(text).parse() {
+        Ok(Parsed::One(message)) => [Ok(message)].into(),
+        Ok(Parsed::Batch(messages)) => messages.into(),
+        Err(malformed) if status.is_success() => [Err(malformed)].into(),
+        Err(_) => return Err(status_error(status, &body, asked)),
+    };
+    Ok(Posted::Stream(HttpStream {
+        ready,
+        events: None,
+        resume: Resume::default(),
+    }))
+}
+
+fn refusal(status: StatusCode, body: &Body, asked: &str) -> Error {
+    match body {
+        Body::Json(text) | Body::Other { text, .. } => status_error(status, text, asked),
+        Body::Empty | Body::Events(_) => status_error(status, b"", asked),
+    }
+}
+
+fn status_error(status: StatusCode, text: &[u8], asked: &str) -> Error {
+    const SHOWN: usize = 500;
+    let text = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned();
+    Error::Status {
+        method: asked.to_owned(),
+        status: status.as_u16(),
+        text,
+    }
+}
+
+// === impl HttpStream ===
+
+impl HttpStream {
+    pub(crate) fn of(events: EventStream) -> Self {
+        Self {
+            ready: VecDeque::new(),
+            events: Some(events),
+            resume: Resume::default(),
+        }
+    }
+
+    /// The next message; `None` when the stream has ended. Safe to cancel.
+    pub(crate) async fn next(&mut self) -> Result<Option<Result<Message, Malformed>>, Error> {
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                return Ok(Some(message));
+            }
+            let Some(events) = &mut self.events else {
+                return Ok(None);
+            };
+            let event = events.next().await;
+            self.resume.last_id = events.last_event_id().map(str::to_owned);
+            self.resume.retry = events.retry();
+            match event {
+                Ok(Some(event)) => self.take(event.event.as_deref(), event.data),
+                Ok(None) => self.events = None,
+                Err(error) => {
+                    let error = Error::from(error);
+                    if error.remedy() == crate::Remedy::Retry {
+                        // The connection broke: what can be resumed is not lost.
+                        self.events = None;
+                        if self.resume.last_id.is_some() {
+                            continue;
+                        }
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, event: Option<&str>, data: ByteString) {
+        // An event without data carries an id to resume from; others are not ours to read.
+        if data.is_empty() || event.is_some_and(|name| name != "message") {
+            return;
+        }
+        self.resume.attempts = 0;
+        match Frame::Text(data).parse() {
+            Ok(Parsed::One(message)) => self.ready.push_back(Ok(message)),
+            Ok(Parsed::Batch(messages)) => self.ready.extend(messages),
+            Err(malformed) => self.ready.push_back(Err(malformed)),
+        }
+    }
+
+    /// The id of the last event, if the stream can be resumed after it.
+    pub(crate) fn last_id(&self) -> Option<&str> {
+        self.resume.last_id.as_deref()
+    }
+
+    /// How long the server wants to be left alone.
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.resume.retry
+    }
+
+    /// Takes the stream up again where it ended. `false`: it cannot be. Safe to cancel.
+    pub(crate) async fn reopen(
+        &mut self,
+        channel: &HttpChannel,
+        facts: Option<&ServerFacts>,
+        after: Duration,
+    ) -> Result<bool, Error> {
+        let Some(last_id) = self.resume.last_id.clone() else {
+            return Ok(false);
+        };
+        while self.resume.attempts < RESUMES {
+            let pause = self.resume.retry.unwrap_or(after) * (1 << self.resume.attempts.min(5));
+            let at = *self.resume.at.get_or_insert_with(|| Instant::now() + pause);
+            tokio::time::sleep_until(at).await;
+            let opened = channel.listen(facts, Some(&last_id)).await;
+            self.resume.at = None;
+            self.resume.attempts += 1;
+            match opened {
+                Ok(Some(events)) => {
+                    self.events = Some(events);
+                    return Ok(true);
+                }
+                Ok(None) => return Ok(false),
+                Err(error) if error.remedy() == crate::Remedy::Retry => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,206 @@
+//! Change notifications: the stream a server speaks on by itself.
+//!
+//! Legacy over HTTP: a GET that stays open. Modern: a `subscriptions/listen` request that stays
+//! open. Either is opened again when it breaks, with growing pauses, for as long as the session
+//! lives. One task for each connection.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::Notify;
+
+use super::{
+    channel::Channel,
+    http_channel::{HttpChannel, HttpStream},
+    inbox::Incoming,
+    request::Extras,
+    session::{Arrival, Session},
+    stream::{Arrived, Opened, Stream},
+};
+use crate::{
+    Era, Error,
+    envelope::{Id, Request},
+    json::{Raw, quote},
+    meta::method,
+};
+
+/// The longest pause before a stream is opened again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Keeps the stream open until the session ends. `changed` says that the subscriptions have.
+pub(crate) async fn keep(session: Arc<Session>, changed: Arc<Notify>) {
+    let closing = session.closing.clone();
+    let listening = async {
+        match (session.era(), &session.channel) {
+            (Era::Legacy, Channel::Http(http)) => keep_get(&session, http).await,
+            (Era::Legacy, Channel::Link(_)) => {}
+            (Era::Modern, _) => keep_listen(&session, &changed).await,
+        }
+    };
+    tokio::select! {
+        () = closing.cancelled() => {}
+        () = listening => {}
+    }
+}
+
+/// Pauses that double from one failure to the next.
+struct Pauses {
+    first: Duration,
+    failures: u32,
+}
+
+impl Pauses {
+    fn new(session: &Session) -> Self {
+        Self {
+            first: session.options.reopen_after,
+            failures: 0,
+        }
+    }
+
+    async fn wait(&mut self, wanted: Option<Duration>) {
+        let doubled = self
+            .first
+            .saturating_mul(1 << self.failures.min(10))
+            .min(LONGEST_PAUSE);
+        self.failures += 1;
+        tokio::time::sleep(wanted.unwrap_or(doubled)).await;
+    }
+}
+
+async fn keep_get(session: &Arc<Session>, http: &HttpChannel) {
+    let mut pauses = Pauses::new(session);
+    let mut last_id: Option<String> = None;
+    let mut generation = http.generation();
+    loop {
+        let facts = session.facts();
+        if http.generation() != generation {
+            generation = http.generation();
+            last_id = None;
+        }
+        let mut retry = None;
+        match http.listen(facts.as_deref(), last_id.as_deref()).await {
+            Ok(None) => return, // The server does not speak by itself.
+            Ok(Some(events)) => {
+                pauses.failures = 0;
+                let mut stream = HttpStream::of(events);
+                read_get(session, &mut stream).await;
+                last_id = stream.last_id().map(str::to_owned).or(last_id);
+                retry = stream.retry();
+            }
+            Err(error) => tracing::debug!(%error, "the server's own stream cannot be opened"),
+        }
+        pauses.wait(retry).await;
+    }
+}
+
+async fn read_get(session: &Arc<Session>, stream: &mut HttpStream) {
+    loop {
+        match stream.next().await {
+            Ok(Some(Ok(message))) => session.route(message).await,
+            Ok(Some(Err(malformed))) => session.route_malformed(malformed).await,
+            Ok(None) => return,
+            Err(error) => {
+                let lost = error.remedy() == crate::Remedy::Retry;
+                session.deliver(Incoming::Problem(error)).await;
+                if lost {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn keep_listen(session: &Arc<Session>, changed: &Notify) {
+    let mut pauses = Pauses::new(session);
+    let mut current: Option<Stream> = None;
+    loop {
+        let changing = changed.notified();
+        let Some(filter) = filter(session) else {
+            current = None;
+            changing.await;
+            continue;
+        };
+        match listen(session, &filter).await {
+            // The old stream ends only when the new one is there, so that nothing is missed.
+            Ok(stream) => current = Some(stream),
+            Err(error) => {
+                tracing::debug!(%error, "change notifications cannot be had");
+                if error.code().is_some() {
+                    return; // The server does not want to; its lists are read when they expire.
+                }
+            }
+        }
+        let Some(stream) = &mut current else {
+            pauses.wait(None).await;
+            continue;
+        };
+        tokio::select! {
+            () = changing => {}
+            heard = hear(session, stream) => {
+                current = None;
+                if heard {
+                    pauses.failures = 0;
+                }
+                pauses.wait(None).await;
+            }
+        }
+    }
+}
+
+/// What to listen for; `None` if there is nothing.
+fn filter(session: &Session) -> Option<Raw> {
+    let facts = session.facts()?;
+    let mut wanted = Vec::new();
+    for (capability, member) in [
+        ("tools", "toolsListChanged"),
+        ("prompts", "promptsListChanged"),
+        ("resources", "resourcesListChanged"),
+    ] {
+        if session.options.listen && facts.offers(&[capability, "listChanged"]) {
+            wanted.push(format!(r#""{member}":true"#));
+        }
+    }
+    let uris: Vec<String> = session
+        .wishes()
+        .subscriptions
+        .iter()
+        .map(|uri| quote(uri))
+        .collect();
+    if !uris.is_empty() {
+        wanted.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
+    }
+    if wanted.is_empty() {
+        return None;
+    }
+    Some(Raw::trusted(
+        format!(r#"{{"notifications":{{{}}}}}"#, wanted.join(",")).into(),
+    ))
+}
+
+async fn listen(session: &Arc<Session>, filter: &Raw) -> Result<Stream, Error> {
+    let request = Request::new(&Id::number(0), method::LISTEN, Some(filter));
+    let out = session.prepare(&request, &Extras::default())?;
+    match session.open(out).await? {
+        Opened::Stream(stream) => Ok(stream),
+        Opened::Expired => Err(Error::Closed),
+    }
+}
+
+/// Waits for the end of a stream. On a link its notifications come another way. `true` if it was
+/// more than a refusal.
+async fn hear(session: &Arc<Session>, stream: &mut Stream) -> bool {
+    let mut heard = false;
+    loop {
+        match stream.next().await {
+            Ok(Arrived::Done(_)) => return heard,
+            Ok(Arrived::Mail(Arrival::Notification(note))) => {
+                heard = true;
+                session.deliver(Incoming::from_notification(note)).await;
+            }
+            Ok(Arrived::Mail(_)) => {}
+            Err(error) => {
+                tracing::debug!(%error, "change notifications broke off");
+                return heard;
+            }
+        }
+    }
+}

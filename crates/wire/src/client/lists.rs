@@ -1,0 +1,191 @@
+//! Lists, page by page, each item left as text.
+//!
+//! One bad item never costs the others: items are not decoded here. A list that does not end, or
+//! whose cursor goes in circles, stops at a bound and says so.
+
+use std::{collections::HashMap, collections::HashSet, sync::Arc, time::Duration};
+
+use super::{headers, session::Session, tools::ToolFacts};
+use crate::{
+    Era, Error,
+    json::{JsonKind, Raw},
+    meta::method,
+};
+
+/// What a server has lists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum List {
+    /// Tools.
+    Tools,
+    /// Prompts.
+    Prompts,
+    /// Resources.
+    Resources,
+    /// Resource templates.
+    Templates,
+}
+
+/// A whole list.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// The items, as sent.
+    pub items: Vec<Raw>,
+    /// Items that were left out, and why.
+    pub excluded: Vec<Excluded>,
+    /// How long the list may be taken for fresh: the shortest of its pages. `None`: not said.
+    pub ttl: Option<Duration>,
+    /// Whether it may be shared between users; `false` unless every page says `public`.
+    pub public: bool,
+    /// Why the list is not whole, if it is not.
+    pub cut_short: Option<CutShort>,
+}
+
+/// An item that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excluded {
+    /// Its name, as far as it has one.
+    pub name: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Why a list was not read to its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CutShort {
+    /// It has more pages than are worth reading.
+    #[error("the list has more than {0} pages")]
+    TooManyPages(usize),
+    /// A cursor came that had come before.
+    #[error("the list's cursor goes in circles")]
+    Circle,
+}
+
+// === impl List ===
+
+impl List {
+    /// The method that lists it.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Tools => method::TOOLS_LIST,
+            Self::Prompts => method::PROMPTS_LIST,
+            Self::Resources => method::RESOURCES_LIST,
+            Self::Templates => method::TEMPLATES_LIST,
+        }
+    }
+
+    /// The member of the result that holds the items.
+    pub fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+
+    /// The capability that promises it.
+    pub fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources | Self::Templates => "resources",
+        }
+    }
+}
+
+impl Session {
+    /// Reads a whole list. Of tools, what has to be known to call them is kept.
+    pub(crate) async fn list(self: &Arc<Self>, list: List) -> Result<Listing, Error> {
+        let mut listing = Listing {
+            public: true,
+            ..Listing::default()
+        };
+        let mut seen = HashSet::new();
+        let mut cursor: Option<Raw> = None;
+        for page in 0.. {
+            if page == self.options.limits.max_pages {
+                listing.cut_short = Some(CutShort::TooManyPages(page));
+                break;
+            }
+            let params = cursor
+                .as_ref()
+                .map(|cursor| Raw::trusted(format!(r#"{{"cursor":{cursor}}}"#).into()));
+            let result = self.request(list.method(), params.as_ref()).await?;
+            cursor = listing.add_page(list, &result)?;
+            match &cursor {
+                None => break,
+                Some(next) if !seen.insert(next.as_str().to_owned()) => {
+                    listing.cut_short = Some(CutShort::Circle);
+                    break;
+                }
+                Some(_) => {}
+            }
+        }
+        if list == List::Tools {
+            self.keep_tools(&mut listing);
+        }
+        Ok(listing)
+    }
+
+    /// Notes what calling each tool takes; takes out those that cannot be called.
+    fn keep_tools(&self, listing: &mut Listing) {
+        let with_headers = self.era() == Era::Modern && self.channel.is_http();
+        let mut book = HashMap::new();
+        listing.items.retain(|tool| {
+            let name = tool
+                .get("name")
+                .ok()
+                .flatten()
+                .and_then(|name| name.to_text());
+            let headers = if with_headers {
+                headers::annotations(tool)
+            } else {
+                Ok(Vec::new())
+            };
+            match (headers, name) {
+                (Ok(headers), name) => {
+                    let facts = ToolFacts {
+                        headers,
+                        needs_task: ToolFacts::needs_task(tool),
+                    };
+                    name.map(|name| book.insert(name, Arc::new(facts)));
+                    true
+                }
+                (Err(reason), name) => {
+                    let name = name.unwrap_or_default();
+                    tracing::warn!(tool = %name, %reason, "a tool was left out");
+                    listing.excluded.push(Excluded { name, reason });
+                    false
+                }
+            }
+        });
+        self.tools.replace(book);
+    }
+}
+
+// === impl Listing ===
+
+impl Listing {
+    /// Adds a page; returns the cursor of the next.
+    fn add_page(&mut self, list: List, result: &Raw) -> Result<Option<Raw>, Error> {
+        let member = |key: &str| {
+            result
+                .get(key)
+                .map_err(|error| Error::invalid(list.method(), error.to_string()))
+        };
+        let items = member(list.member())?
+            .filter(|items| items.kind() == JsonKind::Array)
+            .ok_or_else(|| {
+                Error::invalid(list.method(), format!("`{}` is not a list", list.member()))
+            })?;
+        self.items.extend(items.elements());
+        if let Some(ttl) = member("ttlMs")?.and_then(|ttl| ttl.decode::<i64>().ok()) {
+            let ttl = Duration::from_millis(u64::try_from(ttl).unwrap_or(0));
+            self.ttl = Some(self.ttl.map_or(ttl, |shortest| shortest.min(ttl)));
+        }
+        self.public &= member("cacheScope")?.is_some_and(|scope| scope.as_str() == "\"public\"");
+        // An empty cursor is what some servers say for none.
+        let next = member("nextCursor")?.filter(|cursor| cursor.kind() == JsonKind::String);
+        Ok(next.filter(|cursor| cursor.as_str() != "\"\""))
+    }
+}

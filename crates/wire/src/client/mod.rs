@@ -1,0 +1,231 @@
+//! The client side: a session with one server, in whichever era it lives.
+//!
+//! [`Client::connect`] reaches a [`Target`], finds out its era and shakes hands. [`Client::call`]
+//! starts an [`Exchange`], which looks the same in both eras. What a server says outside any call
+//! comes out of the [`Inbox`].
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), switchboard_wire::Error> {
+//! use switchboard_wire::client::{Call, Client, ClientOptions, List, Stdio, Target};
+//! use switchboard_wire::{json::Raw, process::{Command, Guard, StderrOptions}};
+//!
+//! let mut command = Command::new("mcp-server-time");
+//! command.env = std::env::vars_os().collect();
+//! let target = Target::Stdio(Stdio { command, guard: Guard::none(), stderr: StderrOptions::default() });
+//! let (client, _inbox) = Client::connect(target, ClientOptions::new("example", "1.0")).await?;
+//! for tool in client.list(List::Tools).await?.items {
+//!     println!("{tool}");
+//! }
+//! let arguments = Raw::parse(r#"{"timezone":"Europe/Zurich"}"#).unwrap();
+//! let now = client.call(Call::tool("get_current_time", &arguments)).result().await?;
+//! println!("{now}");
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod call;
+mod channel;
+mod connect;
+mod drive;
+pub mod elicitation;
+mod exchange;
+mod facts;
+mod greet;
+mod headers;
+mod http_channel;
+mod inbox;
+mod listen;
+mod lists;
+mod mailbox;
+mod options;
+mod request;
+mod session;
+mod stream;
+mod target;
+mod tasks;
+mod tools;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio_util::{sync::DropGuard, task::TaskTracker};
+
+pub use call::{Answer, Call, InputRequest, Tasks};
+pub use exchange::{Event, Exchange, Resume};
+pub use facts::ServerFacts;
+pub use inbox::{Inbox, Incoming, Question};
+pub use lists::{CutShort, Excluded, List, Listing};
+pub use options::{Attribution, ClientOptions, EraCache, Greeting, Implementation, Limits, Root};
+pub use target::{HttpTarget, Stdio, Target};
+
+use channel::Channel;
+use session::Session;
+
+use crate::{
+    Era, Error,
+    envelope::Notification,
+    json::{Raw, quote},
+    meta::method,
+};
+
+/// A connection to one server. Clones share it; when the last one and the last exchange are gone,
+/// so is the connection.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Handle>);
+
+#[derive(Debug)]
+struct Handle {
+    session: Arc<Session>,
+    /// Says that the subscriptions have changed.
+    subscriptions_changed: Arc<Notify>,
+    tasks: TaskTracker,
+    _closing: DropGuard,
+}
+
+// === impl Client ===
+
+impl Client {
+    /// Reaches a server and greets it.
+    pub async fn connect(target: Target, options: ClientOptions) -> Result<(Self, Inbox), Error> {
+        let after = options.connect_timeout;
+        match tokio::time::timeout(after, connect::connect(target, options)).await {
+            Ok(connected) => connected,
+            Err(_) => Err(Error::Timeout {
+                method: method::INITIALIZE.to_owned(),
+                after,
+            }),
+        }
+    }
+
+    fn assemble(session: Arc<Session>, tasks: TaskTracker) -> Self {
+        let closing = session.closing.clone().drop_guard();
+        let subscriptions_changed = Arc::new(Notify::new());
+        tasks.spawn(listen::keep(session.clone(), subscriptions_changed.clone()));
+        tasks.close();
+        Self(Arc::new(Handle {
+            session,
+            subscriptions_changed,
+            tasks,
+            _closing: closing,
+        }))
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.0.session
+    }
+
+    /// What the server said of itself.
+    pub fn server(&self) -> Arc<ServerFacts> {
+        // A client exists only once the server was greeted.
+        self.session().facts().unwrap_or_else(|| {
+            Arc::new(ServerFacts {
+                version: crate::Version::LATEST_LEGACY,
+                info: None,
+                capabilities: Raw::empty_object(),
+                instructions: None,
+            })
+        })
+    }
+
+    /// The server's process, if it is one of ours.
+    pub fn process(&self) -> Option<&crate::process::Process> {
+        match &self.session().channel {
+            Channel::Link(link) => link.process.as_ref(),
+            Channel::Http(_) => None,
+        }
+    }
+
+    /// Starts a call. Nothing is sent until the exchange is polled.
+    pub fn call(&self, call: Call) -> Exchange {
+        Exchange::new(self.clone(), call)
+    }
+
+    /// Goes on with a call that was put away. For one that has to be made again, `call` is that
+    /// call as it was first made.
+    pub fn resume(&self, call: &Call, resume: Resume, answers: Vec<Answer>) -> Exchange {
+        match resume {
+            Resume::Again { state } => self.call(call.answered(state, &answers)),
+            Resume::Parked(mut exchange) => {
+                exchange.answer(answers);
+                *exchange
+            }
+        }
+    }
+
+    /// Reads a whole list.
+    pub async fn list(&self, list: List) -> Result<Listing, Error> {
+        self.session().list(list).await
+    }
+
+    /// A plain request: no progress, no questions.
+    pub async fn request(&self, method: &str, params: Option<&Raw>) -> Result<Raw, Error> {
+        self.session().request(method, params).await
+    }
+
+    /// Sends a notification.
+    pub async fn notify(&self, method: &str, params: Option<&Raw>) -> Result<(), Error> {
+        self.session()
+            .send_notification(Notification::new(method, params))
+            .await
+    }
+
+    /// Asks for log messages from `level` up: of the whole session where the era has one, of each
+    /// call from now on elsewhere.
+    pub async fn set_log_level(&self, level: &str) -> Result<(), Error> {
+        if self.server().era() == Era::Legacy {
+            let params = format!(r#"{{"level":{}}}"#, quote(level));
+            self.request(method::SET_LEVEL, Some(&Raw::trusted(params.into())))
+                .await?;
+        }
+        self.session().wishes().log_level = Some(level.to_owned());
+        Ok(())
+    }
+
+    /// Asks to hear of changes to a resource.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), Error> {
+        if !self.server().offers(&["resources", "subscribe"]) {
+            return Err(Error::NotOffered {
+                what: "resources.subscribe",
+            });
+        }
+        if self.server().era() == Era::Legacy {
+            self.request(method::RESOURCES_SUBSCRIBE, Some(&uri_params(uri)))
+                .await?;
+        }
+        self.session().wishes().subscriptions.insert(uri.to_owned());
+        self.0.subscriptions_changed.notify_one();
+        Ok(())
+    }
+
+    /// Asks no longer to hear of changes to a resource.
+    pub async fn unsubscribe(&self, uri: &str) -> Result<(), Error> {
+        if self.server().era() == Era::Legacy {
+            self.request(method::RESOURCES_UNSUBSCRIBE, Some(&uri_params(uri)))
+                .await?;
+        }
+        self.session().wishes().subscriptions.remove(uri);
+        self.0.subscriptions_changed.notify_one();
+        Ok(())
+    }
+
+    /// Ends the connection and waits until nothing is left of it: calls under way fail, the
+    /// session is deleted at the server, the process and all its descendants are gone.
+    pub async fn close(&self) {
+        let session = self.session();
+        session.fail_all(&Error::Closed);
+        match &session.channel {
+            Channel::Http(http) => http.delete(session.facts().as_deref()).await,
+            Channel::Link(link) => link.writer.close().await,
+        }
+        session.closing.cancel();
+        if let Some(process) = self.process() {
+            process.stop().await;
+        }
+        self.0.tasks.wait().await;
+    }
+}
+
+fn uri_params(uri: &str) -> Raw {
+    Raw::trusted(format!(r#"{{"uri":{}}}"#, quote(uri)).into())
+}

@@ -1,0 +1,277 @@
+//! Dressing a request for the era it is sent in, and the session's own requests.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+
+use super::{
+    channel::Channel,
+    headers,
+    session::{Arrival, Session},
+    stream::{Arrived, Opened, Outgoing},
+};
+use crate::{
+    Era, Error,
+    envelope::{Id, Outcome, Request, RpcError},
+    json::{Edit, JsonKind, Raw, quote},
+    meta::{self, method},
+};
+
+/// What a request carries besides what its caller wrote.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Extras {
+    /// Ask for progress.
+    pub(crate) progress: bool,
+    /// Modern: capabilities of whoever is behind this call, if not the session's own.
+    pub(crate) capabilities: Option<Raw>,
+    /// Modern: who is behind this call, if not the session's own.
+    pub(crate) client_info: Option<Raw>,
+    /// Modern: least severe log message wanted.
+    pub(crate) log_level: Option<String>,
+    /// Modern: answers to an earlier `input_required`.
+    pub(crate) input_responses: Option<Raw>,
+    /// Modern: the state that came with it.
+    pub(crate) request_state: Option<Raw>,
+    /// 2025-11-25: the `task` member.
+    pub(crate) task: Option<Raw>,
+}
+
+const META_VERSION: &[&str] = &["_meta", meta::PROTOCOL_VERSION];
+const META_INFO: &[&str] = &["_meta", meta::CLIENT_INFO];
+const META_CAPABILITIES: &[&str] = &["_meta", meta::CLIENT_CAPABILITIES];
+const META_LOG_LEVEL: &[&str] = &["_meta", meta::LOG_LEVEL];
+const META_PROGRESS: &[&str] = &["_meta", meta::PROGRESS_TOKEN];
+const INPUT_RESPONSES: &[&str] = &["inputResponses"];
+const REQUEST_STATE: &[&str] = &["requestState"];
+const TASK: &[&str] = &["task"];
+
+impl Session {
+    /// Dresses `request` for this session's era under an id of its own.
+    pub(crate) fn prepare(&self, request: &Request, extras: &Extras) -> Result<Outgoing, Error> {
+        let id = self.next_id();
+        let asked = request.method().into_owned();
+        let text = match self.era() {
+            Era::Modern => self.modern_text(request, extras, id),
+            Era::Legacy => legacy_text(request, extras, id),
+        };
+        let text = text.map_err(|source| Error::Params {
+            method: asked.clone(),
+            source,
+        })?;
+        let can_ask = matches!(
+            asked.as_str(),
+            method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
+        );
+        let headers = self.http_headers(&asked, request.params().as_ref());
+        Ok(Outgoing {
+            id,
+            method: asked,
+            text,
+            headers,
+            can_ask,
+            cancellable: true,
+        })
+    }
+
+    fn modern_text(
+        &self,
+        request: &Request,
+        extras: &Extras,
+        id: u64,
+    ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
+        let version = self
+            .facts()
+            .map_or(crate::Version::LATEST, |facts| facts.version);
+        let version = quote(version.as_str());
+        let info = extras
+            .client_info
+            .clone()
+            .unwrap_or_else(|| self.own_info());
+        let capabilities = extras
+            .capabilities
+            .clone()
+            .unwrap_or_else(|| self.options.capabilities.clone());
+        let capabilities = self.with_roots(capabilities);
+        let token = id.to_string();
+        let level = extras
+            .log_level
+            .clone()
+            .or_else(|| self.wishes().log_level.clone());
+        let level = level.map(|level| quote(&level));
+        let edits = [
+            Edit::set(META_VERSION, &version),
+            Edit::set(META_INFO, info.as_str()),
+            Edit::set(META_CAPABILITIES, capabilities.as_str()),
+            set_or_remove(META_LOG_LEVEL, level.as_deref()),
+            set_or_remove(META_PROGRESS, extras.progress.then_some(token.as_str())),
+            set_or_remove(
+                INPUT_RESPONSES,
+                extras.input_responses.as_ref().map(Raw::as_str),
+            ),
+            set_or_remove(
+                REQUEST_STATE,
+                extras.request_state.as_ref().map(Raw::as_str),
+            ),
+            Edit::remove(TASK),
+        ];
+        request.edited(&Id::number(id), &edits)
+    }
+
+    /// Who we are, as JSON.
+    pub(crate) fn own_info(&self) -> Raw {
+        Raw::of(&self.options.info).unwrap_or_else(|_| Raw::empty_object())
+    }
+
+    /// The session's capabilities, roots among them where it has any.
+    pub(crate) fn own_capabilities(&self) -> Raw {
+        self.with_roots(self.options.capabilities.clone())
+    }
+
+    fn with_roots(&self, capabilities: Raw) -> Raw {
+        let declared = matches!(capabilities.get("roots"), Ok(Some(_)));
+        if self.options.roots.is_none() || declared {
+            return capabilities;
+        }
+        capabilities
+            .with(&[Edit::set(&["roots"], "{}")])
+            .unwrap_or(capabilities)
+    }
+
+    fn http_headers(&self, asked: &str, params: Option<&Raw>) -> HeaderMap {
+        let Channel::Http(http) = &self.channel else {
+            return HeaderMap::new();
+        };
+        let facts = self.facts();
+        let Some(facts) = facts.filter(|facts| facts.era() == Era::Modern) else {
+            return http.headers(self.facts().as_deref());
+        };
+        let mut headers = headers::standard(facts.version, asked, params);
+        if asked == method::TOOLS_CALL {
+            let name = params
+                .and_then(|params| params.get("name").ok()?)
+                .and_then(|raw| raw.to_text());
+            if let Some(tool) = name.and_then(|name| self.tools.get(&name)) {
+                headers::add_params(&mut headers, &tool.headers, params);
+            }
+        }
+        headers
+    }
+
+    /// A request of the session's own: sent, waited for, its result returned.
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        asked: &str,
+        params: Option<&Raw>,
+    ) -> Result<Raw, Error> {
+        let after = self.options.request_timeout;
+        let request = Request::new(&Id::number(0), asked, params);
+        match tokio::time::timeout(after, self.request_unbounded(&request)).await {
+            Ok(result) => result,
+            Err(_) => Err(Error::Timeout {
+                method: asked.to_owned(),
+                after,
+            }),
+        }
+    }
+
+    async fn request_unbounded(self: &Arc<Self>, request: &Request) -> Result<Raw, Error> {
+        let generation = self.generation();
+        let mut out = self.prepare(request, &Extras::default())?;
+        out.can_ask = false;
+        let response = match self.exchange(out).await? {
+            Some(response) => response,
+            None => {
+                self.renew(generation).await?;
+                let out = self.prepare(request, &Extras::default())?;
+                self.exchange(out).await?.ok_or(Error::Closed)?
+            }
+        };
+        match response.outcome() {
+            Outcome::Result(result) => Ok(result),
+            Outcome::Error(error) => Err(Error::Rpc(error)),
+        }
+    }
+
+    /// Sends a request and waits for the answer alone. `None`: the session was over.
+    pub(crate) async fn exchange(
+        self: &Arc<Self>,
+        out: Outgoing,
+    ) -> Result<Option<crate::envelope::Response>, Error> {
+        let Opened::Stream(mut stream) = self.open(out).await? else {
+            return Ok(None);
+        };
+        loop {
+            match stream.next().await? {
+                Arrived::Done(response) => return Ok(Some(response)),
+                Arrived::Mail(Arrival::Request(request)) => {
+                    self.asked.remove(&request.id());
+                    self.ask_inbox(request).await;
+                }
+                Arrived::Mail(_) => {}
+            }
+        }
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        match &self.channel {
+            Channel::Http(http) => http.generation(),
+            Channel::Link(_) => 0,
+        }
+    }
+
+    /// Takes a request that came on a call's own stream as that call's. `false`: refused.
+    pub(crate) fn own_request(&self, request: &Request, call: u64) -> bool {
+        if self
+            .asked
+            .add(&request.id(), super::inbox::Owner::Call(call))
+        {
+            return true;
+        }
+        let error = RpcError::new(
+            crate::envelope::code::INTERNAL_ERROR,
+            "too many questions wait",
+        );
+        self.later(
+            crate::envelope::Response::error(Some(&request.id()), &error)
+                .text()
+                .clone(),
+        );
+        false
+    }
+}
+
+/// A legacy request carries none of the modern metadata, whoever forwarded it.
+fn legacy_text(
+    request: &Request,
+    extras: &Extras,
+    id: u64,
+) -> Result<bytestring::ByteString, crate::json::SpliceError> {
+    // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
+    if request
+        .params()
+        .is_some_and(|params| params.kind() == JsonKind::Array)
+    {
+        return request.edited(&Id::number(id), &[]);
+    }
+    let token = id.to_string();
+    let mut edits = vec![
+        Edit::remove(META_VERSION),
+        Edit::remove(META_INFO),
+        Edit::remove(META_CAPABILITIES),
+        Edit::remove(META_LOG_LEVEL),
+        set_or_remove(META_PROGRESS, extras.progress.then_some(token.as_str())),
+        Edit::remove(INPUT_RESPONSES),
+        Edit::remove(REQUEST_STATE),
+    ];
+    if let Some(task) = &extras.task {
+        edits.push(Edit::set(TASK, task.as_str()));
+    }
+    request.edited(&Id::number(id), &edits)
+}
+
+fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> Edit<'a> {
+    match value {
+        Some(value) => Edit::set(path, value),
+        None => Edit::remove(path),
+    }
+}

@@ -1,0 +1,244 @@
+//! Following a task to its end, in both eras.
+//!
+//! Modern: the answer to a call may be a task, which is polled with `tasks/get`; its questions stand
+//! in it and are answered with `tasks/update`. 2025-11-25: the caller asks for a task, polls it, and
+//! fetches its result with `tasks/result`, on which the server may also ask. A caller that goes away
+//! cancels the task.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use super::{
+    call::{InputRequest, input_responses},
+    drive::{Asked, Driver},
+    exchange::Event,
+    request::Extras,
+    session::Session,
+    stream::{Opened, Stream},
+};
+use crate::{
+    Error,
+    envelope::{Id, Outcome, Request, RpcError},
+    json::{Raw, quote},
+    meta::method,
+};
+
+/// How often to look when the server does not say.
+const POLL: Duration = Duration::from_secs(1);
+/// A server that says less is looked at this often.
+const POLL_AT_LEAST: Duration = Duration::from_millis(20);
+/// A server that says more is still looked at this often.
+const POLL_AT_MOST: Duration = Duration::from_secs(60);
+
+/// A task that is cancelled unless it ended.
+struct Followed {
+    session: Arc<Session>,
+    id: String,
+    ended: bool,
+}
+
+/// What a task's state says.
+struct TaskState {
+    raw: Raw,
+    status: String,
+}
+
+impl Driver {
+    pub(super) async fn follow_modern_task(&mut self, created: Raw) -> Result<Raw, Error> {
+        let mut state = TaskState::read(created)?;
+        let mut task = Followed::new(&self.session, state.text("taskId")?);
+        let mut asked = HashSet::new();
+        let mut shown = String::new();
+        loop {
+            if state.status != shown {
+                shown.clone_from(&state.status);
+                self.say(Event::Task(state.raw.clone())).await;
+            }
+            match state.status.as_str() {
+                "completed" => return task.end(state.member("result")),
+                "failed" => return task.end(Err(state.error())),
+                "cancelled" => return task.end(Err(state.cancelled())),
+                "input_required" => self.answer_task(&task.id, &state, &mut asked).await?,
+                _ => {}
+            }
+            tokio::time::sleep(state.pause("pollIntervalMs")).await;
+            let params = task.params();
+            state = TaskState::read(
+                self.session
+                    .request(method::TASKS_GET, Some(&params))
+                    .await?,
+            )?;
+        }
+    }
+
+    /// Asks what the task wants to know and was not asked before.
+    async fn answer_task(
+        &mut self,
+        task: &str,
+        state: &TaskState,
+        asked: &mut HashSet<String>,
+    ) -> Result<(), Error> {
+        let requests = state.raw.get("inputRequests").ok().flatten();
+        let questions = requests
+            .as_ref()
+            .and_then(InputRequest::read_all)
+            .unwrap_or_default();
+        let questions: Vec<_> = questions
+            .into_iter()
+            .filter(|question| asked.insert(question.key.clone()))
+            .collect();
+        if questions.is_empty() {
+            return Ok(());
+        }
+        if let Asked::Answered(answers) = self.ask(questions, None).await? {
+            let responses = input_responses(&answers);
+            let params = format!(
+                r#"{{"taskId":{},"inputResponses":{responses}}}"#,
+                quote(task)
+            );
+            let params = Raw::trusted(params.into());
+            self.session
+                .request(method::TASKS_UPDATE, Some(&params))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// `stream` is the call that made the task: progress of the task still comes to it.
+    pub(super) async fn follow_legacy_task(
+        &mut self,
+        stream: Stream,
+        created: Raw,
+    ) -> Result<Raw, Error> {
+        let Ok(Some(task)) = created.get("task") else {
+            return Ok(created); // The server answered at once, which it may.
+        };
+        let mut state = TaskState::read(task)?;
+        let mut task = Followed::new(&self.session, state.text("taskId")?);
+        self.session.own_task(&task.id, stream.id());
+        let mut shown = String::new();
+        loop {
+            if state.status != shown {
+                shown.clone_from(&state.status);
+                self.say(Event::Task(state.raw.clone())).await;
+            }
+            match state.status.as_str() {
+                "cancelled" => return task.end(Err(state.cancelled())),
+                "completed" | "failed" | "input_required" => {
+                    let result = self.task_result(&task).await;
+                    return task.end(result);
+                }
+                _ => {}
+            }
+            tokio::time::sleep(state.pause("pollInterval")).await;
+            let params = task.params();
+            state = TaskState::read(
+                self.session
+                    .request(method::TASKS_GET, Some(&params))
+                    .await?,
+            )?;
+        }
+    }
+
+    /// Waits for the result; the server may ask on the way.
+    async fn task_result(&mut self, task: &Followed) -> Result<Raw, Error> {
+        let request = Request::new(&Id::number(0), method::TASKS_RESULT, Some(&task.params()));
+        let mut out = self.session.prepare(&request, &Extras::default())?;
+        out.can_ask = true;
+        let id = out.id;
+        let Opened::Stream(mut stream) = self.session.open(out).await? else {
+            return Err(Error::Closed);
+        };
+        self.session.own_task(&task.id, id);
+        match self.follow(&mut stream).await?.outcome() {
+            Outcome::Result(result) => Ok(result),
+            Outcome::Error(error) => Err(Error::Rpc(error)),
+        }
+    }
+}
+
+// === impl TaskState ===
+
+impl TaskState {
+    fn read(raw: Raw) -> Result<Self, Error> {
+        let status = raw
+            .get("status")
+            .ok()
+            .flatten()
+            .and_then(|status| status.to_text());
+        let status = status.ok_or_else(|| Error::invalid(method::TASKS_GET, "it has no status"))?;
+        Ok(Self { raw, status })
+    }
+
+    fn member(&self, key: &str) -> Result<Raw, Error> {
+        let missing = || Error::invalid(method::TASKS_GET, format!("it has no `{key}`"));
+        self.raw.get(key).ok().flatten().ok_or_else(missing)
+    }
+
+    fn text(&self, key: &str) -> Result<String, Error> {
+        let not_text = || Error::invalid(method::TASKS_GET, format!("`{key}` is no text"));
+        self.member(key)?.to_text().ok_or_else(not_text)
+    }
+
+    fn message(&self) -> String {
+        self.text("statusMessage").unwrap_or_default()
+    }
+
+    fn error(&self) -> Error {
+        match self.raw.get("error") {
+            Ok(Some(error)) => Error::Rpc(RpcError::from_raw(&error)),
+            _ => Error::invalid(method::TASKS_GET, format!("it failed: {}", self.message())),
+        }
+    }
+
+    fn cancelled(&self) -> Error {
+        Error::TaskCancelled {
+            reason: self.message(),
+        }
+    }
+
+    fn pause(&self, key: &str) -> Duration {
+        let wanted = self
+            .raw
+            .get(key)
+            .ok()
+            .flatten()
+            .and_then(|value| value.decode::<u64>().ok());
+        wanted
+            .map_or(POLL, Duration::from_millis)
+            .clamp(POLL_AT_LEAST, POLL_AT_MOST)
+    }
+}
+
+// === impl Followed ===
+
+impl Followed {
+    fn new(session: &Arc<Session>, id: String) -> Self {
+        Self {
+            session: session.clone(),
+            id,
+            ended: false,
+        }
+    }
+
+    fn params(&self) -> Raw {
+        Raw::trusted(format!(r#"{{"taskId":{}}}"#, quote(&self.id)).into())
+    }
+
+    fn end(&mut self, result: Result<Raw, Error>) -> Result<Raw, Error> {
+        self.ended = true;
+        result
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.session.disown_task(&self.id);
+        if self.ended {
+            return;
+        }
+        let request = Request::new(&Id::number(0), method::TASKS_CANCEL, Some(&self.params()));
+        if let Ok(out) = self.session.prepare(&request, &Extras::default()) {
+            self.session.channel.try_send_with(out.text, out.headers);
+        }
+    }
+}

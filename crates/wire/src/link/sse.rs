@@ -1,0 +1,139 @@
+//! HTTP+SSE of 2024-11-05 as a link: one GET stream in, a POST for each message out.
+
+use std::time::Duration;
+
+use bytestring::ByteString;
+use http::HeaderMap;
+use url::Url;
+
+use crate::{
+    Error,
+    http::{Body, Endpoint, EndpointOptions, EventStream, Pool},
+    link::Frame,
+};
+
+/// How long a POST may take.
+const POST_DEADLINE: Duration = Duration::from_secs(60);
+
+/// The way out.
+#[derive(Debug, Clone)]
+pub struct SseWriter {
+    endpoint: Endpoint,
+    chores: tokio::sync::mpsc::Sender<ByteString>,
+}
+
+/// The way in.
+#[derive(Debug)]
+pub struct SseReader {
+    events: EventStream,
+    /// Ends the task that sends what nobody waits for.
+    _chores: tokio_util::sync::DropGuard,
+}
+
+/// Opens the stream and waits for the server to say where to POST.
+pub async fn connect(
+    pool: &Pool,
+    url: &Url,
+    options: &EndpointOptions,
+) -> Result<(SseWriter, SseReader), Error> {
+    let stream = Endpoint::new(pool.clone(), url.clone(), options.clone());
+    let answer = stream.get_events(HeaderMap::new(), None).await?;
+    let status = answer.status;
+    let Body::Events(mut events) = answer.body else {
+        return Err(Error::Status {
+            method: "GET".into(),
+            status: status.as_u16(),
+            text: "no event stream".into(),
+        });
+    };
+    let place = endpoint_event(&mut events, url).await?;
+    let mut posting = options.clone();
+    posting.first_byte = POST_DEADLINE;
+    let endpoint = Endpoint::new(pool.clone(), place, posting);
+    let (chores, mut waiting) = tokio::sync::mpsc::channel::<ByteString>(64);
+    let ended = tokio_util::sync::CancellationToken::new();
+    let poster = endpoint.clone();
+    let over = ended.clone();
+    tokio::spawn(over.run_until_cancelled_owned(async move {
+        while let Some(text) = waiting.recv().await {
+            if let Err(error) = post(&poster, text).await {
+                tracing::debug!(%error, "a message nobody waits for was not taken");
+            }
+        }
+    }));
+    Ok((
+        SseWriter { endpoint, chores },
+        SseReader {
+            events,
+            _chores: ended.drop_guard(),
+        },
+    ))
+}
+
+/// The first event names the place to POST to, which must be of the same origin: whatever else it
+/// is, it gets our credentials.
+async fn endpoint_event(events: &mut EventStream, url: &Url) -> Result<Url, Error> {
+    let invalid = |reason: String| Error::invalid("GET", reason);
+    loop {
+        let event = events.next().await?;
+        let event = event.ok_or_else(|| Error::StreamLost {
+            method: "GET".into(),
+        })?;
+        if event.event.as_deref() != Some("endpoint") {
+            continue;
+        }
+        let place = url
+            .join(event.data.trim())
+            .map_err(|error| invalid(format!("its endpoint is no URL: {error}")))?;
+        if place.origin() != url.origin() {
+            return Err(invalid(format!(
+                "its endpoint is at another origin, {}",
+                place.origin().ascii_serialization()
+            )));
+        }
+        return Ok(place);
+    }
+}
+
+async fn post(endpoint: &Endpoint, text: ByteString) -> Result<(), Error> {
+    let answer = endpoint.post(text.into_bytes(), HeaderMap::new()).await?;
+    if answer.status.is_success() {
+        return Ok(());
+    }
+    let text = match &answer.body {
+        Body::Json(text) | Body::Other { text, .. } => String::from_utf8_lossy(text).into_owned(),
+        _ => String::new(),
+    };
+    Err(Error::Status {
+        method: "POST".into(),
+        status: answer.status.as_u16(),
+        text,
+    })
+}
+
+// === impl SseWriter ===
+
+impl SseWriter {
+    pub(crate) async fn send(&self, text: ByteString) -> Result<(), Error> {
+        post(&self.endpoint, text).await
+    }
+
+    pub(crate) fn try_send(&self, text: ByteString) -> Result<(), Error> {
+        self.chores.try_send(text).map_err(|_| Error::Busy)
+    }
+}
+
+// === impl SseReader ===
+
+impl SseReader {
+    /// The next message; `None` when the server has ended the stream. Safe to cancel.
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Error> {
+        while let Some(event) = self.events.next().await? {
+            let message = event.event.as_deref().is_none_or(|name| name == "message");
+            if message && !event.data.is_empty() {
+                return Ok(Some(Frame::Text(event.data)));
+            }
+        }
+        Ok(None)
+    }
+}

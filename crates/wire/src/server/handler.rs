@@ -1,0 +1,72 @@
+//! What a server has to say, free of eras and transports.
+
+use futures_util::future::BoxFuture;
+
+use super::Context;
+use crate::{
+    client::{Answer, InputRequest},
+    envelope::{Notification, RpcError},
+    json::Raw,
+};
+
+/// Answers requests.
+pub trait Handler: Send + Sync + 'static {
+    /// What the server says of itself to a client.
+    fn describe(&self) -> Description;
+
+    /// Answers a request. Dropped when the client cancels it or goes away.
+    fn call<'a>(
+        &'a self,
+        asked: Asked,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>>;
+
+    /// A client wants to hear of changes to a resource, or no longer.
+    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
+        let _ = (uri, on);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// A notification of the client that the session has no use for.
+    fn notified(&self, notification: Notification) {
+        drop(notification);
+    }
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone)]
+pub struct Description {
+    /// `serverInfo`.
+    pub info: Raw,
+    /// `capabilities`.
+    pub capabilities: Raw,
+    /// Advice for the model.
+    pub instructions: Option<String>,
+}
+
+/// A request, free of its era.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The method.
+    pub method: String,
+    /// Its parameters, as sent.
+    pub params: Raw,
+    /// Answers to questions of an earlier [`Reply::NeedsInput`].
+    pub answers: Vec<Answer>,
+    /// The state that came with it.
+    pub state: Option<Raw>,
+}
+
+/// What a request comes to.
+#[derive(Debug)]
+pub enum Reply {
+    /// The result.
+    Complete(Raw),
+    /// Questions first. The request comes again with the answers and with `state`.
+    NeedsInput {
+        /// What to ask; nothing means only to come again.
+        questions: Vec<InputRequest>,
+        /// A JSON string that only the handler can read.
+        state: Option<Raw>,
+    },
+}

@@ -1,0 +1,195 @@
+//! What only legacy clients do: handshake, ping, log level, subscriptions, being asked.
+
+use std::sync::Arc;
+
+use super::{Asked, Context, Handler, Reply, Session, context::Severity, session::Greeted};
+use crate::{
+    Era, Version,
+    client::{Answer, InputRequest},
+    envelope::{Outcome, RpcError, code},
+    json::{Raw, quote},
+    meta::{self, method},
+};
+
+/// Rounds of questions one call may take.
+const ROUNDS: usize = 64;
+
+pub(super) async fn dispatch<H: Handler>(
+    session: &Arc<Session<H>>,
+    asked: &str,
+    params: Raw,
+) -> Result<Raw, RpcError> {
+    match asked {
+        method::INITIALIZE => return initialize(session, &params),
+        method::PING => return Ok(Raw::empty_object()),
+        _ => {}
+    }
+    let greeted = session.state().greeted.clone().ok_or_else(not_greeted)?;
+    let result = match asked {
+        method::DISCOVER | method::LISTEN => Err(unknown(asked)),
+        method::SET_LEVEL => set_level(session, &params),
+        method::RESOURCES_SUBSCRIBE => subscribe(session, &params, true).await,
+        method::RESOURCES_UNSUBSCRIBE => subscribe(session, &params, false).await,
+        _ => call(session, asked, params, &greeted).await,
+    };
+    session.render(greeted.version, asked, result)
+}
+
+fn not_greeted() -> RpcError {
+    RpcError::new(
+        code::INVALID_PARAMS,
+        format!(
+            "send `initialize` first, or name `{}` and `{}` in `_meta`",
+            meta::PROTOCOL_VERSION,
+            meta::CLIENT_CAPABILITIES
+        ),
+    )
+}
+
+pub(super) fn unknown(asked: &str) -> RpcError {
+    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
+}
+
+/// The version asked for if it is one of this era, the newest of the era otherwise.
+fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
+    let member = |key| params.get(key).ok().flatten();
+    let wanted = member("protocolVersion").and_then(|version| version.to_text());
+    let wanted = wanted.ok_or_else(|| {
+        RpcError::new(code::INVALID_PARAMS, "`protocolVersion` must be a version")
+    })?;
+    let version = wanted
+        .parse::<Version>()
+        .ok()
+        .filter(|version| version.era() == Era::Legacy)
+        .unwrap_or(Version::LATEST_LEGACY);
+    session.state().greeted = Some(Greeted {
+        version,
+        client_info: member("clientInfo"),
+        capabilities: member("capabilities").unwrap_or_else(Raw::empty_object),
+    });
+    let description = session.handler.describe();
+    let instructions = description
+        .instructions
+        .map(|text| format!(r#","instructions":{}"#, quote(&text)))
+        .unwrap_or_default();
+    let result = format!(
+        r#"{{"protocolVersion":"{version}","capabilities":{},"serverInfo":{}{instructions}}}"#,
+        description.capabilities, description.info
+    );
+    Ok(Raw::trusted(result.into()))
+}
+
+fn set_level<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
+    let level = params
+        .get("level")
+        .ok()
+        .flatten()
+        .and_then(|level| level.to_text());
+    let severity = level.as_deref().and_then(Severity::parse);
+    let severity = severity
+        .ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`level` must be a log level"))?;
+    session.state().log_level = Some(severity);
+    Ok(Raw::empty_object())
+}
+
+async fn subscribe<H: Handler>(
+    session: &Session<H>,
+    params: &Raw,
+    on: bool,
+) -> Result<Raw, RpcError> {
+    let uri = params
+        .get("uri")
+        .ok()
+        .flatten()
+        .and_then(|uri| uri.to_text());
+    let uri = uri.ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`uri` must be a string"))?;
+    session.handler.subscribe(&uri, on).await?;
+    let mut state = session.state();
+    if on {
+        state.subscriptions.insert(uri);
+    } else {
+        state.subscriptions.remove(&uri);
+    }
+    Ok(Raw::empty_object())
+}
+
+/// Calls the handler until it has an answer, asking the client in between.
+async fn call<H: Handler>(
+    session: &Session<H>,
+    asked: &str,
+    params: Raw,
+    greeted: &Greeted,
+) -> Result<Raw, RpcError> {
+    let context = Context {
+        version: greeted.version,
+        client_info: greeted.client_info.clone(),
+        capabilities: greeted.capabilities.clone(),
+        progress_token: params
+            .get_path(&["_meta", meta::PROGRESS_TOKEN])
+            .ok()
+            .flatten(),
+        log_level: Some(session.state().log_level.unwrap_or(Severity::DEBUG)),
+        outbox: session.outbox.clone(),
+    };
+    let mut request = Asked {
+        method: asked.to_owned(),
+        params,
+        answers: Vec::new(),
+        state: None,
+    };
+    for _ in 0..ROUNDS {
+        match session.handler.call(request.clone(), &context).await? {
+            Reply::Complete(result) => return Ok(result),
+            Reply::NeedsInput { questions, state } => {
+                request.answers = ask_all(session, questions, &context).await;
+                request.state = state;
+            }
+        }
+    }
+    Err(RpcError::new(
+        code::INTERNAL_ERROR,
+        "the server asks without end",
+    ))
+}
+
+async fn ask_all<H: Handler>(
+    session: &Session<H>,
+    questions: Vec<InputRequest>,
+    context: &Context,
+) -> Vec<Answer> {
+    let asking = questions.into_iter().map(|question| async move {
+        if !can_be_asked(context, &question) {
+            return question.refuse("the client cannot be asked this");
+        }
+        let outcome = match session.ask(&question.method, &question.params).await {
+            Outcome::Result(result) => Ok(result),
+            Outcome::Error(error) => Err(error),
+        };
+        Answer {
+            key: question.key,
+            outcome,
+        }
+    });
+    futures_util::future::join_all(asking).await
+}
+
+/// Whether the client declared what the question takes.
+pub(super) fn can_be_asked(context: &Context, question: &InputRequest) -> bool {
+    capability(question).is_none_or(|path| context.offers(&path))
+}
+
+/// The capability a question takes. A client that declares elicitation without saying of which
+/// kind means forms.
+pub(super) fn capability(question: &InputRequest) -> Option<Vec<&'static str>> {
+    match question.method.as_str() {
+        method::ELICIT if is_url(question) => Some(vec!["elicitation", "url"]),
+        method::ELICIT => Some(vec!["elicitation"]),
+        method::SAMPLE => Some(vec!["sampling"]),
+        method::ROOTS_LIST => Some(vec!["roots"]),
+        _ => None,
+    }
+}
+
+fn is_url(question: &InputRequest) -> bool {
+    matches!(question.params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"")
+}

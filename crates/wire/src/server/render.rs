@@ -1,0 +1,127 @@
+//! The same result and the same error in the shape of either era.
+
+use super::Description;
+use crate::{
+    Era, Version,
+    envelope::{RpcError, code},
+    json::{Edit, JsonKind, Raw, quote},
+    meta::{self, method},
+};
+
+/// Results that say how long they may be kept.
+fn is_cacheable(asked: &str) -> bool {
+    matches!(
+        asked,
+        method::DISCOVER
+            | method::TOOLS_LIST
+            | method::PROMPTS_LIST
+            | method::RESOURCES_LIST
+            | method::TEMPLATES_LIST
+            | method::RESOURCES_READ
+    )
+}
+
+/// A result in the shape its reader expects. Only what is missing is added, only what the other
+/// era alone has is taken out.
+pub(super) fn result(
+    era: Era,
+    asked: &str,
+    result: &Raw,
+    description: &Description,
+) -> Result<Raw, RpcError> {
+    if result.kind() != JsonKind::Object {
+        return Err(RpcError::new(
+            code::INTERNAL_ERROR,
+            "the server's result is not an object",
+        ));
+    }
+    let rendered = match era {
+        Era::Modern => modern(asked, result, description),
+        Era::Legacy => result.with(&[
+            Edit::remove(&["resultType"]),
+            Edit::remove(&["ttlMs"]),
+            Edit::remove(&["cacheScope"]),
+            Edit::remove(&["_meta", meta::SERVER_INFO]),
+        ]),
+    };
+    rendered.map_err(|error| RpcError::new(code::INTERNAL_ERROR, error.to_string()))
+}
+
+fn modern(
+    asked: &str,
+    result: &Raw,
+    description: &Description,
+) -> Result<Raw, crate::json::SpliceError> {
+    let missing = |path: &[&str]| !matches!(result.get_path(path), Ok(Some(_)));
+    let mut edits = Vec::new();
+    let complete = missing(&["resultType"]);
+    if complete {
+        edits.push(Edit::set(&["resultType"], "\"complete\""));
+    }
+    if is_cacheable(asked) && (complete || is_complete(result)) {
+        if missing(&["ttlMs"]) {
+            edits.push(Edit::set(&["ttlMs"], "0"));
+        }
+        if missing(&["cacheScope"]) {
+            edits.push(Edit::set(&["cacheScope"], "\"private\""));
+        }
+    }
+    if missing(&["_meta", meta::SERVER_INFO]) {
+        edits.push(Edit::set(
+            &["_meta", meta::SERVER_INFO],
+            description.info.as_str(),
+        ));
+    }
+    result.with(&edits)
+}
+
+fn is_complete(result: &Raw) -> bool {
+    matches!(result.get("resultType"), Ok(Some(kind)) if kind.as_str() == "\"complete\"")
+}
+
+/// An error under the code its reader knows it by.
+pub(super) fn error(era: Era, asked: &str, mut error: RpcError) -> RpcError {
+    let names_uri = error
+        .data
+        .as_ref()
+        .is_some_and(|data| matches!(data.get("uri"), Ok(Some(_))));
+    error.code = match (era, error.code) {
+        (Era::Modern, code::RESOURCE_NOT_FOUND) => code::INVALID_PARAMS,
+        (Era::Legacy, code::INVALID_PARAMS) if asked == method::RESOURCES_READ && names_uri => {
+            code::RESOURCE_NOT_FOUND
+        }
+        (_, code) => code,
+    };
+    error
+}
+
+/// The error for a version that is not spoken here.
+pub(super) fn unsupported_version(requested: &str) -> RpcError {
+    let data = format!(
+        r#"{{"supported":{},"requested":{}}}"#,
+        supported(),
+        quote(requested)
+    );
+    RpcError::new(code::UNSUPPORTED_VERSION, "Unsupported protocol version")
+        .with_data(Raw::trusted(data.into()))
+}
+
+/// The error for a question that the client cannot be asked.
+pub(super) fn missing_capability(needed: &Raw) -> RpcError {
+    let data = format!(r#"{{"requiredCapabilities":{needed}}}"#);
+    RpcError::new(
+        code::MISSING_CAPABILITY,
+        "Missing required client capability",
+    )
+    .with_data(Raw::trusted(data.into()))
+}
+
+/// All versions, newest first, as JSON.
+pub(super) fn supported() -> String {
+    let versions: Vec<_> = Version::ALL
+        .iter()
+        .rev()
+        .map(|version| quote(version.as_str()))
+        .collect();
+    format!("[{}]", versions.join(","))
+}

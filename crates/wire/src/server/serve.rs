@@ -1,0 +1,147 @@
+//! Serving one client over one link.
+//!
+//! One task: it reads, and polls the answers that are being worked on. No answer waits for another,
+//! and nothing is spawned for a message.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use tokio::sync::broadcast;
+
+use super::{Change, Changes, Handler, Session};
+use crate::{
+    Error,
+    client::List,
+    envelope::{Malformed, Message, Parsed, Response, RpcError, code},
+    link::{LinkReader, LinkWriter},
+};
+
+/// Bounds on what one client may do.
+#[derive(Debug, Clone, Copy)]
+pub struct ServeOptions {
+    /// Messages being answered at once; a request past it is refused.
+    pub max_in_flight: usize,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self { max_in_flight: 256 }
+    }
+}
+
+type Answering = FuturesUnordered<BoxFuture<'static, Option<String>>>;
+
+/// Serves until the client closes; answers under way are then dropped.
+pub async fn serve<H: Handler>(
+    (writer, mut reader): (LinkWriter, LinkReader),
+    handler: Arc<H>,
+    changes: &Changes,
+    options: ServeOptions,
+) -> Result<(), Error> {
+    let mut changes = changes.subscribe();
+    let session = Session::new(handler, writer);
+    let mut answering = Answering::new();
+    loop {
+        tokio::select! {
+            frame = reader.next() => match frame? {
+                None => return drain(&session, answering).await,
+                Some(frame) => take(&session, frame.parse(), &mut answering, options).await,
+            },
+            Some(answer) = answering.next(), if !answering.is_empty() => {
+                if let Some(text) = answer {
+                    session.outbox.send(text.into()).await;
+                }
+            }
+            change = changes.recv() => tell(&session, change).await,
+        }
+    }
+}
+
+/// A client that closes its end may still read: answers that are ready soon reach it.
+async fn drain<H: Handler>(
+    session: &Arc<Session<H>>,
+    mut answering: Answering,
+) -> Result<(), Error> {
+    const GRACE: std::time::Duration = std::time::Duration::from_millis(250);
+    let finishing = async {
+        while let Some(answer) = answering.next().await {
+            if let Some(text) = answer {
+                session.outbox.send(text.into()).await;
+            }
+        }
+    };
+    // Past that, nobody is likely to wait.
+    let _ = tokio::time::timeout(GRACE, finishing).await;
+    Ok(())
+}
+
+async fn take<H: Handler>(
+    session: &Arc<Session<H>>,
+    parsed: Result<Parsed, Malformed>,
+    answering: &mut Answering,
+    options: ServeOptions,
+) {
+    let busy = answering.len() >= options.max_in_flight;
+    match parsed {
+        Ok(Parsed::One(Message::Request(request))) if busy => {
+            let response = Response::error(Some(&request.id()), &too_busy());
+            session.outbox.send(response.text().clone()).await;
+        }
+        Ok(Parsed::One(message @ Message::Request(_))) => {
+            let session = session.clone();
+            answering.push(Box::pin(async move {
+                session
+                    .answer(Ok(message))
+                    .await
+                    .map(|response| response.text().to_string())
+            }));
+        }
+        // Notifications and answers take no time and keep their order.
+        Ok(Parsed::One(message)) => {
+            session.clone().answer(Ok(message)).await;
+        }
+        Ok(Parsed::Batch(messages)) => answering.push(Box::pin(batch(session.clone(), messages))),
+        Err(malformed) => {
+            if let Some(response) = session.clone().answer(Err(malformed)).await {
+                session.outbox.send(response.text().clone()).await;
+            }
+        }
+    }
+}
+
+fn too_busy() -> RpcError {
+    RpcError::new(code::INTERNAL_ERROR, "too many requests at once; try again")
+}
+
+/// All answers of a batch together, as JSON-RPC has it.
+async fn batch<H: Handler>(
+    session: Arc<Session<H>>,
+    messages: Vec<Result<Message, Malformed>>,
+) -> Option<String> {
+    let answering = messages
+        .into_iter()
+        .map(|message| session.clone().answer(message));
+    let answers = futures_util::future::join_all(answering).await;
+    let texts: Vec<_> = answers
+        .into_iter()
+        .flatten()
+        .map(|response| response.text().to_string())
+        .collect();
+    (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
+}
+
+async fn tell<H: Handler>(
+    session: &Arc<Session<H>>,
+    change: Result<Change, broadcast::error::RecvError>,
+) {
+    match change {
+        Ok(change) => session.announce(&change).await,
+        Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+        // Which ones were missed nobody knows; so all of them.
+        Err(broadcast::error::RecvError::Lagged(_)) => {
+            for list in [List::Tools, List::Prompts, List::Resources] {
+                session.announce(&Change::List(list)).await;
+            }
+        }
+    }
+}

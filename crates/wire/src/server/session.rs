@@ -1,0 +1,281 @@
+//! What one session remembers, and what it does with one message.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytestring::ByteString;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::{Change, Handler, context::Severity, legacy, modern, render};
+use crate::{
+    Version,
+    envelope::{
+        Id, IdKey, Malformed, Message, Notification, Outcome, Request, Response, RpcError, code,
+    },
+    json::{Edit, JsonKind, Raw},
+    link::LinkWriter,
+    meta::{self, method},
+};
+
+/// One client's session.
+#[derive(Debug)]
+pub struct Session<H> {
+    pub(super) handler: Arc<H>,
+    pub(super) outbox: Outbox,
+    pub(super) state: Mutex<State>,
+    ids: AtomicU64,
+}
+
+/// The way to the client.
+#[derive(Debug, Clone)]
+pub(super) struct Outbox(pub(super) LinkWriter);
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Set by `initialize`.
+    pub(super) greeted: Option<Greeted>,
+    pub(super) log_level: Option<Severity>,
+    /// Requests being answered, so that they can be cancelled.
+    running: HashMap<IdKey, CancellationToken>,
+    /// Questions sent to a legacy client.
+    asked: HashMap<u64, oneshot::Sender<Outcome>>,
+    pub(super) subscriptions: HashSet<String>,
+    /// Modern: what each open listen request wants to hear.
+    pub(super) listening: HashMap<IdKey, modern::Listening>,
+}
+
+/// What a legacy client said in its handshake.
+#[derive(Debug, Clone)]
+pub(super) struct Greeted {
+    pub(super) version: Version,
+    pub(super) client_info: Option<Raw>,
+    pub(super) capabilities: Raw,
+}
+
+// === impl Outbox ===
+
+impl Outbox {
+    /// Sends what must arrive.
+    pub(super) async fn send(&self, text: ByteString) {
+        if let Err(error) = self.0.send(text).await {
+            tracing::debug!(%error, "the client is gone");
+        }
+    }
+
+    /// Sends what may be lost.
+    pub(super) fn try_send(&self, text: ByteString) {
+        if let Err(error) = self.0.try_send(text) {
+            tracing::debug!(%error, "a notification was dropped");
+        }
+    }
+}
+
+// === impl Session ===
+
+impl<H: Handler> Session<H> {
+    /// A session that speaks to `writer`'s other end.
+    pub fn new(handler: Arc<H>, writer: LinkWriter) -> Arc<Self> {
+        Arc::new(Self {
+            handler,
+            outbox: Outbox(writer),
+            state: Mutex::default(),
+            ids: AtomicU64::new(1),
+        })
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers one message. `None`: there is nothing to answer.
+    pub async fn answer(self: Arc<Self>, message: Result<Message, Malformed>) -> Option<Response> {
+        match message {
+            Ok(Message::Request(request)) => self.answer_request(request).await,
+            Ok(Message::Notification(note)) => {
+                self.hear(note);
+                None
+            }
+            Ok(Message::Response(response)) => {
+                self.take_answer(&response);
+                None
+            }
+            Err(malformed) if malformed.wants_answer => Some(Response::error(
+                malformed.id.as_ref(),
+                &malformed.to_rpc_error(),
+            )),
+            Err(malformed) => {
+                tracing::debug!(%malformed, "an answer that cannot be read");
+                self.fail_answer(&malformed);
+                None
+            }
+        }
+    }
+
+    async fn answer_request(self: &Arc<Self>, request: Request) -> Option<Response> {
+        let id = request.id();
+        let cancelled = CancellationToken::new();
+        {
+            let mut state = self.state();
+            if state.running.contains_key(&id.key()) {
+                let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
+                return Some(Response::error(Some(&id), &error));
+            }
+            state.running.insert(id.key(), cancelled.clone());
+        }
+        let asked = request.method().into_owned();
+        let outcome = cancelled
+            .run_until_cancelled(self.dispatch(&request, &asked))
+            .await;
+        self.state().running.remove(&id.key());
+        match outcome? {
+            Ok(result) => Some(Response::result(&id, &result)),
+            Err(error) => Some(Response::error(Some(&id), &error)),
+        }
+    }
+
+    /// The era of a request is told by what it carries, whatever came before it.
+    async fn dispatch(self: &Arc<Self>, request: &Request, asked: &str) -> Result<Raw, RpcError> {
+        let params = request
+            .params()
+            .filter(|params| params.kind() != JsonKind::Null);
+        let params = params.unwrap_or_else(Raw::empty_object);
+        if params.kind() != JsonKind::Object {
+            return Err(RpcError::new(
+                code::INVALID_PARAMS,
+                "`params` must be an object",
+            ));
+        }
+        let bad = |error: crate::json::MemberError| {
+            RpcError::new(code::INVALID_PARAMS, error.to_string())
+        };
+        let version = params
+            .get_path(&["_meta", meta::PROTOCOL_VERSION])
+            .map_err(bad)?;
+        match version {
+            Some(version) => modern::dispatch(self, request, asked, params, &version).await,
+            None => legacy::dispatch(self, asked, params).await,
+        }
+    }
+
+    fn hear(&self, note: Notification) {
+        match note.method().as_ref() {
+            method::CANCELLED => {
+                let id = note
+                    .params()
+                    .and_then(|params| params.get("requestId").ok().flatten());
+                if let Some(id) = id.and_then(Id::from_raw) {
+                    let mut state = self.state();
+                    state.listening.remove(&id.key());
+                    if let Some(running) = state.running.get(&id.key()) {
+                        running.cancel();
+                    }
+                }
+            }
+            method::INITIALIZED => {}
+            _ => self.handler.notified(note),
+        }
+    }
+
+    // --- questions to a legacy client
+
+    /// Sends a request to the client and waits for the answer. Dropped, it is taken back.
+    pub(super) async fn ask(&self, asked: &str, params: &Raw) -> Outcome {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let (reply, answer) = oneshot::channel();
+        self.state().asked.insert(id, reply);
+        let waiting = Waiting {
+            state: &self.state,
+            outbox: &self.outbox,
+            id,
+        };
+        let request = Request::new(&Id::number(id), asked, Some(params));
+        self.outbox.send(request.text().clone()).await;
+        let gone = || Outcome::Error(RpcError::new(code::INTERNAL_ERROR, "the client is gone"));
+        let outcome = answer.await.unwrap_or_else(|_| gone());
+        drop(waiting);
+        outcome
+    }
+
+    fn take_answer(&self, response: &Response) {
+        let waiting = response.id().and_then(|id| id.as_u64());
+        if let Some(reply) = waiting.and_then(|id| self.state().asked.remove(&id)) {
+            let _ = reply.send(response.outcome());
+        }
+    }
+
+    fn fail_answer(&self, malformed: &Malformed) {
+        let waiting = malformed.id.as_ref().and_then(Id::as_u64);
+        if let Some(reply) = waiting.and_then(|id| self.state().asked.remove(&id)) {
+            let _ = reply.send(Outcome::Error(malformed.to_rpc_error()));
+        }
+    }
+
+    // --- changes
+
+    /// Tells the client of a change, in each way it asked to be told.
+    pub async fn announce(&self, change: &Change) {
+        let params = change.params();
+        let (greeted, subscribed, tags) = {
+            let state = self.state();
+            let subscribed = match change {
+                Change::Resource(uri) => state.subscriptions.contains(uri),
+                _ => true,
+            };
+            let tags: Vec<Raw> = state
+                .listening
+                .values()
+                .filter(|listening| listening.wants(change))
+                .map(|listening| listening.tag.clone())
+                .collect();
+            (state.greeted.is_some(), subscribed, tags)
+        };
+        if greeted && subscribed {
+            let note = Notification::new(change.method(), Some(&params));
+            self.outbox.send(note.text().clone()).await;
+        }
+        for tag in tags {
+            let edit = [Edit::set(&["_meta", meta::SUBSCRIPTION_ID], tag.as_str())];
+            if let Ok(params) = params.with(&edit) {
+                let note = Notification::new(change.method(), Some(&params));
+                self.outbox.send(note.text().clone()).await;
+            }
+        }
+    }
+
+    /// The rendering of a result or an error for `version`.
+    pub(super) fn render(
+        &self,
+        version: Version,
+        asked: &str,
+        outcome: Result<Raw, RpcError>,
+    ) -> Result<Raw, RpcError> {
+        match outcome {
+            Ok(result) => render::result(version.era(), asked, &result, &self.handler.describe()),
+            Err(error) => Err(render::error(version.era(), asked, error)),
+        }
+    }
+}
+
+/// A question that is taken back unless it was answered.
+struct Waiting<'a> {
+    state: &'a Mutex<State>,
+    outbox: &'a Outbox,
+    id: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.asked.remove(&self.id).is_some() {
+            let params = format!(r#"{{"requestId":{}}}"#, self.id);
+            let note = Notification::new(method::CANCELLED, Some(&Raw::trusted(params.into())));
+            self.outbox.try_send(note.text().clone());
+        }
+    }
+}

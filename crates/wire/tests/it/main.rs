@@ -1,0 +1,3 @@
+//! The one integration binary of this crate.
+
+mod session;
