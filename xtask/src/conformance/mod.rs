@@ -90,7 +90,9 @@ pub(crate) fn run_with(options: &Options, peers: &Peers) -> Result<()> {
     if options.record {
         expected.record(&all)?;
         expected.write(&path)?;
-        println!("wrote the counts to tests/conformance/client.json: read the difference");
+        println!("\n{}", tabulate(&all));
+        println!("\nrecorded in tests/conformance/client.json: read the difference");
+        return Ok(());
     }
     problems.extend(all.iter().flat_map(Ran::problems));
     report(&all, &problems)
@@ -111,9 +113,7 @@ fn build_driver() -> Result<PathBuf> {
 }
 
 fn report(all: &[Ran], problems: &[String]) -> Result<()> {
-    let rows: Vec<_> = all.iter().map(Ran::row).collect();
-    let headings = ["line", "scenario", "version", "checks", "result"];
-    println!("\n{}", table::render(&headings, &rows));
+    println!("\n{}", tabulate(all));
     if problems.is_empty() {
         return Ok(());
     }
@@ -124,6 +124,11 @@ fn report(all: &[Ran], problems: &[String]) -> Result<()> {
             .because("see the list above")
             .hint("logs are under conformance/ in the target folder"),
     )
+}
+
+fn tabulate(all: &[Ran]) -> String {
+    let rows: Vec<_> = all.iter().map(Ran::row).collect();
+    table::render(&["line", "scenario", "version", "checks", "result"], &rows)
 }
 
 impl Line {

@@ -16,9 +16,11 @@ pub(super) fn all(source: &Path, root: &Path) -> Result<()> {
     debian::provide("npm", "npm")?;
     debian::provide("python3", "python3")?;
     for tree in NPM {
+        println!("{tree}:");
         npm(&source.join(tree), &root.join(tree))?;
     }
     for tree in PYTHON {
+        println!("{tree}:");
         python(&source.join(tree), &root.join(tree))?;
     }
     Ok(())
