@@ -43,7 +43,7 @@ pub(crate) fn run(options: Options) -> Result<()> {
         (true, _) => Err(Failure::new("there is no fuzz target in `fuzz/`")),
         (false, true) => Ok(()),
         (false, false) => Err(Failure::new(format!("fuzzing broke {}", broken.join(", ")))
-            .hint("the input is in fuzz/artifacts; cargo fuzz run TARGET INPUT repeats it")),
+            .hint("the input is in fuzz/artifacts; RUSTC_BOOTSTRAP=1 cargo fuzz run TARGET INPUT repeats it")),
     }
 }
 
