@@ -1,2 +1,65 @@
-//! Chores.
-fn main() {}
+//! The project's chores, as `cargo xtask <verb>`. It knows commands and files, never the product's
+//! code, and stays quick to compile: every run of the tests starts by building it.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "telling a person what happens is its job"
+)]
+
+mod args;
+mod bench;
+mod command;
+mod conformance;
+mod everything;
+mod failure;
+mod fuzz;
+mod paths;
+mod peers;
+mod repository;
+mod step;
+mod table;
+
+use std::process::ExitCode;
+
+use args::Args;
+use failure::{Failure, Result};
+
+const USAGE: &str = "\
+usage: cargo xtask <verb>
+
+  test                    everything: format, lints, docs, peers, tests, conformance, fuzz, licences
+  peers                   install the MCP servers and SDKs the tests talk to, and print where they are
+  conformance             the official suite's client scenarios, against our client
+      --line L            `stable` or `alpha` (default: both)
+      --scenario NAME     this scenario only
+      --driver PATH       another client than ours
+      --record            write the observed counts of checks to tests/conformance/client.json
+  fuzz                    each fuzz target, on its seeds
+      --seconds N         for this long each (default: 20)
+  bench wire [ARGS]       the benchmark of the wire crate; ARGS go to it";
+
+fn main() -> ExitCode {
+    match dispatch(Args::from_env()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(mut args: Args) -> Result<()> {
+    match args.word().as_deref() {
+        Some("test") => args.end().and_then(|()| everything::run()),
+        Some("peers") => args.end().and_then(|()| peers::print()),
+        Some("conformance") => conformance::Options::parse(args).and_then(|o| conformance::run(&o)),
+        Some("fuzz") => fuzz::Options::parse(args).and_then(fuzz::run),
+        Some("bench") => bench::run(args),
+        Some("help" | "--help" | "-h") => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        Some(other) => Err(Failure::new(format!("`{other}` is not a verb")).hint(USAGE)),
+        None => Err(Failure::new("no verb was given").hint(USAGE)),
+    }
+}
