@@ -8,8 +8,8 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
 use super::classify;
-use super::endpoint::Limits;
 use super::error::{Doing, HttpError};
+use super::options::Limits;
 use super::stream::EventStream;
 
 /// How much of a body that nobody asked for is kept, for error messages.

@@ -75,7 +75,7 @@ impl fmt::Debug for WsWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WsWriter")
             .field("open", &!self.queue.is_closed())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
