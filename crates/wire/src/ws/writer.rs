@@ -149,7 +149,7 @@ async fn write_batch(
 
 async fn farewell(sink: &mut Sink, closing: &Closing) {
     // When the peer closed first this is refused, and the flush sends the reply that is due.
-    let _ = sink.feed(Message::Close(Some(closing.frame()))).await;
+    let _ = sink.send(Message::Close(Some(closing.frame()))).await;
     if sink.flush().await.is_ok() {
         let _ = timeout(CLOSE_TIME, closing.read_to_end()).await;
     }
