@@ -1,7 +1,6 @@
 //! Connections are used again, and a request never leaves twice because of it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use switchboard_testkit::http::{Authority, Http2Echo, Reply, Scripted, Signal};
 use switchboard_wire::http::{
@@ -130,25 +129,6 @@ async fn a_request_that_may_have_been_executed_is_not_sent_again() {
         );
         assert_eq!(server.requests().len(), 2);
     }
-}
-
-/// With Nagle's algorithm the last, partial segment of a body would wait for the peer's delayed
-/// acknowledgement, 40 ms each time.
-#[tokio::test]
-async fn small_writes_are_not_held_back() {
-    let server = Scripted::start(|_| async { Reply::json(200, "{}") }).await;
-    let endpoint = endpoint(&server.url("/"));
-    let body = bytes::Bytes::from(vec![b' '; 100 << 10]);
-    let start = Instant::now();
-    for _ in 0..50 {
-        let answer = endpoint.post(body.clone(), http::HeaderMap::new());
-        soon(answer).await.unwrap();
-    }
-    assert!(
-        start.elapsed() < Duration::from_millis(1500),
-        "{:?}",
-        start.elapsed()
-    );
 }
 
 /// Streams and waiting requests have no task of their own; connections end with the pool.
