@@ -1,5 +1,6 @@
 //! What came back, sorted by content type.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -8,8 +9,9 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
 use super::classify;
-use super::endpoint::Limits;
+use super::credentials::Names;
 use super::error::{Doing, HttpError};
+use super::options::Limits;
 use super::stream::EventStream;
 
 /// How much of a body that nobody asked for is kept, for error messages.
@@ -20,7 +22,8 @@ const EXCERPT_TIME: Duration = Duration::from_secs(5);
 const TRUSTED_LENGTH: usize = 1 << 20;
 
 /// The answer to one request, whatever its status. Dropping it ends the exchange.
-#[derive(Debug)]
+///
+/// `Debug` shows the names of the headers only: a session id is as good as a password.
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
@@ -75,6 +78,16 @@ impl Answer {
             headers,
             body,
         })
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .field("headers", &Names(&self.headers))
+            .field("body", &self.body)
+            .finish()
     }
 }
 

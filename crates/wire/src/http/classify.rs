@@ -51,7 +51,7 @@ fn broken(doing: Doing, received: Received, error: reqwest::Error) -> HttpError 
 fn connect_kind(error: &reqwest::Error) -> Option<ConnectKind> {
     // A server that wants a client certificate says so only after the handshake, in an alert that
     // arrives in place of the answer: TLS 1.3 has no other way.
-    if find(error, |cause| cause.is::<rustls::Error>()).is_some() {
+    if find_map(error, <dyn Error>::downcast_ref::<rustls::Error>).is_some() {
         return Some(ConnectKind::Tls);
     }
     if !error.is_connect() {
@@ -113,13 +113,6 @@ fn io_kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
         };
         io.or_else(h2).map(io::Error::kind)
     })
-}
-
-fn find<'a>(
-    error: &'a (dyn Error + 'static),
-    wanted: impl Fn(&(dyn Error + 'static)) -> bool,
-) -> Option<&'a (dyn Error + 'static)> {
-    find_map(error, |cause| wanted(cause).then_some(cause))
 }
 
 /// Walks the causes. An `io::Error` names the source of what it wraps, not what it wraps, so that is

@@ -5,12 +5,16 @@
 //! Two things differ from the standard on purpose: an event without data is reported when it sets
 //! an id (servers prime a stream so), and bytes that are not UTF-8 are an error, not replaced.
 
+mod block;
+
 use std::mem;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use bytestring::ByteString;
-use memchr::{memchr, memchr2};
+use memchr::memchr2;
+
+use block::Block;
 
 /// The byte order mark that may stand before the first line.
 const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
@@ -66,24 +70,6 @@ enum Bom {
     Past,
 }
 
-/// The fields of the event under construction.
-#[derive(Debug, Default)]
-struct Block {
-    size: usize,
-    event: Option<ByteString>,
-    data: Data,
-    id: Option<ByteString>,
-    broken: bool,
-}
-
-#[derive(Debug, Default)]
-enum Data {
-    #[default]
-    None,
-    Line(ByteString),
-    Lines(String),
-}
-
 type Outcome = Option<Result<Event, EventError>>;
 
 // === impl EventParser ===
@@ -124,16 +110,13 @@ impl EventParser {
                 self.chunk.advance(1);
                 continue;
             }
-            let outcome = match memchr2(b'\n', b'\r', &self.chunk) {
-                Some(end) => {
-                    let piece = self.chunk.split_to(end);
-                    self.after_cr = self.chunk.get_u8() == b'\r';
-                    self.end_line(piece)
-                }
-                None => {
-                    let piece = mem::take(&mut self.chunk);
-                    self.keep(&piece)
-                }
+            let outcome = if let Some(end) = memchr2(b'\n', b'\r', &self.chunk) {
+                let piece = self.chunk.split_to(end);
+                self.after_cr = self.chunk.get_u8() == b'\r';
+                self.end_line(piece)
+            } else {
+                let piece = mem::take(&mut self.chunk);
+                self.keep(&piece)
             };
             if outcome.is_some() {
                 return outcome;
@@ -186,7 +169,7 @@ impl EventParser {
         }
         if self.block.size + self.partial.len() + piece.len() > self.limit {
             self.dropping = true;
-            return self.too_large();
+            return Some(Err(self.too_large()));
         }
         self.partial.extend_from_slice(piece);
         None
@@ -210,34 +193,20 @@ impl EventParser {
         }
         self.block.size += line.len();
         if self.block.size > self.limit {
-            return self.too_large();
+            return Some(Err(self.too_large()));
         }
-        self.field(&line);
+        if let Some(retry) = self.block.add(&line) {
+            self.retry = Some(retry);
+        }
         None
     }
 
     /// Gives up the event but keeps its id: resuming before it would only bring it back.
-    fn too_large(&mut self) -> Outcome {
+    fn too_large(&mut self) -> EventError {
         self.skipping = true;
         self.partial = BytesMut::new();
-        self.block = Block {
-            id: self.block.id.take(),
-            ..Block::default()
-        };
-        Some(Err(EventError::TooLarge { limit: self.limit }))
-    }
-
-    fn field(&mut self, line: &Bytes) {
-        let (name, value) = split_field(line);
-        match name {
-            b"data" => self.block.add_data(value),
-            b"event" => self.block.event = self.block.text(value),
-            b"id" if memchr(0, &value).is_none() => {
-                self.block.id = self.block.text(value).or_else(|| self.block.id.take());
-            }
-            b"retry" => self.retry = milliseconds(&value).or(self.retry),
-            _ => {}
-        }
+        self.block = Block::with_id(self.block.id.take());
+        EventError::TooLarge { limit: self.limit }
     }
 
     /// A blank line: the event is complete.
@@ -251,56 +220,4 @@ impl EventParser {
         }
         block.finish()
     }
-}
-
-// === impl Block ===
-
-impl Block {
-    fn text(&mut self, value: Bytes) -> Option<ByteString> {
-        let text = ByteString::try_from(value).ok();
-        self.broken |= text.is_none();
-        text
-    }
-
-    fn add_data(&mut self, value: Bytes) {
-        let Some(line) = self.text(value) else { return };
-        self.data = match mem::take(&mut self.data) {
-            Data::None => Data::Line(line),
-            Data::Line(first) => Data::Lines([&first, "\n", &line].concat()),
-            Data::Lines(lines) => Data::Lines(lines + "\n" + &line),
-        };
-    }
-
-    fn finish(self) -> Outcome {
-        let data = match self.data {
-            _ if self.broken => return Some(Err(EventError::NotUtf8)),
-            Data::None if self.id.is_none() => return None,
-            Data::None => ByteString::new(),
-            Data::Line(line) => line,
-            Data::Lines(lines) => lines.into(),
-        };
-        let event = self.event.filter(|name| !name.is_empty());
-        Some(Ok(Event {
-            event,
-            data,
-            id: self.id,
-        }))
-    }
-}
-
-/// Name and value of a line that is neither blank nor a comment; one space after the colon goes.
-fn split_field(line: &Bytes) -> (&[u8], Bytes) {
-    let Some(colon) = memchr(b':', line) else {
-        return (line, Bytes::new());
-    };
-    let space = usize::from(line.get(colon + 1) == Some(&b' '));
-    (&line[..colon], line.slice(colon + 1 + space..))
-}
-
-fn milliseconds(value: &[u8]) -> Option<Duration> {
-    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let text = std::str::from_utf8(value).ok()?;
-    text.parse().ok().map(Duration::from_millis)
 }

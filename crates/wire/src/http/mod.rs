@@ -20,8 +20,10 @@ mod credentials;
 mod endpoint;
 mod error;
 pub mod events;
+mod options;
 mod pool;
 mod redirect;
+mod send;
 mod stream;
 mod tls;
 
@@ -29,9 +31,10 @@ pub use answer::{Answer, Body};
 pub use credentials::{
     Challenge, CredentialError, Credentials, NoCredentials, StaticHeaders, Verdict,
 };
-pub use endpoint::{Endpoint, EndpointOptions, Limits};
+pub use endpoint::Endpoint;
 pub use error::{Break, ConnectKind, Doing, HttpError, Received, RedirectRefusal};
 pub use events::Event;
+pub use options::{EndpointOptions, Limits};
 pub use pool::{Pool, PoolOptions, Proxies, ProxyVars};
 pub use stream::EventStream;
 pub use tls::{ClientIdentity, TlsOptions};

@@ -67,7 +67,8 @@ pub struct Pool {
 // === impl Pool ===
 
 impl Pool {
-    /// A pool without connections; the platform's certificates are loaded here.
+    /// A pool without connections. The platform's certificates are loaded here, which takes some
+    /// milliseconds: a program that must start fast makes its pool when it first needs one.
     pub fn new(options: &PoolOptions) -> Result<Self, HttpError> {
         let mut tls = options.tls.config()?;
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

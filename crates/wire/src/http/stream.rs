@@ -9,17 +9,18 @@ use super::events::{Event, EventError, EventParser};
 
 /// A body of server-sent events. Dropping it closes the exchange.
 pub struct EventStream {
-    response: Option<reqwest::Response>,
-    parser: EventParser,
+    /// Boxed, like the parser, because both are large and an `Answer` is moved about.
+    response: Option<Box<reqwest::Response>>,
+    parser: Box<EventParser>,
     doing: Doing,
     received: u64,
 }
 
 impl EventStream {
     pub(super) fn new(response: reqwest::Response, doing: Doing, max_event: usize) -> Self {
-        let parser = EventParser::new(max_event);
+        let parser = Box::new(EventParser::new(max_event));
         Self {
-            response: Some(response),
+            response: Some(Box::new(response)),
             parser,
             doing,
             received: 0,

@@ -83,7 +83,7 @@ impl fmt::Debug for WsWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WsWriter")
             .field("open", &!self.queue.is_closed())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -157,7 +157,7 @@ async fn write_batch(
 
 async fn farewell(sink: &mut Sink, closing: &Closing) {
     // When the peer closed first this is refused, and the flush sends the reply that is due.
-    let _ = sink.feed(Message::Close(Some(closing.frame()))).await;
+    let _ = sink.send(Message::Close(Some(closing.frame()))).await;
     if sink.flush().await.is_ok() {
         let _ = timeout(CLOSE_TIME, closing.read_to_end()).await;
     }

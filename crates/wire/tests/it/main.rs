@@ -1,3 +1,5 @@
 //! The one integration binary of this crate.
 
+mod http;
 mod session;
+mod ws;

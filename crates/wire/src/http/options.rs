@@ -1,0 +1,69 @@
+//! What is set for an endpoint.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+
+use super::credentials::{Credentials, Names, NoCredentials};
+
+/// Bounds on what is received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest body that is read whole, in bytes (16 MiB).
+    pub max_body: usize,
+    /// The longest single event, in bytes (16 MiB).
+    pub max_event: usize,
+}
+
+/// What an endpoint adds to each request, and how long it waits.
+#[derive(Clone)]
+pub struct EndpointOptions {
+    /// Sent with each request. The request's own headers and the credentials go before them.
+    pub headers: HeaderMap,
+    /// Asked before each request and after each refusal.
+    pub credentials: Arc<dyn Credentials>,
+    /// How long an answer may take to begin (60 s), for each attempt.
+    pub first_byte: Duration,
+    /// The longest pause within a body that is read whole (60 s). Event streams have none.
+    pub idle: Duration,
+    /// Bounds on what is received.
+    pub limits: Limits,
+}
+
+// === impl EndpointOptions ===
+
+impl Default for EndpointOptions {
+    fn default() -> Self {
+        Self {
+            headers: HeaderMap::new(),
+            credentials: Arc::new(NoCredentials),
+            first_byte: Duration::from_mins(1),
+            idle: Duration::from_mins(1),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl fmt::Debug for EndpointOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndpointOptions")
+            .field("headers", &Names(&self.headers))
+            .field("first_byte", &self.first_byte)
+            .field("idle", &self.idle)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Limits ===
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_body: 16 << 20,
+            max_event: 16 << 20,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Certificates: whom we trust, and as whom we appear.
+
+use switchboard_testkit::http::{Authority, ClientCertificate, Reply, Scripted};
+use switchboard_wire::http::{
+    ClientIdentity, ConnectKind, Endpoint, EndpointOptions, HttpError, Pool, PoolOptions,
+    TlsOptions,
+};
+
+use super::exchange::assert_connect;
+use super::{json, pool_options, post};
+
+pub(crate) fn pool(tls: TlsOptions) -> Pool {
+    let options = PoolOptions {
+        tls,
+        ..pool_options()
+    };
+    Pool::new(&options).unwrap()
+}
+
+pub(crate) fn trusting(authority: &Authority) -> TlsOptions {
+    TlsOptions {
+        extra_ca_pem: vec![authority.ca_pem()],
+        client_identity: None,
+        platform_roots: false,
+    }
+}
+
+pub(crate) fn appearing(authority: &Authority) -> TlsOptions {
+    TlsOptions {
+        client_identity: Some(ClientIdentity::from_pem(authority.client_pem())),
+        ..trusting(authority)
+    }
+}
+
+async fn server(authority: &Authority, clients: ClientCertificate) -> Scripted {
+    let config = authority.server(clients, &["http/1.1"]);
+    Scripted::start_tls(config, |_| async { Reply::json(200, "{}") }).await
+}
+
+fn endpoint(server: &Scripted, tls: TlsOptions) -> Endpoint {
+    let url = server.url("/").parse().unwrap();
+    Endpoint::new(pool(tls), url, EndpointOptions::default())
+}
+
+#[tokio::test]
+async fn a_custom_authority_is_trusted_beside_the_platform_and_alone() {
+    let authority = Authority::new();
+    let server = server(&authority, ClientCertificate::NotAsked).await;
+    for platform_roots in [false, true] {
+        let tls = TlsOptions {
+            platform_roots,
+            ..trusting(&authority)
+        };
+        assert_eq!(
+            json(post(&endpoint(&server, tls), "{}").await.unwrap()),
+            "{}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_authority_is_refused() {
+    let server = server(&Authority::new(), ClientCertificate::NotAsked).await;
+    let nobody = TlsOptions {
+        platform_roots: false,
+        ..TlsOptions::default()
+    };
+    for tls in [TlsOptions::default(), nobody, trusting(&Authority::new())] {
+        let error = post(&endpoint(&server, tls), "{}").await.unwrap_err();
+        assert_connect(&error, ConnectKind::Tls);
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_given_where_demanded() {
+    let authority = Authority::new();
+    let server = server(&authority, ClientCertificate::Required).await;
+    let answer = post(&endpoint(&server, appearing(&authority)), "{}").await;
+    assert_eq!(json(answer.unwrap()), "{}");
+}
+
+#[tokio::test]
+async fn without_the_certificate_demanded_nothing_is_executed() {
+    let authority = Authority::new();
+    let server = server(&authority, ClientCertificate::Required).await;
+    let error = post(&endpoint(&server, trusting(&authority)), "{}")
+        .await
+        .unwrap_err();
+    assert_connect(&error, ConnectKind::Tls);
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn bad_material_is_a_setup_error_that_shows_no_key() {
+    let key = "-----BEGIN PRIVATE KEY-----\nc3NlY3JldA==\n-----END PRIVATE KEY-----\n";
+    let cases = [
+        TlsOptions {
+            extra_ca_pem: vec![b"nothing".to_vec()],
+            ..TlsOptions::default()
+        },
+        TlsOptions {
+            client_identity: Some(ClientIdentity::from_pem(key)),
+            ..TlsOptions::default()
+        },
+    ];
+    for tls in cases {
+        let shown = format!("{tls:?}");
+        let error = Pool::new(&PoolOptions {
+            tls,
+            ..pool_options()
+        })
+        .unwrap_err();
+        assert!(matches!(error, HttpError::Setup { .. }), "{error:?}");
+        assert!(!format!("{shown} {error:?}").contains("c3NlY3JldA"));
+    }
+}
