@@ -1,0 +1,3 @@
+//! Tests of the wire crate, in one binary.
+
+mod process;
