@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::missing_panics_doc,
     reason = "a test without its programs cannot go on"
 )]
 

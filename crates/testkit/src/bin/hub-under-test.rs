@@ -93,15 +93,11 @@ impl Hub {
     /// The first cycle opens what a runtime keeps open for good.
     async fn count_what_is_left(&self) {
         self.cycle().await;
-        let before = left();
+        let before = settled().await;
         for _ in 0..100 {
             self.cycle().await;
         }
-        // A task ends a moment after its last word.
-        while left().tasks > before.tasks {
-            sleep(Duration::from_millis(1)).await;
-        }
-        println!("{before:?}\n{:?}", left());
+        println!("{before:?}\n{:?}", settled().await);
     }
 
     async fn cycle(&self) {
@@ -117,6 +113,17 @@ struct Left {
     descriptors: usize,
     children: usize,
     tasks: usize,
+}
+
+/// What is left once the tasks have ended, each of which does so a moment after its last word.
+async fn settled() -> Left {
+    for _ in 0..2000 {
+        if left().tasks == 0 {
+            break;
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+    left()
 }
 
 fn left() -> Left {

@@ -16,5 +16,5 @@ fn a_hundred_processes_leave_nothing() {
         panic!("said {said:?}")
     };
     assert_eq!(before, after);
-    assert!(after.contains("children: 0"), "{after}");
+    assert!(after.contains("children: 0, tasks: 0"), "{after}");
 }

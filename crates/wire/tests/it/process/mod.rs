@@ -1,6 +1,7 @@
 //! Child processes: what they get, how they end, and that none is left.
 
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod command;
 mod errors;

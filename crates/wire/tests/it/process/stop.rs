@@ -43,9 +43,9 @@ fn many_may_stop_and_again() {
     bounded(async {
         let tree = Tree::start(&guard()).await;
         let other = tree.process.clone();
-        let (one, two, three) = tokio::join!(tree.process.stop(), other.stop(), other.exited());
+        let (one, two, end) = tokio::join!(tree.process.stop(), other.stop(), other.exited());
         assert_eq!(
-            (one, two, three),
+            (one, two, end),
             (Exit::Signal(9), Exit::Signal(9), Exit::Signal(9))
         );
         assert!(tree.nobody_is_left());
