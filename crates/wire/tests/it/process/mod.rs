@@ -25,16 +25,15 @@ const BOUND: Duration = Duration::from_secs(30);
 
 /// Runs a test on a runtime of its own, for a bounded time.
 fn bounded(test: impl Future<Output = ()>) {
+    // May have to be built first, which takes as long as it takes.
+    program("guard");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(async {
-        tokio::time::timeout(BOUND, test)
-            .await
-            .expect("the test hangs")
-    });
+    let ended = runtime.block_on(async { tokio::time::timeout(BOUND, test).await });
+    ended.expect("the test hangs");
 }
 
 fn guard() -> Guard {
