@@ -2,10 +2,10 @@
 //!
 //! Signals are blocked rather than ignored: to the sender it is the same, and it takes no `unsafe`.
 
+#![allow(clippy::unwrap_used, reason = "a program for tests")]
 #![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a program for tests"
+    clippy::zombie_processes,
+    reason = "leaving children behind is its business"
 )]
 
 use std::fs::OpenOptions;
@@ -27,7 +27,7 @@ fn main() {
         "leaf" => leaf(&next()),
         "session" => session(),
         "orphan" => drop(myself(&["leaf", "orphan"])),
-        "record" => record(next()),
+        "record" => record(&next()),
         "polite" => polite(&next(), next().parse().unwrap()),
         "flood" => flood(next().parse().unwrap()),
         "relay" => relay(),
@@ -63,16 +63,16 @@ fn forever(name: &str) {
 }
 
 /// Writes down each signal, and the end of standard input, in the order they come.
-fn record(file: String) {
+fn record(file: &str) {
     refuse();
-    let log = file.clone();
+    let log = file.to_owned();
     thread::spawn(move || {
         std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
         append(&log, "EOF");
     });
     say("ready");
     loop {
-        append(&file, stubborn_signals().wait().unwrap().as_str());
+        append(file, stubborn_signals().wait().unwrap().as_str());
     }
 }
 
