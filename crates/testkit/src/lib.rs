@@ -2,4 +2,9 @@
 
 pub mod fault;
 pub mod http;
+#[cfg(target_os = "linux")]
+pub mod processes;
+pub mod programs;
 pub mod ws;
+
+pub use programs::guard_path;

@@ -51,7 +51,7 @@ impl Command {
 
 impl StopLadder {
     /// The time killed processes are given to disappear.
-    pub(super) const AFTER_KILL: Duration = Duration::from_secs(1);
+    const AFTER_KILL: Duration = Duration::from_secs(1);
 
     /// When a caller that waits for the end gives up waiting: only a process that the kernel cannot
     /// kill just now lasts longer.

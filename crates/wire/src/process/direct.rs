@@ -15,6 +15,10 @@ use super::launch::ChildEnds;
 use super::watch::Watch;
 use super::{Command, Exit, SpawnError, StopLadder, child};
 
+/// How long the killed may take to disappear. Short, since nothing is left to do: one whose new parent
+/// is slow to wait for it counts as a member until then.
+const AFTER_KILL: Duration = Duration::from_millis(100);
+
 /// How often a group without its leader is looked at: nobody tells when its last member ends.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -102,7 +106,7 @@ impl Monitor {
         let rungs = [
             (Signal::SIGINT, after_interrupt),
             (Signal::SIGTERM, after_terminate),
-            (Signal::SIGKILL, StopLadder::AFTER_KILL),
+            (Signal::SIGKILL, AFTER_KILL),
         ];
         for (signal, patience) in rungs {
             // Also tells whether anybody is left, the dead not yet waited for included.

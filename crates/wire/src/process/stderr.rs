@@ -161,7 +161,9 @@ mod tests {
 
     fn tail(chunks: &[&[u8]]) -> Tail {
         let mut tail = Tail::default();
-        chunks.iter().for_each(|chunk| tail.push(chunk));
+        for chunk in chunks {
+            tail.push(chunk);
+        }
         tail
     }
 

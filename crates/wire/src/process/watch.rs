@@ -38,15 +38,22 @@ pub(super) struct Line {
 
 /// Both ends.
 pub(super) fn pair(stderr: Stderr, ladder: StopLadder) -> (Watch, Line) {
-    let (life, seen) = watch::channel(Life::Running);
+    let (written, read) = watch::channel(Life::Running);
     let stop = CancellationToken::new();
     let line = Line {
-        life: seen,
+        life: read,
         tail: stderr.tail(),
         stop: stop.clone(),
         patience: ladder.patience(),
     };
-    (Watch { stderr, stop, life }, line)
+    (
+        Watch {
+            stderr,
+            stop,
+            life: written,
+        },
+        line,
+    )
 }
 
 // === impl Life ===

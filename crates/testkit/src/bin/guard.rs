@@ -1,0 +1,7 @@
+//! A program that is nothing but a guard.
+
+fn main() {
+    #[cfg(unix)]
+    switchboard_wire::process::guard::run_if_guard();
+    std::process::exit(64);
+}

@@ -1,0 +1,73 @@
+//! Where the programs of this package are: next to the test that asks, built if need be.
+
+#![allow(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "a test without its programs cannot go on"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+/// A program that is nothing but a guard.
+pub fn guard_path() -> PathBuf {
+    program("guard")
+}
+
+/// The program `name` of this package, as old as the running test or newer.
+pub fn program(name: &str) -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let folder = BUILT.get_or_init(|| {
+        let test = std::env::current_exe().expect("a test knows its own path");
+        // <target>/<profile>/deps/<test>
+        let folder = test
+            .ancestors()
+            .nth(2)
+            .expect("a test lies in a target folder")
+            .to_owned();
+        let built =
+            ["guard", "stubborn", "hub-under-test"].map(|name| modified(&folder.join(name)));
+        if built.iter().min() < Some(&modified(&test)) {
+            build(&folder);
+        }
+        folder
+    });
+    folder.join(name)
+}
+
+fn modified(file: &Path) -> Option<SystemTime> {
+    file.metadata().and_then(|file| file.modified()).ok()
+}
+
+/// Cargo's own lock lets many tests ask at once.
+fn build(folder: &Path) {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let profile = match folder.file_name().and_then(|name| name.to_str()) {
+        None | Some("debug") => "dev",
+        Some(name) => name,
+    };
+    let status = Command::new(cargo)
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "switchboard-testkit",
+            "--bins",
+        ])
+        .args(["--profile", profile, "--target-dir"])
+        .arg(
+            folder
+                .parent()
+                .expect("a profile folder lies in a target folder"),
+        )
+        .arg("--manifest-path")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .status()
+        .expect("cargo can be run");
+    assert!(
+        status.success(),
+        "the testkit's programs do not build: {status}"
+    );
+}

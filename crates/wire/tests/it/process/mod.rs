@@ -1,0 +1,138 @@
+//! Child processes: what they get, how they end, and that none is left.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod command;
+mod errors;
+mod guard_death;
+mod leftovers;
+mod parent_death;
+mod pipes;
+mod stop;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use switchboard_testkit::processes::{Identity, wait_until};
+use switchboard_testkit::programs::program;
+use switchboard_wire::process::{Command, Guard, Process, Spawned, StderrOptions, spawn};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
+use tokio::net::unix::pipe;
+
+/// Everything here ends within this, or has failed.
+const BOUND: Duration = Duration::from_secs(30);
+
+/// Runs a test on a runtime of its own, for a bounded time.
+fn bounded(test: impl Future<Output = ()>) {
+    // May have to be built first, which takes as long as it takes.
+    program("guard");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let ended = runtime.block_on(async { tokio::time::timeout(BOUND, test).await });
+    ended.expect("the test hangs");
+}
+
+fn guard() -> Guard {
+    Guard::at(program("guard")).unwrap()
+}
+
+/// With a guard and without: what both promise is tested of both.
+fn both() -> [Guard; 2] {
+    [guard(), Guard::none()]
+}
+
+fn command<const N: usize>(program: impl Into<OsString>, args: [&str; N]) -> Command {
+    Command {
+        args: args.map(Into::into).to_vec(),
+        ..Command::new(program)
+    }
+}
+
+fn sh(script: &str) -> Command {
+    command("/bin/sh", ["-c", script])
+}
+
+fn stubborn<const N: usize>(args: [&str; N]) -> Command {
+    command(program("stubborn"), args)
+}
+
+async fn start(command: Command, guard: &Guard) -> Spawned {
+    spawn(command, guard, StderrOptions::default())
+        .await
+        .unwrap()
+}
+
+/// All that a command writes, with nothing on its standard input.
+async fn output(command: Command, guard: &Guard) -> Vec<u8> {
+    let Spawned {
+        stdin,
+        mut stdout,
+        process,
+    } = start(command, guard).await;
+    drop(stdin);
+    let mut bytes = Vec::new();
+    stdout.read_to_end(&mut bytes).await.unwrap();
+    process.exited().await;
+    bytes
+}
+
+/// A root and its descendants, none of which ends when asked to.
+struct Tree {
+    process: Process,
+    guard: Identity,
+    members: Vec<Identity>,
+    stdin: pipe::Sender,
+    _stdout: Lines<BufReader<pipe::Receiver>>,
+}
+
+impl Tree {
+    async fn start(guard: &Guard) -> Self {
+        let Spawned {
+            stdin,
+            stdout,
+            process,
+        } = start(stubborn(["tree"]), guard).await;
+        let mut lines = BufReader::new(stdout).lines();
+        let mut members = Vec::new();
+        for _ in 0..4 {
+            let line = lines
+                .next_line()
+                .await
+                .unwrap()
+                .expect("the tree said too little");
+            members.push(member(&line));
+        }
+        let parent = Identity::of(process.pid()).unwrap().parent().unwrap();
+        Self {
+            process,
+            guard: parent,
+            members,
+            stdin,
+            _stdout: lines,
+        }
+    }
+
+    fn nobody_is_left(&self) -> bool {
+        !self.members.iter().any(|member| member.is_alive()) && !self.guard.is_alive()
+    }
+}
+
+/// From a line such as `orphan 4711`.
+fn member(line: &str) -> Identity {
+    let pid = line.split(' ').nth(1).unwrap().parse().unwrap();
+    Identity::of(pid).expect("a member of the tree is gone already")
+}
+
+/// Waits without holding up the runtime.
+async fn eventually(
+    deadline: Duration,
+    so: impl Fn() -> bool + Send + 'static,
+) -> Option<Duration> {
+    tokio::task::spawn_blocking(move || wait_until(deadline, so))
+        .await
+        .unwrap()
+}
