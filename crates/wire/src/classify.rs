@@ -91,7 +91,6 @@ fn of_ws(error: &WsError) -> Remedy {
 fn of_status(status: u16) -> Remedy {
     match status {
         401 => Remedy::SignIn,
-        403 => Remedy::GiveUp,
         408 | 425 | 429 | 500.. => Remedy::Retry,
         300..=399 | 404 | 405 | 410 => Remedy::Reconfigure,
         _ => Remedy::GiveUp,

@@ -146,7 +146,7 @@ impl Driver {
             Opened::Expired => Ok(Tried::Expired),
             Opened::Stream(mut stream) => {
                 let response = self.follow(&mut stream).await?;
-                Ok(Tried::Answered(Box::new(stream), response))
+                Ok(Tried::Answered(stream, response))
             }
         }
     }

@@ -137,7 +137,7 @@ impl HttpChannel {
             return Ok(Posted::Expired);
         }
         match (answer.status.is_success(), answer.body) {
-            (_, Body::Json(text)) => whole(text, answer.status, asked),
+            (_, Body::Json(text)) => whole(&text, answer.status, asked),
             (true, Body::Events(events)) => Ok(Posted::Stream(HttpStream::of(events))),
             (true, Body::Empty) => Ok(Posted::Accepted),
             (_, body) => Err(refusal(answer.status, &body, asked)),
@@ -221,13 +221,12 @@ impl HttpChannel {
 }
 
 /// A whole body: one message, or a batch.
-fn whole(text: bytes::Bytes, status: StatusCode, asked: &str) -> Result<Posted, Error> {
-    let body = text.clone();
+fn whole(text: &bytes::Bytes, status: StatusCode, asked: &str) -> Result<Posted, Error> {
     let ready: VecDeque<_> = match text_frame(text).parse() {
         Ok(Parsed::One(message)) => [Ok(message)].into(),
         Ok(Parsed::Batch(messages)) => messages.into(),
         Err(malformed) if status.is_success() => [Err(malformed)].into(),
-        Err(_) => return Err(status_error(status, &body, asked)),
+        Err(_) => return Err(status_error(status, text, asked)),
     };
     Ok(Posted::Stream(HttpStream {
         ready,

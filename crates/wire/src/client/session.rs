@@ -231,7 +231,7 @@ impl Session {
         match only.and_then(|id| calls.open.remove(&id)) {
             Some(call) => call.mail.finish(Ok(response)),
             None => {
-                tracing::warn!(error = ?response.outcome(), "the peer could not read a message")
+                tracing::warn!(error = ?response.outcome(), "the peer could not read a message");
             }
         }
     }

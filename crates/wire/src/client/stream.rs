@@ -33,7 +33,7 @@ pub(crate) struct Outgoing {
 
 /// What opening a stream came to.
 pub(crate) enum Opened {
-    Stream(Stream),
+    Stream(Box<Stream>),
     /// The legacy session is over; the request was not executed.
     Expired,
 }
@@ -58,25 +58,26 @@ impl Session {
     /// Sends a request.
     pub(crate) async fn open(self: &Arc<Self>, out: Outgoing) -> Result<Opened, Error> {
         let mut place = self.register(out.id, out.can_ask)?;
-        let stream = |place, http| Stream {
-            session: self.clone(),
-            method: out.method.clone(),
-            place,
-            http,
+        let stream = |place, http| {
+            let (session, method) = (self.clone(), out.method.clone());
+            Opened::Stream(Box::new(Stream {
+                session,
+                method,
+                place,
+                http,
+            }))
         };
         match &self.channel {
             Channel::Link(link) => {
                 link.writer.send(out.text).await?;
                 place.cancel = out.cancellable;
-                Ok(Opened::Stream(stream(place, None)))
+                Ok(stream(place, None))
             }
             Channel::Http(http) => {
                 place.cancel = out.cancellable && self.era() == Era::Legacy;
                 match http.post(out.text, out.headers, &out.method).await? {
-                    Posted::Stream(answer) => Ok(Opened::Stream(stream(place, Some(answer)))),
-                    Posted::Accepted if self.era() == Era::Legacy => {
-                        Ok(Opened::Stream(stream(place, None)))
-                    }
+                    Posted::Stream(answer) => Ok(stream(place, Some(answer))),
+                    Posted::Accepted if self.era() == Era::Legacy => Ok(stream(place, None)),
                     Posted::Accepted => Err(Error::StreamLost { method: out.method }),
                     Posted::Expired => {
                         place.cancel = false;

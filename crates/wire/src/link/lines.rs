@@ -41,6 +41,15 @@ pub struct LineReader<R> {
     ended: bool,
 }
 
+/// What the buffer holds.
+enum Line {
+    Frame(Frame),
+    /// A line with nothing in it.
+    Empty,
+    /// More must be read.
+    Unfinished,
+}
+
 /// Hands messages to the task that writes them.
 #[derive(Debug, Clone)]
 pub struct LineWriter {
@@ -85,9 +94,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// The next message; empty lines are skipped. Safe to cancel.
     pub async fn next(&mut self) -> Result<Option<Frame>, Error> {
         loop {
-            while let Some(line) = self.take_line() {
-                if let Some(frame) = line {
-                    return Ok(Some(frame));
+            loop {
+                match self.take_line() {
+                    Line::Frame(frame) => return Ok(Some(frame)),
+                    Line::Empty => {}
+                    Line::Unfinished => break,
                 }
             }
             if self.ended {
@@ -102,19 +113,19 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Takes one line out of the buffer. `None`: more must be read. `Some(None)`: nothing to see.
-    fn take_line(&mut self) -> Option<Option<Frame>> {
+    /// Takes one line out of the buffer, if there is a whole one.
+    fn take_line(&mut self) -> Line {
         let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
         let Some(length) = found.map(|at| at + self.searched) else {
             return self.without_end();
         };
         let line = self.buffer.split_to(length + 1).freeze();
         self.searched = 0;
-        Some(self.finish_line(&line.slice(..length)))
+        self.finish_line(&line.slice(..length))
     }
 
     /// No line end in sight: throw away what is too much, or make do with the rest at the end.
-    fn without_end(&mut self) -> Option<Option<Frame>> {
+    fn without_end(&mut self) -> Line {
         if self.discarding.is_some() || self.buffer.len() > self.limit {
             let salvager = self.discarding.get_or_insert_default();
             salvager.feed(&self.buffer);
@@ -123,33 +134,33 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.searched = self.buffer.len();
         let unfinished = !self.buffer.is_empty() || self.discarding.is_some();
         if !self.ended || !unfinished {
-            return None;
+            return Line::Unfinished;
         }
         let line = self.buffer.split().freeze();
         self.searched = 0;
-        Some(self.finish_line(&line))
+        self.finish_line(&line)
     }
 
-    fn finish_line(&mut self, line: &Bytes) -> Option<Frame> {
+    fn finish_line(&mut self, line: &Bytes) -> Line {
         if self.discarding.is_some() || line.len() > self.limit {
             let mut salvager = self.discarding.take().unwrap_or_default();
             salvager.feed(line);
             let kind = MalformedKind::TooLarge { limit: self.limit };
-            return Some(Frame::Broken(salvager.finish().into_malformed(kind)));
+            return Line::Frame(Frame::Broken(salvager.finish().into_malformed(kind)));
         }
         let line = line.slice_ref(line.trim_ascii());
         if line.is_empty() || line == b"\xef\xbb\xbf".as_slice() {
-            return None;
+            return Line::Empty;
         }
-        Some(text_frame(line))
+        Line::Frame(text_frame(&line))
     }
 }
 
 /// A frame of text, or word that it was none.
-pub(crate) fn text_frame(line: Bytes) -> Frame {
+pub(crate) fn text_frame(line: &Bytes) -> Frame {
     match ByteString::try_from(line.clone()) {
         Ok(text) => Frame::Text(text),
-        Err(_) => Frame::Broken(not_utf8(&line)),
+        Err(_) => Frame::Broken(not_utf8(line)),
     }
 }
 

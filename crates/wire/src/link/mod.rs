@@ -1,6 +1,6 @@
 //! A link: one channel that carries whole messages both ways, in order.
 //!
-//! Pipes, sockets, WebSockets, the HTTP+SSE pair and the in-process pair all look like this. What
+//! Pipes, sockets, a WebSocket, the HTTP+SSE pair and the in-process pair all look like this. What
 //! comes in is a text that may be a message, or word of one that could not be taken whole; a link
 //! knows framing and nothing else.
 

@@ -168,10 +168,13 @@ fn input_required(questions: &[InputRequest], state: Option<&Raw>) -> Raw {
                 format!(r#"{key}:{{"method":{asked},"params":{}}}"#, question.params)
             })
             .collect();
-        result.push_str(&format!(r#","inputRequests":{{{}}}"#, requests.join(",")));
+        result.push_str(r#","inputRequests":{"#);
+        result.push_str(&requests.join(","));
+        result.push('}');
     }
     if let Some(state) = state {
-        result.push_str(&format!(r#","requestState":{state}"#));
+        result.push_str(r#","requestState":"#);
+        result.push_str(state.as_str());
     }
     result.push('}');
     Raw::trusted(result.into())
