@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 async fn main() {
     // Whoever waits for a word from here waits for a bounded time.
     std::thread::spawn(|| {
-        std::thread::sleep(Duration::from_secs(60));
+        std::thread::sleep(Duration::from_mins(1));
         std::process::abort();
     });
     let [guard, stubborn, what]: [OsString; 3] = std::env::args_os()
