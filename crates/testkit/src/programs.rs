@@ -42,24 +42,34 @@ fn build(folder: &Path) {
         None | Some("debug") => "dev",
         Some(name) => name,
     };
-    let status = Command::new(cargo)
+    let target = folder
+        .parent()
+        .expect("a profile folder lies in a target folder");
+    let mut build = Command::new(cargo);
+    build
         .args([
             "build",
             "--quiet",
-            "--package",
-            "switchboard-testkit",
+            "--package=switchboard-testkit",
             "--bins",
         ])
         .args(["--profile", profile, "--target-dir"])
-        .arg(
-            folder
-                .parent()
-                .expect("a profile folder lies in a target folder"),
-        )
-        .arg("--manifest-path")
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-        .status()
-        .expect("cargo can be run");
+        .arg(target)
+        .args([
+            "--manifest-path",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+        ]);
+    // What cargo tells a test about its package makes build scripts run again, and all above them.
+    for (name, _) in std::env::vars_os() {
+        let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"];
+        if told
+            .iter()
+            .any(|prefix| name.to_string_lossy().starts_with(prefix))
+        {
+            build.env_remove(name);
+        }
+    }
+    let status = build.status().expect("cargo can be run");
     assert!(
         status.success(),
         "the testkit's programs do not build: {status}"
