@@ -100,11 +100,11 @@ impl Driver {
                 Tried::Expired if renewed => return Err(Error::Closed),
                 Tried::Expired => {
                     renewed = true;
-                    self.session.renew(generation).await?;
+                    Box::pin(self.session.renew(generation)).await?;
                 }
                 Tried::Answered(_, response) if !relisted && self.headers_disagree(&response) => {
                     relisted = true;
-                    self.session.list(List::Tools).await?;
+                    Box::pin(self.session.list(List::Tools)).await?;
                 }
                 Tried::Answered(stream, response) => return self.judge(*stream, &response).await,
             }
@@ -125,7 +125,7 @@ impl Driver {
             return Ok(());
         };
         if self.session.tools.get(&name).is_none() {
-            self.session.list(List::Tools).await?;
+            Box::pin(self.session.list(List::Tools)).await?;
         }
         let needs_task = self
             .session

@@ -20,7 +20,7 @@ use super::{facts::ServerFacts, headers::PROTOCOL_VERSION};
 use crate::{
     Error,
     envelope::{Malformed, Message, Parsed},
-    http::{Answer, Body, Endpoint, EventStream},
+    http::{Answer, Body, Endpoint, EventStream, HttpError},
     link::{Frame, lines::text_frame},
 };
 
@@ -131,7 +131,7 @@ impl HttpChannel {
         asked: &str,
     ) -> Result<Posted, Error> {
         let in_session = headers.contains_key(SESSION_ID);
-        let answer = self.endpoint.post(text.into_bytes(), headers).await?;
+        let answer = self.send_post(text, headers).await?;
         self.note_session(&answer, asked);
         if in_session && answer.status == StatusCode::NOT_FOUND {
             return Ok(Posted::Expired);
@@ -142,6 +142,11 @@ impl HttpChannel {
             (true, Body::Empty) => Ok(Posted::Accepted),
             (_, body) => Err(refusal(answer.status, &body, asked)),
         }
+    }
+
+    /// Boxed, since an HTTP request in flight is kilobytes, which calls over links need not carry.
+    async fn send_post(&self, text: ByteString, headers: HeaderMap) -> Result<Answer, HttpError> {
+        Box::pin(self.endpoint.post(text.into_bytes(), headers)).await
     }
 
     /// Only the answer to `initialize` begins a session.
@@ -161,10 +166,7 @@ impl HttpChannel {
         text: ByteString,
         facts: Option<&ServerFacts>,
     ) -> Result<(), Error> {
-        let answer = self
-            .endpoint
-            .post(text.into_bytes(), self.headers(facts))
-            .await?;
+        let answer = self.send_post(text, self.headers(facts)).await?;
         if answer.status.is_success() {
             return Ok(());
         }
@@ -185,7 +187,7 @@ impl HttpChannel {
     pub(crate) async fn send_chore(&self, chore: Chore, facts: Option<&ServerFacts>) {
         let (text, headers) = chore;
         let headers = headers.unwrap_or_else(|| self.headers(facts));
-        if let Err(error) = self.endpoint.post(text.into_bytes(), headers).await {
+        if let Err(error) = self.send_post(text, headers).await {
             tracing::debug!(%error, "a message nobody waits for was not taken");
         }
     }
@@ -196,10 +198,8 @@ impl HttpChannel {
         facts: Option<&ServerFacts>,
         last_id: Option<&str>,
     ) -> Result<Option<EventStream>, Error> {
-        let answer = self
-            .endpoint
-            .get_events(self.headers(facts), last_id)
-            .await?;
+        let opening = self.endpoint.get_events(self.headers(facts), last_id);
+        let answer = Box::pin(opening).await?;
         match answer.body {
             Body::Events(events) if answer.status.is_success() => Ok(Some(events)),
             _ if answer.status.is_server_error() => {
@@ -214,7 +214,7 @@ impl HttpChannel {
         if self.session_id().is_none() {
             return;
         }
-        if let Err(error) = self.endpoint.delete(self.headers(facts)).await {
+        if let Err(error) = Box::pin(self.endpoint.delete(self.headers(facts))).await {
             tracing::debug!(%error, "the session was not deleted");
         }
     }

@@ -175,20 +175,24 @@ impl Session {
     }
 
     async fn request_unbounded(self: &Arc<Self>, request: &Request) -> Result<Raw, Error> {
-        let generation = self.generation();
-        let mut out = self.prepare(request, &Extras::default())?;
-        out.can_ask = false;
-        let response = match self.exchange(out).await? {
-            Some(response) => response,
-            None => {
-                self.renew(generation).await?;
-                let out = self.prepare(request, &Extras::default())?;
-                self.exchange(out).await?.ok_or(Error::Closed)?
+        let mut renewed = false;
+        loop {
+            let generation = self.generation();
+            let mut out = self.prepare(request, &Extras::default())?;
+            out.can_ask = false;
+            match self.exchange(out).await? {
+                Some(response) => {
+                    return match response.outcome() {
+                        Outcome::Result(result) => Ok(result),
+                        Outcome::Error(error) => Err(Error::Rpc(error)),
+                    };
+                }
+                None if renewed => return Err(Error::Closed),
+                None => {
+                    renewed = true;
+                    Box::pin(self.renew(generation)).await?;
+                }
             }
-        };
-        match response.outcome() {
-            Outcome::Result(result) => Ok(result),
-            Outcome::Error(error) => Err(Error::Rpc(error)),
         }
     }
 
@@ -205,7 +209,7 @@ impl Session {
                 Arrived::Done(response) => return Ok(Some(response)),
                 Arrived::Mail(Arrival::Request(request)) => {
                     self.asked.remove(&request.id());
-                    self.ask_inbox(request).await;
+                    Box::pin(self.ask_inbox(request)).await;
                 }
                 Arrived::Mail(_) => {}
             }

@@ -147,7 +147,7 @@ impl Stream {
                 None => Ok(None),
             },
             Ok(other) => {
-                self.session.route(other).await;
+                Box::pin(self.session.route(other)).await;
                 Ok(None)
             }
             Err(malformed) if is_about(&malformed, self.id()) => {
@@ -155,7 +155,7 @@ impl Stream {
                 Err(Error::Malformed(malformed))
             }
             Err(malformed) => {
-                self.session.route_malformed(malformed).await;
+                Box::pin(self.session.route_malformed(malformed)).await;
                 Ok(None)
             }
         }
@@ -164,7 +164,7 @@ impl Stream {
     async fn sort_response(&mut self, response: Response) -> Option<Arrived> {
         match response.id() {
             Some(id) if id.as_u64() != Some(self.id()) => {
-                self.session.route(Message::Response(response)).await;
+                Box::pin(self.session.route(Message::Response(response))).await;
                 None
             }
             // Ours, or an error without an id in answer to our POST.

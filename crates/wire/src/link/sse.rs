@@ -96,7 +96,7 @@ async fn endpoint_event(events: &mut EventStream, url: &Url) -> Result<Url, Erro
 }
 
 async fn post(endpoint: &Endpoint, text: ByteString) -> Result<(), Error> {
-    let answer = endpoint.post(text.into_bytes(), HeaderMap::new()).await?;
+    let answer = Box::pin(endpoint.post(text.into_bytes(), HeaderMap::new())).await?;
     if answer.status.is_success() {
         return Ok(());
     }

@@ -1,0 +1,368 @@
+//! `switchboard probe`: what is this server, and does it answer?
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use switchboard_wire::{
+    Error,
+    client::{Call, Client, ClientOptions, Event, Greeting, List},
+    json::Raw,
+    sanitize,
+};
+
+use crate::{
+    args::Probe,
+    printer::{BOLD, DIM, Printer},
+    report::Failure,
+    target::{self, Named},
+};
+
+/// Everything found out; the shape of `--json`.
+#[derive(Debug, Serialize)]
+struct Found {
+    server: Server,
+    tools: Listed,
+    prompts: Listed,
+    resources: Listed,
+    #[serde(rename = "resourceTemplates")]
+    templates: Listed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<Called>,
+}
+
+#[derive(Debug, Serialize)]
+struct Server {
+    name: Option<String>,
+    version: Option<String>,
+    protocol: &'static str,
+    era: String,
+    transport: &'static str,
+    #[serde(rename = "connectMillis")]
+    connect_millis: u64,
+    capabilities: Raw,
+    instructions: Option<String>,
+}
+
+/// A list, or why there is none.
+#[derive(Debug, Serialize, Default)]
+struct Listed {
+    items: Vec<Raw>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Called {
+    tool: String,
+    millis: u64,
+    result: Raw,
+}
+
+pub(crate) async fn run(probe: Probe, printer: &Printer) -> Result<(), Failure> {
+    let arguments = Raw::parse(probe.arguments.clone()).map_err(|error| {
+        Failure::usage(
+            format!("`--arguments` is not JSON: {error}"),
+            "quote it for your shell",
+        )
+    })?;
+    let named = target::resolve(&probe)?;
+    tokio::select! {
+        found = explore(&probe, named, &arguments, printer) => found,
+        _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+    }
+}
+
+async fn explore(
+    probe: &Probe,
+    named: Named,
+    arguments: &Raw,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let mut options = ClientOptions::new("switchboard", env!("CARGO_PKG_VERSION"));
+    options.connect_timeout = probe.timeout;
+    options.listen = false;
+    options.greeting = probe.protocol.map_or(Greeting::Probe, Greeting::Only);
+    let (name, transport) = (named.name, named.transport);
+    let started = Instant::now();
+    let connecting = Client::connect(named.target, options);
+    let connected = shown(printer, &format!("connecting to {name}"), connecting).await;
+    let (client, _inbox) =
+        connected.map_err(|error| Failure::server(format!("cannot connect to {name}"), &error))?;
+    let server = describe(&client, transport, started.elapsed());
+    let found = examine(probe, &client, server, arguments, printer).await;
+    client.close().await;
+    let found = found?;
+    if printer.is_json() {
+        printer.json(&found)?;
+    } else {
+        found.print(printer);
+    }
+    match found.call.filter(Called::is_error) {
+        Some(call) => Err(Failure::tool(&call.tool)),
+        None => Ok(()),
+    }
+}
+
+fn describe(client: &Client, transport: &'static str, took: Duration) -> Server {
+    let facts = client.server();
+    Server {
+        name: facts.name(),
+        version: facts.server_version(),
+        protocol: facts.version.as_str(),
+        era: facts.era().to_string(),
+        transport,
+        connect_millis: millis(took),
+        capabilities: facts.capabilities.clone(),
+        instructions: facts.instructions.clone(),
+    }
+}
+
+async fn examine(
+    probe: &Probe,
+    client: &Client,
+    server: Server,
+    arguments: &Raw,
+    printer: &Printer,
+) -> Result<Found, Failure> {
+    let listing = async {
+        tokio::join!(
+            list(client, List::Tools),
+            list(client, List::Prompts),
+            list(client, List::Resources),
+            list(client, List::Templates)
+        )
+    };
+    let (tools, prompts, resources, templates) = shown(printer, "listing", listing).await;
+    let call = match &probe.call {
+        None => None,
+        Some(tool) => Some(call(client, tool, arguments, probe.timeout, printer).await?),
+    };
+    Ok(Found {
+        server,
+        tools,
+        prompts,
+        resources,
+        templates,
+        call,
+    })
+}
+
+/// One list that fails costs no other.
+async fn list(client: &Client, list: List) -> Listed {
+    if !client.server().offers(&[list.capability()]) {
+        return Listed::default();
+    }
+    match client.list(list).await {
+        Ok(listing) => {
+            let excluded = listing.excluded.iter();
+            let mut problems: Vec<String> = excluded
+                .map(|item| {
+                    format!(
+                        "`{}` is left out: {}",
+                        sanitize::line(&item.name),
+                        item.reason
+                    )
+                })
+                .collect();
+            problems.extend(listing.cut_short.map(|reason| reason.to_string()));
+            Listed {
+                items: listing.items,
+                problems,
+            }
+        }
+        Err(error) => Listed {
+            items: Vec::new(),
+            problems: vec![error.to_string()],
+        },
+    }
+}
+
+async fn call(
+    client: &Client,
+    tool: &str,
+    arguments: &Raw,
+    timeout: Duration,
+    printer: &Printer,
+) -> Result<Called, Failure> {
+    let started = Instant::now();
+    let mut exchange = client.call(
+        Call::tool(tool, arguments)
+            .with_progress()
+            .with_timeout(timeout),
+    );
+    let mut waiting = None;
+    let result = loop {
+        let next = exchange.next().await;
+        match next {
+            Ok(Event::Done(result)) => break Ok(result),
+            Ok(Event::Progress(params)) => {
+                drop(waiting.take());
+                waiting = printer.waiting(&progress_line(tool, &params));
+            }
+            Ok(Event::NeedsInput(questions)) => {
+                let refusals = questions
+                    .iter()
+                    .map(|question| question.refuse("nobody is asked"));
+                exchange.answer(refusals.collect());
+            }
+            Ok(_) => {}
+            Err(error) => break Err(error),
+        }
+    };
+    drop(waiting);
+    let failed =
+        |error: Error| Failure::server(format!("cannot call `{}`", sanitize::line(tool)), &error);
+    let result = result.map_err(failed)?;
+    Ok(Called {
+        tool: tool.to_owned(),
+        millis: millis(started.elapsed()),
+        result,
+    })
+}
+
+fn progress_line(tool: &str, params: &Raw) -> String {
+    let number = |key| params.get(key).ok().flatten().map(|raw| raw.to_string());
+    let message = params
+        .get("message")
+        .ok()
+        .flatten()
+        .and_then(|raw| raw.to_text());
+    let of = number("total")
+        .map(|total| format!(" of {total}"))
+        .unwrap_or_default();
+    let at = number("progress").unwrap_or_default();
+    let message = message.map(|text| format!(" {text}")).unwrap_or_default();
+    sanitize::line(&format!("{tool}: {at}{of}{message}")).into_owned()
+}
+
+/// Waits for `work`, saying so once it takes longer than a person expects.
+async fn shown<T>(printer: &Printer, text: &str, work: impl Future<Output = T>) -> T {
+    const UNNOTICED: Duration = Duration::from_secs(1);
+    let mut work = std::pin::pin!(work);
+    let started = Instant::now();
+    let mut waiting = None;
+    loop {
+        match tokio::time::timeout(UNNOTICED, &mut work).await {
+            Ok(done) => return done,
+            Err(_) => {
+                drop(waiting.take());
+                waiting = printer.waiting(&format!("{text} … {} s", started.elapsed().as_secs()));
+            }
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+// === impl Found ===
+
+impl Found {
+    fn print(&self, printer: &Printer) {
+        self.server.print(printer);
+        for (title, key, listed) in [
+            ("tools", "name", &self.tools),
+            ("prompts", "name", &self.prompts),
+            ("resources", "uri", &self.resources),
+            ("resource templates", "uriTemplate", &self.templates),
+        ] {
+            listed.print(title, key, printer);
+        }
+        if let Some(call) = &self.call {
+            call.print(printer);
+        }
+    }
+}
+
+impl Server {
+    fn print(&self, printer: &Printer) {
+        let name = self.name.as_deref().unwrap_or("a server without a name");
+        let version = self.version.as_deref().unwrap_or_default();
+        printer.line(format!(
+            "{BOLD}{}{BOLD:#} {} speaks {} ({}) over {}, connected in {} ms",
+            sanitize::line(name),
+            sanitize::line(version),
+            self.protocol,
+            self.era,
+            self.transport,
+            self.connect_millis
+        ));
+        if let Some(text) = &self.instructions {
+            for line in sanitize::block(text).lines() {
+                printer.line(format!("{DIM}  {line}{DIM:#}"));
+            }
+        }
+    }
+}
+
+impl Listed {
+    fn print(&self, title: &str, key: &str, printer: &Printer) {
+        if self.items.is_empty() && self.problems.is_empty() {
+            return;
+        }
+        printer.line(format!("\n{BOLD}{title}{BOLD:#} ({})", self.items.len()));
+        let names: Vec<String> = self.items.iter().map(|item| text(item, key)).collect();
+        let width = names
+            .iter()
+            .map(|name| name.chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(40);
+        for (item, name) in self.items.iter().zip(&names) {
+            let described = text(item, "description");
+            let first = described.lines().next().unwrap_or_default();
+            printer.line(format!("  {name:width$}  {DIM}{}{DIM:#}", shortened(first)).trim_end());
+        }
+        for problem in &self.problems {
+            printer.line(format!("  ! {}", sanitize::line(problem)));
+        }
+    }
+}
+
+fn text(item: &Raw, key: &str) -> String {
+    let value = item
+        .get(key)
+        .ok()
+        .flatten()
+        .and_then(|raw| raw.to_text())
+        .unwrap_or_default();
+    sanitize::block(&value).into_owned()
+}
+
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 100;
+    match text.char_indices().nth(SHOWN) {
+        None => text.to_owned(),
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+    }
+}
+
+// === impl Called ===
+
+impl Called {
+    fn is_error(&self) -> bool {
+        matches!(self.result.get("isError"), Ok(Some(flag)) if flag.as_str() == "true")
+    }
+
+    fn print(&self, printer: &Printer) {
+        let tool = sanitize::line(&self.tool);
+        printer.line(format!(
+            "\n{BOLD}{tool}{BOLD:#} answered in {} ms",
+            self.millis
+        ));
+        let content = self.result.get("content").ok().flatten();
+        let Some(content) = content else {
+            return printer.line(format!("  {}", sanitize::line(self.result.as_str())));
+        };
+        for block in content.elements() {
+            let shown = match text(&block, "type").as_str() {
+                "text" => text(&block, "text"),
+                other => format!("({other}, {} bytes)", block.as_str().len()),
+            };
+            shown
+                .lines()
+                .for_each(|line| printer.line(format!("  {line}")));
+        }
+    }
+}

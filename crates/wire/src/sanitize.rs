@@ -1,0 +1,60 @@
+//! Text of a peer, made safe to show.
+//!
+//! A server chooses its names, descriptions and log lines. Shown as they are, they could move a
+//! terminal's cursor, turn the reading direction around, or hide words from a person that a model
+//! still reads. Results pass through Switchboard untouched; this is for whatever is *shown*.
+
+use std::borrow::Cow;
+
+/// One line: line breaks and tabs become spaces, what cannot be seen is taken out.
+pub fn line(text: &str) -> Cow<'_, str> {
+    clean(text, |c| matches!(c, '\n' | '\r' | '\t').then_some(' '))
+}
+
+/// Several lines: line breaks and tabs stay, what cannot be seen is taken out.
+pub fn block(text: &str) -> Cow<'_, str> {
+    clean(text, |c| matches!(c, '\n' | '\t').then_some(c))
+}
+
+fn clean(text: &str, keep: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_hidden(c) { keep(c) } else { Some(c) };
+    Cow::Owned(text.chars().filter_map(shown).collect())
+}
+
+/// Characters that act on the reader's screen or are not seen on it.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'   // zero width, direction marks
+            | '\u{2028}'..='\u{202e}'   // line separators, embeddings, overrides
+            | '\u{2060}'..='\u{206f}'   // invisible operators, isolates
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}' // tag characters
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_not_shown() {
+        for (hostile, shown) in [
+            ("plain é 世界 😀", "plain é 世界 😀"),
+            ("\u{1b}[31mred\u{1b}[0m", "[31mred[0m"),
+            ("a\u{202e}b\u{2066}c", "abc"),
+            ("zero\u{200b}width\u{feff}", "zerowidth"),
+            ("tag\u{e0041}\u{e007f}s", "tags"),
+            ("bell\u{7}\u{9b}", "bell"),
+            ("two\r\nlines\tand", "two  lines and"),
+        ] {
+            assert_eq!(line(hostile), shown);
+        }
+        assert_eq!(block("two\r\nlines\tand\u{1b}"), "two\nlines\tand");
+    }
+}
