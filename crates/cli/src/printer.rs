@@ -71,11 +71,11 @@ impl Printer {
 
     /// What went wrong, why, and what to do.
     pub(crate) fn failure(&self, failure: &Failure) {
+        let mut out = anstream::stderr();
         if self.json {
-            let _ = self.json(&failure.to_json());
+            let _ = writeln!(out, "{:#}", failure.to_json());
             return;
         }
-        let mut out = anstream::stderr();
         let _ = writeln!(out, "{RED}error{RED:#}: {}", failure.message());
         for cause in failure.causes() {
             let _ = writeln!(out, "  caused by: {}", cause.replace('\n', "\n    "));

@@ -125,16 +125,16 @@ fn remote(probe: &Probe, text: &str) -> Result<Named, Failure> {
 
 fn headers(given: &[String]) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
-    for text in given {
+    for (index, text) in given.iter().enumerate() {
         let parsed = text.split_once(':').and_then(|(name, value)| {
             let name = HeaderName::try_from(name.trim()).ok()?;
             Some((name, HeaderValue::try_from(value.trim()).ok()?))
         });
         let (name, value) = parsed.ok_or_else(|| {
-            // The value may be a secret; the name is enough to find it.
-            let name = text.split(':').next().unwrap_or_default();
+            // It may be a secret that was meant to be a value, so it is not shown.
+            let place = index + 1;
             Failure::usage(
-                format!("header `{name}` is not one"),
+                format!("header {place} cannot be read"),
                 "write it as `Key: Value`",
             )
         })?;

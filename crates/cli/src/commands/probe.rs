@@ -302,7 +302,7 @@ impl Listed {
             return;
         }
         printer.line(format!("\n{BOLD}{title}{BOLD:#} ({})", self.items.len()));
-        let names: Vec<String> = self.items.iter().map(|item| text(item, key)).collect();
+        let names: Vec<String> = self.items.iter().map(|item| named(item, key)).collect();
         let width = names
             .iter()
             .map(|name| name.chars().count())
@@ -317,6 +317,13 @@ impl Listed {
         for problem in &self.problems {
             printer.line(format!("  ! {}", sanitize::line(problem)));
         }
+    }
+}
+
+fn named(item: &Raw, key: &str) -> String {
+    match text(item, key) {
+        name if name.is_empty() => format!("(no {key})"),
+        name => sanitize::line(&name).into_owned(),
     }
 }
 
