@@ -17,6 +17,9 @@ use crate::{
     target::{self, Named},
 };
 
+/// How much of a server's advice to the model a person gets to see.
+const INSTRUCTION_LINES: usize = 6;
+
 /// Everything found out; the shape of `--json`.
 #[derive(Debug, Serialize)]
 struct Found {
@@ -289,8 +292,13 @@ impl Server {
             self.connect_millis
         ));
         if let Some(text) = &self.instructions {
-            for line in sanitize::block(text).lines() {
-                printer.line(format!("{DIM}  {line}{DIM:#}"));
+            let text = sanitize::block(text);
+            let lines: Vec<_> = text.lines().collect();
+            for line in lines.iter().take(INSTRUCTION_LINES) {
+                printer.line(format!("{DIM}  {}{DIM:#}", shortened(line)));
+            }
+            if let Some(more @ 1..) = lines.len().checked_sub(INSTRUCTION_LINES) {
+                printer.line(format!("{DIM}  … {more} more lines{DIM:#}"));
             }
         }
     }
