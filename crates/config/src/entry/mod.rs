@@ -7,7 +7,7 @@ mod schema;
 mod signature;
 mod types;
 
-pub(crate) use parse::{Completeness, callback_port, entry, scopes};
+pub(crate) use parse::{Completeness, callback_port, entry, scopes, tools};
 pub use signature::Signature;
 pub use types::{
     Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Stdio, ToolFilter, Transport,

@@ -313,7 +313,7 @@ fn timeout(fields: &mut Fields<'_>) -> Option<u64> {
     None
 }
 
-fn tools(fields: &mut Fields<'_>) -> ToolFilter {
+pub(crate) fn tools(fields: &mut Fields<'_>) -> ToolFilter {
     let allow = fields.texts("allow");
     let allow = allow.map(|globs| globs.into_iter().map(|glob| glob.value).collect());
     ToolFilter { allow, deny: fields.strings("deny") }

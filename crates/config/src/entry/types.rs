@@ -1,6 +1,7 @@
 //! The types of an entry; they are also what entries are written from, and what the schema is made of.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -54,7 +55,7 @@ pub enum Transport {
 }
 
 /// A process to start.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Stdio {
     /// The program.
@@ -90,7 +91,7 @@ pub enum InheritEnv {
 }
 
 /// A server behind a URL.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Remote {
     /// Where it is.
@@ -108,7 +109,7 @@ pub struct Remote {
 }
 
 /// An editor's own server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ide {
     /// Where it is.
@@ -281,3 +282,17 @@ impl Share {
 fn is_false(value: &bool) -> bool {
     !value
 }
+
+// What is printed for debugging ends in logs, and logs get shared.
+macro_rules! debug_masked {
+    ($($name:ident),*) => {$(
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let json = serde_json::to_value(self).unwrap_or_default();
+                write!(f, concat!(stringify!($name), " {}"), crate::mask::masked(&json))
+            }
+        }
+    )*};
+}
+
+debug_masked!(Stdio, Remote, Ide);

@@ -52,7 +52,7 @@ fn servers(fields: &mut Fields<'_>) -> Servers {
 }
 
 /// Where a name stands twice the later one counts, as it does in every other reader of these files.
-fn last_of_each(node: &Node) -> Vec<crate::source::Member> {
+pub(crate) fn last_of_each(node: &Node) -> Vec<crate::source::Member> {
     let members = node.members();
     let is_last = |index: usize| !members[index + 1..].iter().any(|later| later.key == members[index].key);
     (0..members.len()).filter(|index| is_last(*index)).map(|index| members[index].clone()).collect()

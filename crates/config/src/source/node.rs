@@ -1,11 +1,13 @@
 //! One tree for every format.
 
+use std::fmt;
+
 use serde_json::{Map, Number};
 
 use super::Location;
 
 /// A value of any of the formats, with its place.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Node {
     /// The value.
     pub value: Value,
@@ -127,5 +129,12 @@ impl Node {
             }
         };
         Self { value, at: at.clone() }
+    }
+}
+
+// What is printed for debugging ends in logs, so secrets stay out of it.
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", crate::mask::masked(&self.to_json()), self.at)
     }
 }

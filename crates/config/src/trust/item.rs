@@ -54,7 +54,7 @@ impl fmt::Display for ItemKind {
 }
 
 /// One thing read from a project tree.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Item {
     /// What it is.
     pub kind: ItemKind,
@@ -94,6 +94,13 @@ impl Item {
         hasher.update([0]);
         hasher.update(sorted(&self.content).to_string());
         hex(&hasher.finalize())
+    }
+}
+
+// What is printed for debugging ends in logs, so secrets stay out of it.
+impl fmt::Debug for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} `{}` at {}: {}", self.kind, self.name, self.at, crate::mask::masked(&self.content))
     }
 }
 
