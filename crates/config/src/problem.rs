@@ -52,6 +52,8 @@ pub enum Kind {
     BadPolicy,
     /// A permission rule cannot be understood.
     BadRule,
+    /// Something was asked for that a person has not approved.
+    AwaitingApproval,
     /// No agent of that name.
     AgentNotFound,
     /// A server that the agent requires is not there, or not ready.

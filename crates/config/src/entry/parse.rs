@@ -124,7 +124,7 @@ fn refused(
 }
 
 fn stdio(fields: &mut Fields<'_>, node: &Node) -> Option<Stdio> {
-    let command = required(fields, "command", node);
+    let command = fields.required("command");
     let stdio = Stdio {
         args: fields.strings("args"),
         env: fields.string_map("env"),
@@ -148,23 +148,6 @@ fn check_variable_names(fields: &mut Fields<'_>, stdio: &Stdio, node: &Node) {
     }
 }
 
-fn required(fields: &mut Fields<'_>, key: &'static str, node: &Node) -> Option<Located<String>> {
-    let value = fields.text(key);
-    match &value {
-        Some(text) if text.value.trim().is_empty() => {
-            let message = format!("`{key}` of {} is empty", fields.what());
-            fields.wrong(Kind::BadValue, message, &text.at);
-            None
-        }
-        None if !fields_have(node, key) => {
-            let message = format!("{} has no `{key}`", fields.what());
-            fields.wrong(Kind::MissingMember, message, &node.at);
-            None
-        }
-        _ => value,
-    }
-}
-
 fn inherit_env(fields: &mut Fields<'_>) -> InheritEnv {
     match fields.node("inheritEnv").map(|node| &node.value) {
         Some(Value::Bool(all)) => InheritEnv::All(*all),
@@ -179,7 +162,7 @@ fn remote(
     schemes: &[&str],
     completeness: Completeness,
 ) -> Option<Remote> {
-    let url = required(fields, "url", node);
+    let url = fields.required("url");
     if let Some(url) = &url {
         check_url(fields, "url", url, schemes, completeness);
     }
@@ -234,7 +217,7 @@ fn ide(
     schemes: &[&str],
     completeness: Completeness,
 ) -> Option<Ide> {
-    let url = required(fields, "url", node);
+    let url = fields.required("url");
     if let Some(url) = &url {
         check_url(fields, "url", url, schemes, completeness);
     }

@@ -10,10 +10,10 @@ mod user;
 use std::path::{Path, PathBuf};
 
 use crate::agent::AgentFile;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Hint, Kind, Problem};
 use crate::scope::Scope;
 use crate::settings::{Servers, Settings, settings};
-use crate::source::{Fields, Found, Location, Node, Origin, Ownership, Shelf, Value, jsonc};
+use crate::source::{Fields, Found, Location, Node, Origin, Ownership, Shelf, jsonc};
 use crate::surroundings::{Asked, Surroundings};
 use crate::trust::{Item, ItemKind};
 
@@ -128,17 +128,7 @@ pub(crate) fn server_item(name: &str, entry: &Node, at: &Location) -> Item {
 fn servers_only(node: &Node, problems: &mut Vec<Problem>) -> Servers {
     let mut fields = Fields::new(node, &node.at.origin.to_string(), problems);
     fields.allow(&["$schema"]);
-    let servers = match fields.node("mcpServers") {
-        Some(servers) if matches!(servers.value, Value::Object(_)) => {
-            Servers(crate::settings::last_of_each(servers))
-        }
-        Some(servers) => {
-            let message = format!("`mcpServers` must be an object, not {}", servers.kind());
-            fields.wrong(Kind::WrongType, message, &servers.at);
-            Servers::default()
-        }
-        None => Servers::default(),
-    };
+    let servers = crate::settings::servers(&mut fields);
     fields.finish();
     servers
 }
@@ -168,8 +158,10 @@ fn mention_not_honoured(node: &Node, scope: Scope, problems: &mut Vec<Problem>) 
     for member in node.members().iter().filter(|member| !honours(scope, &member.key)) {
         let message = format!("`{}` has no effect in the {scope} scope", member.key);
         let mut problem = Problem::warning(Kind::NotHonoured, message).at(member.at.clone());
-        if honours(Scope::User, &member.key) {
-            problem = problem.hint(crate::problem::Hint::MoveToUserSettings);
+        if scope == Scope::Project && member.key == "mcpServers" {
+            problem = problem.hint(Hint::Other("put servers of a project into `.mcp.json`".to_owned()));
+        } else if honours(Scope::User, &member.key) {
+            problem = problem.hint(Hint::MoveToUserSettings);
         }
         problems.push(problem);
     }

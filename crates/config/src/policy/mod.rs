@@ -49,7 +49,8 @@ impl Policy {
 
     pub(crate) fn allow(&mut self, rules: &[Located<ServerRule>], at: &Location) {
         self.allow.get_or_insert_default().extend_from_slice(rules);
-        self.allow_at.get_or_insert_with(|| at.clone());
+        // The last to speak is the highest, and the one to turn to.
+        self.allow_at = Some(at.clone());
     }
 
     /// Whether a server may run. `entry` is absent where its variables have no values; then only names are judged.

@@ -54,7 +54,7 @@ impl UrlPattern {
             Port::Exactly(port) => port.or_else(|| default_port(&url.scheme)) == url.port,
         };
         let path = self.path.as_deref().unwrap_or("/");
-        port && self.matches(&url) && glob(path, &url.path) && glob(path, &url.loose_path)
+        port && self.matches(&url) && glob(path, &url.path) && glob(&loose(path), &url.loose_path)
     }
 
     /// Whether a deny rule with this pattern covers `url`. What is no URL is covered by all of them.
@@ -65,7 +65,7 @@ impl UrlPattern {
             Port::Exactly(port) => port.or_else(|| default_port(&url.scheme)) == url.port,
         };
         let path = self.path.as_deref().unwrap_or("*");
-        port && self.matches(&url) && (glob(path, &url.path) || glob(path, &url.loose_path))
+        port && self.matches(&url) && (glob(path, &url.path) || glob(&loose(path), &url.loose_path))
     }
 
     fn matches(&self, url: &Parts) -> bool {
@@ -156,8 +156,12 @@ fn loose_path(url: &Url) -> String {
         return path;
     }
     let mut loose = url.clone();
-    loose.set_path(&path.replace("%2F", "/").replace("%5C", "/"));
+    loose.set_path(&self::loose(&path));
     decoded(loose.path())
+}
+
+fn loose(path: &str) -> String {
+    path.replace("%2F", "/").replace("%5C", "/")
 }
 
 fn default_port(scheme: &str) -> Option<u16> {

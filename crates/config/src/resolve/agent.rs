@@ -63,7 +63,7 @@ pub(super) fn choose<'a>(
 
 fn untrusted_agent(file: &AgentFile) -> Problem {
     let message = format!("the agent `{}` awaits approval; until then it only takes away", file.name);
-    let problem = Problem::warning(Kind::AgentNotFound, message).at(file.at.clone());
+    let problem = Problem::warning(Kind::AwaitingApproval, message).at(file.at.clone());
     problem.hint(Hint::Approve(file.name.clone()))
 }
 
@@ -93,11 +93,13 @@ pub(super) fn apply(choice: &Choice<'_>, desired: &mut Desired) {
         Choice::NotFound => return desired.servers.clear(),
         Choice::Chosen { file, trusted, .. } => (file, *trusted),
     };
+    mention_required(file, desired);
     if let Some(servers) = &file.servers {
         mention_unknown(servers, desired);
-        desired.servers.retain(|server| servers.iter().any(|known| known.name() == server.name));
+        let names = servers.iter().map(AgentServer::name).chain(file.required.iter().map(|name| &*name.value));
+        let names: Vec<_> = names.collect();
+        desired.servers.retain(|server| names.contains(&&*server.name));
     }
-    mention_required(file, desired);
     desired.agent = Some(Agent {
         name: file.name.clone(),
         at: file.at.clone(),

@@ -6,7 +6,7 @@ mod parse;
 mod rule;
 mod types;
 
-pub(crate) use parse::{last_of_each, settings};
+pub(crate) use parse::{last_of_each, servers, settings};
 pub use rule::{BadRule, Rule};
 pub use types::{
     ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode, Permissions,

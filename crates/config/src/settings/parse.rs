@@ -26,7 +26,7 @@ pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> 
         enabled_mcp_servers: fields.texts("enabledMcpServers").unwrap_or_default(),
         disabled_mcp_servers: fields.texts("disabledMcpServers").unwrap_or_default(),
         allowed_mcp_servers: rules(&mut fields, "allowedMcpServers"),
-        denied_mcp_servers: rules(&mut fields, "deniedMcpServers").unwrap_or_default(),
+        denied_mcp_servers: rules(&mut fields, "deniedMcpServers").map_or_else(Vec::new, |rules| rules.value),
         allow_managed_mcp_servers_only: fields.flag("allowManagedMcpServersOnly"),
         connectors: located(&mut fields, "connectors", connectors),
         xaa_idp: located(&mut fields, "xaaIdp", identity_provider),
@@ -39,16 +39,12 @@ pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> 
     settings
 }
 
-fn servers(fields: &mut Fields<'_>) -> Servers {
-    match fields.node("mcpServers") {
-        Some(node) if matches!(node.value, Value::Object(_)) => Servers(last_of_each(node)),
-        Some(node) => {
-            let message = format!("`mcpServers` of {} must be an object, not {}", fields.what(), node.kind());
-            fields.wrong(Kind::WrongType, message, &node.at);
-            Servers::default()
-        }
-        None => Servers::default(),
-    }
+/// The servers of a file; each is decoded later and by itself, so that a bad one costs no other.
+pub(crate) fn servers(fields: &mut Fields<'_>) -> Servers {
+    let Some(node) = fields.node("mcpServers") else { return Servers::default() };
+    let what = format!("`mcpServers` of {}", fields.what());
+    fields.names(node, &what);
+    Servers(last_of_each(node))
 }
 
 /// Where a name stands twice the later one counts, as it does in every other reader of these files.
@@ -116,23 +112,23 @@ fn hook_group(fields: &mut Fields<'_>) -> HookGroup {
 
 fn hook_command(fields: &mut Fields<'_>) -> Option<HookCommand> {
     let kind = fields.text("type");
-    let command = fields.string("command");
+    let command = fields.required("command");
     let timeout = fields.whole("timeout").map(|seconds| seconds.value);
     if let Some(kind) = kind.filter(|kind| kind.value != "command") {
         let message = format!("a hook cannot be of type `{}`, only `command`", kind.value);
         fields.wrong(Kind::BadValue, message, &kind.at);
         return None;
     }
-    Some(HookCommand { kind: "command".to_owned(), command: command?, timeout })
+    Some(HookCommand { kind: "command".to_owned(), command: command?.value, timeout })
 }
 
-fn rules(fields: &mut Fields<'_>, key: &'static str) -> Option<Vec<Located<ServerRule>>> {
+fn rules(fields: &mut Fields<'_>, key: &'static str) -> Option<Located<Vec<Located<ServerRule>>>> {
     let node = fields.node(key)?;
     if !matches!(node.value, Value::List(_)) {
         let message = format!("`{key}` of {} must be a list, not {}", fields.what(), node.kind());
         fields.wrong(Kind::BadPolicy, message, &node.at);
         // A list of what is allowed that cannot be read allows nothing.
-        return Some(Vec::new());
+        return Some(Located::new(Vec::new(), node.at.clone()));
     }
     let rules = node.elements().iter().filter_map(|element| match server_rule(element) {
         Ok(rule) => Some(Located::new(rule, element.at.clone())),
@@ -141,23 +137,23 @@ fn rules(fields: &mut Fields<'_>, key: &'static str) -> Option<Vec<Located<Serve
             None
         }
     });
-    Some(rules.collect())
+    Some(Located::new(rules.collect(), node.at.clone()))
 }
 
 fn connectors(fields: &mut Fields<'_>) -> Option<ConnectorSource> {
-    let (url, token_helper) = (fields.string("url"), fields.string("tokenHelper"));
-    Some(ConnectorSource { url: url?, token_helper })
+    let (url, token_helper) = (fields.required("url"), fields.string("tokenHelper"));
+    Some(ConnectorSource { url: url?.value, token_helper })
 }
 
 fn identity_provider(fields: &mut Fields<'_>) -> Option<IdentityProvider> {
-    let (issuer, client_id) = (fields.string("issuer"), fields.string("clientId"));
+    let (issuer, client_id) = (fields.required("issuer"), fields.required("clientId"));
     let provider = IdentityProvider {
         client_secret_helper: fields.string("clientSecretHelper"),
         scopes: scopes(fields),
         callback_port: callback_port(fields),
         ..IdentityProvider::default()
     };
-    Some(IdentityProvider { issuer: issuer?, client_id: client_id?, ..provider })
+    Some(IdentityProvider { issuer: issuer?.value, client_id: client_id?.value, ..provider })
 }
 
 fn limits(fields: &mut Fields<'_>) -> Limits {

@@ -33,7 +33,7 @@ pub struct Settings {
     /// Servers switched off.
     pub disabled_mcp_servers: Vec<Located<String>>,
     /// The only servers that may run. Absent allows all, an empty list allows none.
-    pub allowed_mcp_servers: Option<Vec<Located<ServerRule>>>,
+    pub allowed_mcp_servers: Option<Located<Vec<Located<ServerRule>>>>,
     /// Servers that may not run, whatever allows them.
     pub denied_mcp_servers: Vec<Located<ServerRule>>,
     /// Whether only the administrator's list of allowed servers counts.

@@ -10,6 +10,7 @@ use crate::problem::{Kind, Problem};
 /// A member that was never asked for is unknown: it stays in the file and is mentioned once, by [`Fields::finish`].
 pub(crate) struct Fields<'a> {
     members: &'a [Member],
+    at: Location,
     asked: Vec<&'static str>,
     what: String,
     server: Option<&'a str>,
@@ -22,6 +23,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn new(node: &'a Node, what: &str, problems: &'a mut Vec<Problem>) -> Self {
         let mut fields = Self {
             members: node.members(),
+            at: node.at.clone(),
             asked: Vec::new(),
             what: what.to_owned(),
             server: None,
@@ -57,6 +59,24 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A string that has to be there, and has to say something.
+    pub(crate) fn required(&mut self, key: &'static str) -> Option<Located<String>> {
+        match (self.text(key), self.members.iter().rev().find(|member| member.key == key)) {
+            (Some(text), _) if text.value.trim().is_empty() => {
+                let message = format!("`{key}` of {} is empty", self.what);
+                self.wrong(Kind::BadValue, message, &text.at);
+                None
+            }
+            (None, None) => {
+                let message = format!("{} has no `{key}`", self.what);
+                let at = self.at.clone();
+                self.wrong(Kind::MissingMember, message, &at);
+                None
+            }
+            (text, _) => text,
+        }
+    }
+
     pub(crate) fn string(&mut self, key: &'static str) -> Option<String> {
         self.text(key).map(|text| text.value)
     }
@@ -74,6 +94,11 @@ impl<'a> Fields<'a> {
         match &node.value {
             Value::Number(number) if number.is_u64() => {
                 number.as_u64().map(|value| Located::new(value, node.at.clone()))
+            }
+            Value::Number(number) => {
+                let message = format!("`{key}` of {} must be a whole number, not {number}", self.what);
+                self.wrong(Kind::WrongType, message, &node.at);
+                None
             }
             _ => self.mismatch(key, "a whole number", node),
         }
@@ -146,6 +171,12 @@ impl<'a> Fields<'a> {
         let sound = inner.finish();
         self.sound &= sound;
         value
+    }
+
+    /// An object whose names are free: only whether it is one, and repeated names, are looked at.
+    pub(crate) fn names(&mut self, node: &Node, what: &str) {
+        let inner = Fields::new(node, what, self.problems);
+        self.sound &= inner.sound;
     }
 
     /// Records a problem that makes the whole object unsound.

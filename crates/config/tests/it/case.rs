@@ -42,7 +42,9 @@ pub(crate) fn cases(text: &str) -> Vec<Case> {
 
 /// A world of its own for one case.
 pub(crate) struct World {
-    folder: tempfile::TempDir,
+    root: PathBuf,
+    /// Kept for its end.
+    _folder: Option<tempfile::TempDir>,
     pub(crate) surroundings: Surroundings,
     pub(crate) asked: Asked,
 }
@@ -50,7 +52,13 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let world = Self::at(&folder.path().canonicalize().unwrap());
+        Self { _folder: Some(folder), ..world }
+    }
+
+    /// A world that somebody else made.
+    pub(crate) fn at(root: &Path) -> Self {
+        let root = root.to_owned();
         for name in ["home/project", "config", "state", "managed"] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
@@ -64,12 +72,12 @@ impl World {
             owner: owner(&root),
             now: 1_700_000_000,
         };
-        Self { folder, surroundings, asked: Asked::default() }
+        Self { root, _folder: None, surroundings, asked: Asked::default() }
     }
 
     pub(crate) fn path(&self, place: &str) -> PathBuf {
         let place = place.replacen("project", "home/project", usize::from(place.starts_with("project")));
-        self.folder.path().canonicalize().unwrap().join(place)
+        self.root.join(place)
     }
 
     pub(crate) fn write(&self, place: &str, text: &str) {
@@ -95,7 +103,7 @@ impl World {
 
     /// Paths as cases write them.
     pub(crate) fn tidy(&self, text: &str) -> String {
-        let root = format!("{}/", self.folder.path().canonicalize().unwrap().display());
+        let root = format!("{}/", self.root.display());
         text.replace(&root, "").replace("home/project", "project")
     }
 }
@@ -137,7 +145,7 @@ impl Case {
     fn prepare(&self, world: &mut World) {
         for (place, text) in &self.parts {
             if let Some(place) = place.strip_prefix("before ") {
-                world.write(place, text);
+                world.write(place, text.trim_end());
             }
         }
         if self.parts.iter().any(|(place, _)| place.starts_with("before ")) {
@@ -184,6 +192,7 @@ fn ask(world: &mut World, line: &str) {
         "owner" => world.surroundings.owner = world.surroundings.owner.map(|owner| owner + 1),
         "corrupt-approvals" => world.write("state/approvals.json", "{"),
         "folder" => fs::create_dir_all(world.path(rest)).unwrap(),
+        "" => {}
         other => panic!("`{other}` is not a thing to ask"),
     }
 }

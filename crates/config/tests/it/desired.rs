@@ -31,4 +31,4 @@ macro_rules! case_files {
     )*};
 }
 
-case_files! { entries expansion scopes trust policy urls managed settings agents connectors hostile }
+case_files! { entries expansion scopes trust policy managed settings agents connectors hostile }

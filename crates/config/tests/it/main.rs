@@ -2,4 +2,7 @@
 
 mod case;
 mod desired;
+mod edits;
 mod schema;
+mod urls;
+mod workspace;
