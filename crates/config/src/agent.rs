@@ -1,0 +1,167 @@
+//! Agents: Markdown files whose front matter names the servers they work with.
+
+use serde_json::json;
+
+use crate::entry::ToolFilter;
+use crate::problem::{Kind, Problem};
+use crate::scope::Scope;
+use crate::source::{Fields, Located, Location, Member, Node, Origin, Value, yaml};
+use crate::trust::{Item, ItemKind};
+
+/// The agent that was asked for, as far as it counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub at: Location,
+    /// Which tools it sees, as full names or globs of them.
+    pub tools: ToolFilter,
+    /// What it is told; absent until the file is trusted.
+    pub prompt: Option<String>,
+}
+
+/// An agent's file.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentFile {
+    pub(crate) name: String,
+    pub(crate) at: Location,
+    /// What has to be approved before it counts.
+    pub(crate) item: Option<Item>,
+    /// The servers it works with; absent means all.
+    pub(crate) servers: Option<Vec<AgentServer>>,
+    pub(crate) required: Vec<Located<String>>,
+    pub(crate) tools: ToolFilter,
+    pub(crate) prompt: String,
+}
+
+/// A server an agent works with.
+#[derive(Debug, Clone)]
+pub(crate) enum AgentServer {
+    /// One that is configured.
+    Named(Located<String>),
+    /// One that lives as long as the agent's session.
+    Inline(Member),
+}
+
+/// Reads an agent's file.
+pub(crate) fn parse(
+    origin: &Origin,
+    text: &str,
+    scope: Scope,
+    problems: &mut Vec<Problem>,
+) -> Option<AgentFile> {
+    let stem = origin
+        .path()
+        .and_then(|path| path.file_stem())
+        .and_then(|stem| stem.to_str())?;
+    let (front, prompt) = split(text);
+    let node = match yaml::parse(origin, front, 1) {
+        Ok(node) => node,
+        Err(problem) => {
+            problems.push(problem);
+            return None;
+        }
+    };
+    let mut fields = Fields::new(&node, &format!("agent `{stem}`"), problems);
+    fields.allow(&["description", "model", "color"]);
+    let name = fields.string("name").unwrap_or_else(|| stem.to_owned());
+    let content = json!({ "frontMatter": node.to_json(), "prompt": prompt });
+    let agent = AgentFile {
+        item: (!scope.is_trusted())
+            .then(|| Item::new(ItemKind::Agent, name.clone(), content, origin.start())),
+        servers: servers(&mut fields),
+        required: fields.texts("requiredMcpServers").unwrap_or_default(),
+        tools: tools(&mut fields),
+        at: origin.start(),
+        prompt: prompt.to_owned(),
+        name,
+    };
+    // An agent whose limits cannot be read would see more than it should.
+    fields.finish().then_some(agent)
+}
+
+/// Front matter and the rest; a file without any has an empty one.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some(rest) = text
+        .strip_prefix("---\n")
+        .or_else(|| text.strip_prefix("---\r\n"))
+    else {
+        return ("", text);
+    };
+    let mut at = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return (&rest[..at], &rest[at + line.len()..]);
+        }
+        at += line.len();
+    }
+    (rest, "")
+}
+
+fn servers(fields: &mut Fields<'_>) -> Option<Vec<AgentServer>> {
+    let node = fields.node("mcpServers")?;
+    match &node.value {
+        Value::Object(members) => Some(members.iter().cloned().map(AgentServer::Inline).collect()),
+        Value::List(elements) => Some(
+            elements
+                .iter()
+                .flat_map(|element| server(fields, element))
+                .collect(),
+        ),
+        _ => {
+            let message = format!(
+                "`mcpServers` of {} must be a list or an object",
+                fields.what()
+            );
+            fields.wrong(Kind::WrongType, message, &node.at);
+            None
+        }
+    }
+}
+
+fn server(fields: &mut Fields<'_>, node: &Node) -> Vec<AgentServer> {
+    match &node.value {
+        Value::String(name) => {
+            vec![AgentServer::Named(Located::new(
+                name.clone(),
+                node.at.clone(),
+            ))]
+        }
+        Value::Object(members) => members.iter().cloned().map(AgentServer::Inline).collect(),
+        _ => {
+            let message = format!("a server of {} must be a name or an entry", fields.what());
+            fields.wrong(Kind::WrongType, message, &node.at);
+            Vec::new()
+        }
+    }
+}
+
+/// `tools` is a list, a line of names, or `{allow, deny}`; `disallowedTools` a list or a line.
+fn tools(fields: &mut Fields<'_>) -> ToolFilter {
+    let mut filter = match fields.node("tools").map(|node| &node.value) {
+        None => ToolFilter::default(),
+        Some(Value::Object(_)) => fields
+            .nested("tools", crate::entry::tools)
+            .unwrap_or_default(),
+        Some(_) => ToolFilter {
+            allow: Some(names(fields, "tools")),
+            deny: Vec::new(),
+        },
+    };
+    filter.deny.extend(names(fields, "disallowedTools"));
+    filter
+}
+
+fn names(fields: &mut Fields<'_>, key: &'static str) -> Vec<String> {
+    match fields.node(key).map(|node| &node.value) {
+        Some(Value::String(line)) => line
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty())
+            .collect(),
+        Some(_) => fields.strings(key),
+        None => Vec::new(),
+    }
+}

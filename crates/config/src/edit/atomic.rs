@@ -1,0 +1,178 @@
+//! Replacing a file whole, or leaving it as it was.
+
+use std::fs::{self, File, Permissions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::lock::Lock;
+use crate::error::Error;
+
+/// Who may read a file that does not exist yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Privacy {
+    /// Only its owner, from now on whatever it was before; nobody else writes it.
+    State,
+    /// Only its owner, unless it exists and says otherwise.
+    Private,
+    /// Whoever the user's own mask lets.
+    Shared,
+}
+
+/// As many links as the system itself follows.
+const MAX_LINKS: usize = 40;
+/// Other programs write without our lock; so often we start again when one did.
+const MAX_ATTEMPTS: usize = 20;
+
+/// Changes the text of the file at `path`; a file that is not there is empty. Nothing is written where `change`
+/// leaves the text as it is.
+pub(crate) fn update(
+    path: &Path,
+    state_dir: &Path,
+    privacy: Privacy,
+    mut change: impl FnMut(&str) -> Result<String, Error>,
+) -> Result<(), Error> {
+    let target = follow(path)?;
+    let _lock = Lock::of(&target, state_dir)?;
+    for _ in 0..MAX_ATTEMPTS {
+        let before = read(&target)?;
+        let after = change(before.as_deref().unwrap_or_default())?;
+        if before.as_deref() == Some(&*after) {
+            return Ok(());
+        }
+        let staged = stage(&target, &after, privacy)?;
+        if read(&target)? == before {
+            return publish(staged, &target);
+        }
+        if privacy == Privacy::State {
+            // Ours alone: the lock is all there is, so a change despite it is damage and not a race.
+            break;
+        }
+    }
+    Err(Error::Contended { path: target })
+}
+
+/// Creates a folder, and its parents, that only its owner may enter.
+pub(crate) fn private_folder(folder: &Path) -> Result<(), Error> {
+    let write = |source| Error::Write {
+        path: folder.to_owned(),
+        source,
+    };
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(write)
+}
+
+/// Closes a folder of ours to everyone else, whatever it was before.
+pub(crate) fn close_folder(folder: &Path) -> Result<(), Error> {
+    private_folder(folder)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let write = |source| Error::Write {
+            path: folder.to_owned(),
+            source,
+        };
+        let mode = fs::metadata(folder).map_err(write)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(write)?;
+        }
+    }
+    Ok(())
+}
+
+/// The file a path means in the end, which may not exist yet.
+pub(crate) fn follow(path: &Path) -> Result<PathBuf, Error> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&path) {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => return Ok(one_name(&path)),
+        }
+    }
+    let source = std::io::Error::other("too many links");
+    Err(Error::Read { path, source })
+}
+
+/// One file has one lock, by whichever way its folder was reached.
+fn one_name(path: &Path) -> PathBuf {
+    match (
+        path.parent().and_then(|folder| folder.canonicalize().ok()),
+        path.file_name(),
+    ) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>, Error> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Read {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+fn stage(target: &Path, text: &str, privacy: Privacy) -> Result<tempfile::NamedTempFile, Error> {
+    let write = |source| Error::Write {
+        path: target.to_owned(),
+        source,
+    };
+    let folder = target.parent().unwrap_or(Path::new("."));
+    match privacy {
+        Privacy::State | Privacy::Private => private_folder(folder)?,
+        Privacy::Shared => fs::create_dir_all(folder).map_err(write)?,
+    }
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".switchboard-").suffix(".tmp");
+    if let Some(permissions) = fresh_permissions(privacy) {
+        builder.permissions(permissions);
+    }
+    let mut staged = builder.tempfile_in(folder).map_err(write)?;
+    staged.write_all(text.as_bytes()).map_err(write)?;
+    if let Ok(metadata) = fs::metadata(target)
+        && privacy != Privacy::State
+    {
+        staged
+            .as_file()
+            .set_permissions(metadata.permissions())
+            .map_err(write)?;
+    }
+    staged.as_file().sync_all().map_err(write)?;
+    Ok(staged)
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps, reason = "other platforms have no modes")]
+fn fresh_permissions(privacy: Privacy) -> Option<Permissions> {
+    use std::os::unix::fs::PermissionsExt;
+    Some(Permissions::from_mode(match privacy {
+        Privacy::State | Privacy::Private => 0o600,
+        // The system takes away what the user's mask says.
+        Privacy::Shared => 0o666,
+    }))
+}
+
+#[cfg(not(unix))]
+fn fresh_permissions(_: Privacy) -> Option<Permissions> {
+    None
+}
+
+fn publish(staged: tempfile::NamedTempFile, target: &Path) -> Result<(), Error> {
+    let write = |source| Error::Write {
+        path: target.to_owned(),
+        source,
+    };
+    staged.persist(target).map_err(|error| write(error.error))?;
+    // Without this the new name may be lost with the power, though not the old content. Not every file system can.
+    if let Some(folder) = target.parent()
+        && let Ok(folder) = File::open(folder)
+    {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}

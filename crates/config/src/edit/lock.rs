@@ -1,0 +1,39 @@
+//! One writer at a time, across processes.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::private_folder;
+use crate::error::Error;
+use crate::trust::hex;
+
+/// Held while a file is being changed; the system releases it even if the process dies.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock of `path`.
+    ///
+    /// Locks live in user state, not beside the file: a project should not fill with files nobody asked for, and a
+    /// lock on the file itself would be lost when it is replaced.
+    pub(super) fn of(path: &Path, state_dir: &Path) -> Result<Self, Error> {
+        let folder = state_dir.join("locks");
+        private_folder(&folder)?;
+        let key = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes())[..16]);
+        let lock = |source| Error::Lock {
+            path: path.to_owned(),
+            source,
+        };
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let file = options
+            .open(folder.join(format!("{key}.lock")))
+            .map_err(lock)?;
+        file.lock().map_err(lock)?;
+        Ok(Self { _file: file })
+    }
+}

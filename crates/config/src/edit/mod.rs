@@ -1,0 +1,13 @@
+//! Changing a file that people and other programs write too.
+//!
+//! An edit is a few splices into the text, so every byte outside them stays by construction. The file is then
+//! replaced whole: under a lock, through a temporary file that is synced first, keeping its mode, following links.
+
+mod atomic;
+mod layout;
+mod lock;
+mod splice;
+mod text;
+
+pub(crate) use atomic::{Privacy, close_folder, follow, private_folder, update};
+pub use text::{EditError, add_to_list, get, remove, remove_from_list, set};

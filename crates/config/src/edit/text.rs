@@ -1,0 +1,254 @@
+//! Edits of a text of JSON with comments: text in, text out.
+
+use std::ops::Range;
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use serde_json::{Map, Value};
+
+use super::layout::{Layout, indent_at};
+use super::splice::{Container, Splice, apply};
+use crate::source::{Lines, Origin, jsonc};
+
+/// Why a text could not be edited.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// It is not JSON, so changing it could lose something.
+    #[error("line {line}, column {column}: {why}")]
+    Malformed {
+        /// The line.
+        line: u32,
+        /// The column.
+        column: u32,
+        /// What is wrong there.
+        why: String,
+    },
+    /// Something on the way to the member is not an object.
+    #[error("`{0}` is not an object")]
+    NotAnObject(String),
+    /// The member is not a list.
+    #[error("`{0}` is not a list")]
+    NotAList(String),
+}
+
+/// The value at `path`, if there is one.
+pub fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
+    let found = Document::parse(text)?.find(path).map(|value| json(value));
+    Ok(found)
+}
+
+/// Gives the member at `path` this value, and makes the objects on the way to it. Where both the old value and the
+/// new are objects only the members that differ are touched.
+pub fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
+    let (mark, text) = split_mark(text);
+    merge(or_empty(text), path, value).map(|text| format!("{mark}{text}"))
+}
+
+/// Takes away the member at `path`; a text without it stays as it is.
+pub fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
+    let (mark, rest) = split_mark(text);
+    let mut rest = rest.to_owned();
+    let Some((key, parent)) = path.split_last() else {
+        return Ok(text.to_owned());
+    };
+    // A name may stand there twice, and taking away only one would bring back the other.
+    while let Some(splices) = removal(&rest, parent, key)? {
+        rest = apply(&rest, splices);
+    }
+    Ok(format!("{mark}{rest}"))
+}
+
+/// Puts `item` at the end of the list at `path`, unless it is in there; makes the list where there is none.
+pub fn add_to_list(text: &str, path: &[&str], item: &str) -> Result<String, EditError> {
+    let document = Document::parse(text)?;
+    match document.find(path) {
+        None => set(text, path, &Value::Array(vec![item.into()])),
+        Some(ast::Value::Array(list)) if position(list, item).is_some() => Ok(text.to_owned()),
+        Some(ast::Value::Array(list)) => {
+            let (mark, text) = split_mark(text);
+            let item = Value::from(item).to_string();
+            let splices = elements(list).append(text, &Layout::of(text), |_| item.clone());
+            Ok(format!("{mark}{}", apply(text, splices)))
+        }
+        Some(_) => Err(EditError::NotAList(path.join("."))),
+    }
+}
+
+/// Takes `item` out of the list at `path`; a list that is empty then stays.
+pub fn remove_from_list(text: &str, path: &[&str], item: &str) -> Result<String, EditError> {
+    let (mark, rest) = split_mark(text);
+    let mut rest = rest.to_owned();
+    loop {
+        let splices = match Document::parse(&rest)?.find(path) {
+            Some(ast::Value::Array(list)) => {
+                position(list, item).map(|index| elements(list).remove(&rest, index))
+            }
+            _ => None,
+        };
+        match splices {
+            Some(splices) => rest = apply(&rest, splices),
+            None => return Ok(format!("{mark}{rest}")),
+        }
+    }
+}
+
+/// A parsed text.
+struct Document<'a> {
+    root: Option<ast::Value<'a>>,
+}
+
+impl<'a> Document<'a> {
+    fn parse(text: &'a str) -> Result<Self, EditError> {
+        let text = split_mark(text).1;
+        let root = jsonc::ast(text).map_err(|error| {
+            let at = Lines::new(&Origin::text(""), text).at(error.range().start);
+            let why = error.kind().to_string();
+            EditError::Malformed {
+                line: at.line,
+                column: at.column,
+                why,
+            }
+        })?;
+        Ok(Self { root })
+    }
+
+    fn find(&self, path: &[&str]) -> Option<&ast::Value<'a>> {
+        let mut value = self.root.as_ref()?;
+        for key in path {
+            value = &property(value.as_object()?, key)?.value;
+        }
+        Some(value)
+    }
+}
+
+fn property<'a, 'b>(object: &'b ast::Object<'a>, key: &str) -> Option<&'b ast::ObjectProp<'a>> {
+    object
+        .properties
+        .iter()
+        .rev()
+        .find(|property| property.name.as_str() == key)
+}
+
+fn merge(text: String, path: &[&str], value: &Value) -> Result<String, EditError> {
+    let document = Document::parse(&text)?;
+    let found = document.find(path).map(|old| (old.range(), json(old)));
+    match (found, value) {
+        (None, _) => insert(&text, path, value),
+        (Some((_, old)), new) if old == *new => Ok(text),
+        (Some((_, Value::Object(old))), Value::Object(new)) => merge_members(text, path, &old, new),
+        (Some((range, _)), new) => {
+            let rendered = Layout::of(&text).render(new, indent_at(&text, range.start));
+            let splice = Splice {
+                range: range.start..range.end,
+                text: rendered,
+            };
+            Ok(apply(&text, vec![splice]))
+        }
+    }
+}
+
+fn merge_members(
+    mut text: String,
+    path: &[&str],
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+) -> Result<String, EditError> {
+    let inner = |key| path.iter().copied().chain([key]).collect::<Vec<&str>>();
+    // New members first: an object that is emptied on the way would lose its layout.
+    for (key, value) in new {
+        text = merge(text, &inner(key), value)?;
+    }
+    for key in old.keys().filter(|key| !new.contains_key(*key)) {
+        text = remove(&text, &inner(key))?;
+    }
+    Ok(text)
+}
+
+fn insert(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
+    let document = Document::parse(text)?;
+    let depth = (0..path.len())
+        .rev()
+        .find(|depth| document.find(&path[..*depth]).is_some());
+    let depth = depth.unwrap_or(0);
+    let Some(ast::Value::Object(object)) = document.find(&path[..depth]) else {
+        return Err(EditError::NotAnObject(path[..depth].join(".")));
+    };
+    let wrap =
+        |value: Value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
+    let value = path[depth + 1..].iter().rev().fold(value.clone(), wrap);
+    let (layout, key) = (Layout::of(text), Value::from(path[depth]).to_string());
+    let multiline = object
+        .properties
+        .last()
+        .is_none_or(|last| super::layout::begins_line(text, last.start()));
+    let splices = members(object).append(text, &layout, |indent| {
+        if multiline {
+            format!("{key}: {}", layout.render(&value, indent))
+        } else {
+            format!("{key}: {value}")
+        }
+    });
+    Ok(apply(text, splices))
+}
+
+fn removal(text: &str, parent: &[&str], key: &str) -> Result<Option<Vec<Splice>>, EditError> {
+    let document = Document::parse(text)?;
+    let Some(ast::Value::Object(object)) = document.find(parent) else {
+        return Ok(None);
+    };
+    let index = object
+        .properties
+        .iter()
+        .rposition(|property| property.name.as_str() == key);
+    Ok(index.map(|index| members(object).remove(text, index)))
+}
+
+fn members(object: &ast::Object<'_>) -> Container {
+    let items = object.properties.iter().map(range).collect();
+    Container {
+        range: range(object),
+        items,
+    }
+}
+
+fn elements(list: &ast::Array<'_>) -> Container {
+    Container {
+        range: range(list),
+        items: list.elements.iter().map(range).collect(),
+    }
+}
+
+fn range(node: &impl Ranged) -> Range<usize> {
+    node.start()..node.end()
+}
+
+fn position(list: &ast::Array<'_>, item: &str) -> Option<usize> {
+    list.elements.iter().position(|element| {
+        element
+            .as_string_lit()
+            .is_some_and(|literal| literal.value == item)
+    })
+}
+
+fn json(value: &ast::Value<'_>) -> Value {
+    jsonc::node(value, &Lines::new(&Origin::text(""), "")).to_json()
+}
+
+/// A byte-order mark stays where it is.
+fn split_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    })
+}
+
+/// A text without a value gets an empty object after whatever comments it has.
+fn or_empty(text: &str) -> String {
+    match jsonc::ast(text) {
+        Ok(None) if text.trim().is_empty() => "{}\n".to_owned(),
+        Ok(None) => format!("{}\n{{}}\n", text.trim_end()),
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,14 @@
+//! What an entry of `mcpServers` says, decoded and checked.
+//!
+//! An [`Entry`] is made of an *expanded* tree; the template stays a tree, for showing.
+
+mod parse;
+mod schema;
+mod signature;
+mod types;
+
+pub(crate) use parse::{Completeness, callback_port, entry, scopes, tools};
+pub use signature::Signature;
+pub use types::{
+    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Stdio, ToolFilter, Transport,
+};

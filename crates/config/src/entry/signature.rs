@@ -1,0 +1,57 @@
+//! Two entries that mean the same server.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use super::{Entry, Stdio, Transport};
+use crate::trust::hex;
+
+/// What makes two expanded entries the same server: the URL, or command, arguments and environment.
+///
+/// Only a hash is kept, because the environment holds secrets.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Signature(String);
+
+impl Signature {
+    /// The signature of an entry.
+    pub fn of(entry: &Entry) -> Self {
+        let mut hasher = Sha256::new();
+        match &entry.transport {
+            Transport::Stdio(stdio) => parts(stdio).for_each(|part| {
+                hasher.update(part.len().to_le_bytes());
+                hasher.update(part);
+            }),
+            transport => hasher.update(canonical(transport.url().unwrap_or_default())),
+        }
+        Self(hex(&hasher.finalize()))
+    }
+}
+
+fn parts(stdio: &Stdio) -> impl Iterator<Item = &str> {
+    let env = stdio
+        .env
+        .iter()
+        .flat_map(|(name, value)| [name.as_str(), value]);
+    let words = std::iter::once(&stdio.command)
+        .chain(&stdio.args)
+        .map(String::as_str);
+    // The empty part keeps arguments and variables apart: no variable has an empty name.
+    words.chain([""]).chain(env)
+}
+
+/// Case of the host, default ports and dots in the path do not make another server.
+fn canonical(url: &str) -> String {
+    let Ok(mut parsed) = Url::parse(url) else {
+        return url.to_owned();
+    };
+    parsed.set_fragment(None);
+    parsed.as_str().trim_end_matches('/').to_owned()
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0[..12])
+    }
+}

@@ -1,0 +1,300 @@
+//! The types of an entry; they are also what entries are written from, and what the schema is made of.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One server, as configured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = super::schema::relax)]
+pub struct Entry {
+    /// How the server is reached.
+    #[serde(flatten)]
+    pub transport: Transport,
+    /// How long a tool call may take, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1000))]
+    pub timeout: Option<u64>,
+    /// Whether its tools are always listed, even with tool search on.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schemars(default)]
+    pub always_load: bool,
+    /// Whether it is configured and not started.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schemars(default)]
+    pub disabled: bool,
+    /// Which of its tools are shown.
+    #[serde(skip_serializing_if = "ToolFilter::is_empty")]
+    #[schemars(default)]
+    pub tools: ToolFilter,
+    /// Whether clients share one connection to it.
+    #[serde(skip_serializing_if = "Share::is_auto")]
+    #[schemars(default)]
+    pub share: Share,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Transport {
+    /// A process that speaks over standard input and output.
+    Stdio(Stdio),
+    /// Streamable HTTP.
+    Http(Remote),
+    /// HTTP with server-sent events, the older form.
+    Sse(Remote),
+    /// WebSocket.
+    Ws(Remote),
+    /// An editor, over server-sent events.
+    SseIde(Ide),
+    /// An editor, over WebSocket.
+    WsIde(Ide),
+}
+
+/// A process to start.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Stdio {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub args: Vec<String>,
+    /// Variables of its environment.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(default)]
+    pub env: BTreeMap<String, String>,
+    /// Its working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// A file of further variables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env_file: Option<String>,
+    /// Which of the caller's variables it gets besides the usual few.
+    #[serde(skip_serializing_if = "InheritEnv::is_none")]
+    #[schemars(default)]
+    pub inherit_env: InheritEnv,
+}
+
+/// Which of the caller's variables a process gets: names or globs, or `true` for all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum InheritEnv {
+    /// Everything, or nothing beyond the usual few.
+    All(bool),
+    /// Those that match one of these.
+    Names(Vec<String>),
+}
+
+/// A server behind a URL.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Remote {
+    /// Where it is.
+    pub url: String,
+    /// Headers sent with every request.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(default)]
+    pub headers: BTreeMap<String, String>,
+    /// A command that prints further headers as a JSON object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers_helper: Option<String>,
+    /// How to sign in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<OAuth>,
+}
+
+/// An editor's own server.
+#[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ide {
+    /// Where it is.
+    pub url: String,
+    /// The editor's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ide_name: Option<String>,
+    /// What it asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth_token: Option<String>,
+}
+
+/// How to sign in to a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OAuth {
+    /// The client's id, where it was registered by hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// A document that describes the client, in place of registration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_metadata_url: Option<String>,
+    /// The port the browser comes back to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callback_port: Option<u16>,
+    /// Where the authorization server describes itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth_server_metadata_url: Option<String>,
+    /// What to ask for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub scopes: Vec<String>,
+    /// How the token is obtained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Grant>,
+    /// The key that signs assertions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub private_key_file: Option<String>,
+    /// How it signs them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing_algorithm: Option<String>,
+    /// A ready assertion, read anew each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assertion_file: Option<String>,
+    /// Whether tokens are bound to a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dpop: Option<bool>,
+    /// Whether to sign in through the organisation's identity provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xaa: Option<bool>,
+}
+
+/// How a token is obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Grant {
+    /// A person signs in with a browser.
+    AuthorizationCode,
+    /// The client signs in for itself.
+    ClientCredentials,
+    /// The client presents a signed statement.
+    #[serde(rename = "urn:ietf:params:oauth:grant-type:jwt-bearer")]
+    JwtBearer,
+}
+
+/// Which tools are shown, as globs; a denied tool stays hidden whatever allows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ToolFilter {
+    /// Only these, where any are named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+    /// Never these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub deny: Vec<String>,
+}
+
+/// Whether clients share one connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Share {
+    /// Until the server turns out to keep state per client.
+    #[default]
+    Auto,
+    /// All clients.
+    Always,
+    /// Each client session has its own.
+    Never,
+}
+
+// === impl Entry ===
+
+impl Entry {
+    /// An entry with nothing but a way to reach the server.
+    pub fn new(transport: Transport) -> Self {
+        Self {
+            transport,
+            timeout: None,
+            always_load: false,
+            disabled: false,
+            tools: ToolFilter::default(),
+            share: Share::Auto,
+        }
+    }
+
+    /// The entry as it is written to a file.
+    pub fn to_json(&self) -> serde_json::Value {
+        // Maps with string keys, strings and numbers: there is nothing in it that could fail.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+impl Transport {
+    /// The word in `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Stdio(_) => "stdio",
+            Self::Http(_) => "http",
+            Self::Sse(_) => "sse",
+            Self::Ws(_) => "ws",
+            Self::SseIde(_) => "sse-ide",
+            Self::WsIde(_) => "ws-ide",
+        }
+    }
+
+    /// The URL, of a remote one.
+    pub fn url(&self) -> Option<&str> {
+        match self {
+            Self::Stdio(_) => None,
+            Self::Http(remote) | Self::Sse(remote) | Self::Ws(remote) => Some(&remote.url),
+            Self::SseIde(ide) | Self::WsIde(ide) => Some(&ide.url),
+        }
+    }
+}
+
+impl InheritEnv {
+    fn is_none(&self) -> bool {
+        match self {
+            Self::All(all) => !all,
+            Self::Names(names) => names.is_empty(),
+        }
+    }
+}
+
+impl Default for InheritEnv {
+    fn default() -> Self {
+        Self::All(false)
+    }
+}
+
+impl ToolFilter {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.allow.is_none() && self.deny.is_empty()
+    }
+
+    /// Whether a tool of this name is shown.
+    pub fn shows(&self, tool: &str) -> bool {
+        let matches = |globs: &[String]| globs.iter().any(|glob| crate::policy::glob(glob, tool));
+        !matches(&self.deny) && self.allow.as_deref().is_none_or(matches)
+    }
+}
+
+impl Share {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+// What is printed for debugging ends in logs, and logs get shared.
+macro_rules! debug_masked {
+    ($($name:ident),*) => {$(
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let json = serde_json::to_value(self).unwrap_or_default();
+                write!(f, concat!(stringify!($name), " {}"), crate::mask::masked(&json))
+            }
+        }
+    )*};
+}
+
+debug_masked!(Stdio, Remote, Ide);

@@ -1,0 +1,180 @@
+//! `${VAR}` and `${VAR:-default}` in string values.
+//!
+//! One pass from left to right: what a variable holds is text and is never looked at again, a default is text up to
+//! the first `}`, and there is no escape. Whatever does not have the form of a reference stays as it is.
+
+use std::collections::BTreeSet;
+
+use crate::source::{Location, Node, Value};
+
+/// Looks up a variable. Set but empty counts as set.
+pub(crate) trait Variables {
+    fn value(&self, name: &str) -> Option<&str>;
+}
+
+impl Variables for std::collections::BTreeMap<String, String> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).map(String::as_str)
+    }
+}
+
+/// A variable without a value or a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// The member it stands in, as a path such as `env.TOKEN`.
+    pub(crate) field: String,
+    pub(crate) variable: String,
+    pub(crate) at: Location,
+}
+
+/// A piece of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// Text that stands for itself.
+    Literal(&'a str),
+    /// A reference.
+    Reference {
+        name: &'a str,
+        default: Option<&'a str>,
+        written: &'a str,
+    },
+}
+
+/// Takes a template apart.
+pub(crate) fn pieces(template: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut literal, mut from) = (0, 0);
+    while let Some(start) = template[from..].find("${").map(|at| from + at) {
+        let Some((piece, end)) = reference(template, start) else {
+            from = start + 2;
+            continue;
+        };
+        if literal < start {
+            pieces.push(Piece::Literal(&template[literal..start]));
+        }
+        pieces.push(piece);
+        (literal, from) = (end, end);
+    }
+    if literal < template.len() {
+        pieces.push(Piece::Literal(&template[literal..]));
+    }
+    pieces
+}
+
+fn reference(template: &str, start: usize) -> Option<(Piece<'_>, usize)> {
+    let length = template[start + 2..].find('}')?;
+    let end = start + 2 + length + 1;
+    let body = &template[start + 2..end - 1];
+    let (name, default) = match body.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (body, None),
+    };
+    let piece = Piece::Reference {
+        name,
+        default,
+        written: &template[start..end],
+    };
+    is_name(name).then_some((piece, end))
+}
+
+fn is_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Expands one string; references without a value stay as they are and are named in the second part.
+pub(crate) fn string(template: &str, variables: &dyn Variables) -> (String, Vec<String>) {
+    let mut missing = Vec::new();
+    let mut text = String::with_capacity(template.len());
+    for piece in pieces(template) {
+        match piece {
+            Piece::Literal(literal) => text.push_str(literal),
+            Piece::Reference {
+                name,
+                default,
+                written,
+            } => {
+                let value = variables.value(name).or(default);
+                if value.is_none() {
+                    missing.push(name.to_owned());
+                }
+                text.push_str(value.unwrap_or(written));
+            }
+        }
+    }
+    (text, missing)
+}
+
+/// Expands every string value of a tree, never a name of a member.
+pub(crate) fn node(template: &Node, variables: &dyn Variables) -> (Node, Vec<Missing>) {
+    let mut missing = Vec::new();
+    let node = walk(template, "", variables, &mut missing);
+    (node, missing)
+}
+
+fn walk(node: &Node, field: &str, variables: &dyn Variables, missing: &mut Vec<Missing>) -> Node {
+    let value = match &node.value {
+        Value::String(template) => {
+            let (text, absent) = string(template, variables);
+            missing.extend(absent.into_iter().map(|variable| Missing {
+                field: field.to_owned(),
+                variable,
+                at: node.at.clone(),
+            }));
+            Value::String(text)
+        }
+        Value::List(elements) => {
+            let each = elements.iter().enumerate();
+            let each = each.map(|(index, element)| {
+                walk(element, &format!("{field}[{index}]"), variables, missing)
+            });
+            Value::List(each.collect())
+        }
+        Value::Object(members) => {
+            let each = members.iter().map(|member| {
+                let mut copy = member.clone();
+                copy.value = walk(
+                    &member.value,
+                    &joined(field, &member.key),
+                    variables,
+                    missing,
+                );
+                copy
+            });
+            Value::Object(each.collect())
+        }
+        other => other.clone(),
+    };
+    Node {
+        value,
+        at: node.at.clone(),
+    }
+}
+
+fn joined(field: &str, key: &str) -> String {
+    if field.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{field}.{key}")
+    }
+}
+
+/// The variables a tree names.
+pub(crate) fn named(template: &Node, names: &mut BTreeSet<String>) {
+    match &template.value {
+        Value::String(text) => {
+            names.extend(pieces(text).into_iter().filter_map(|piece| match piece {
+                Piece::Reference { name, .. } => Some(name.to_owned()),
+                Piece::Literal(_) => None,
+            }));
+        }
+        Value::List(elements) => elements.iter().for_each(|element| named(element, names)),
+        Value::Object(members) => members
+            .iter()
+            .for_each(|member| named(&member.value, names)),
+        _ => {}
+    }
+}

@@ -1,0 +1,151 @@
+//! Which clients there are, and where they keep their files.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::surroundings::Surroundings;
+
+/// A client whose servers can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are the clients' own")]
+pub enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    Cursor,
+    VsCode,
+    Codex,
+    Gemini,
+    Windsurf,
+    Zed,
+    Continue,
+    Goose,
+}
+
+/// A word that names no client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is not a client we can read; there are {}", Client::ALL.map(Client::name).join(", "))]
+pub struct UnknownClient {
+    word: String,
+}
+
+impl Client {
+    /// Every client.
+    pub const ALL: [Self; 10] = [
+        Self::ClaudeCode,
+        Self::ClaudeDesktop,
+        Self::Cursor,
+        Self::VsCode,
+        Self::Codex,
+        Self::Gemini,
+        Self::Windsurf,
+        Self::Zed,
+        Self::Continue,
+        Self::Goose,
+    ];
+
+    /// The word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::ClaudeDesktop => "claude-desktop",
+            Self::Cursor => "cursor",
+            Self::VsCode => "vscode",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Windsurf => "windsurf",
+            Self::Zed => "zed",
+            Self::Continue => "continue",
+            Self::Goose => "goose",
+        }
+    }
+
+    /// The user's files of this client, on whichever platform; those that do not exist are simply not there.
+    pub fn user_files(self, surroundings: &Surroundings) -> Vec<PathBuf> {
+        let home = &surroundings.home;
+        let folder = |name: &str| {
+            surroundings
+                .env
+                .get(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let config = folder("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        let support = home.join("Library/Application Support");
+        let roaming = folder("APPDATA");
+        let everywhere = |name: &str| {
+            let folders = [Some(config.clone()), Some(support.clone()), roaming.clone()];
+            folders
+                .into_iter()
+                .flatten()
+                .map(|folder| folder.join(name))
+                .collect::<Vec<_>>()
+        };
+        match self {
+            Self::ClaudeCode => vec![home.join(".claude.json")],
+            Self::ClaudeDesktop => everywhere("Claude/claude_desktop_config.json"),
+            Self::Cursor => vec![home.join(".cursor/mcp.json")],
+            Self::VsCode => [
+                everywhere("Code/User/mcp.json"),
+                everywhere("Code/User/settings.json"),
+            ]
+            .concat(),
+            Self::Codex => {
+                vec![
+                    folder("CODEX_HOME")
+                        .unwrap_or_else(|| home.join(".codex"))
+                        .join("config.toml"),
+                ]
+            }
+            Self::Gemini => vec![home.join(".gemini/settings.json")],
+            Self::Windsurf => vec![home.join(".codeium/windsurf/mcp_config.json")],
+            Self::Zed => {
+                let mut files = vec![config.join("zed/settings.json")];
+                files.extend(roaming.map(|folder| folder.join("Zed/settings.json")));
+                files
+            }
+            Self::Continue => vec![
+                home.join(".continue/config.yaml"),
+                home.join(".continue/config.json"),
+            ],
+            Self::Goose => {
+                let mut files = vec![config.join("goose/config.yaml")];
+                files.extend(roaming.map(|folder| folder.join("Block/goose/config/config.yaml")));
+                files
+            }
+        }
+    }
+
+    /// The files of this client in a project.
+    pub fn project_files(self, root: &Path) -> Vec<PathBuf> {
+        let file = match self {
+            Self::ClaudeCode => ".mcp.json",
+            Self::Cursor => ".cursor/mcp.json",
+            Self::VsCode => ".vscode/mcp.json",
+            Self::Codex => ".codex/config.toml",
+            Self::Gemini => ".gemini/settings.json",
+            Self::Zed => ".zed/settings.json",
+            Self::ClaudeDesktop | Self::Windsurf | Self::Continue | Self::Goose => {
+                return Vec::new();
+            }
+        };
+        vec![root.join(file)]
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Client {
+    type Err = UnknownClient;
+
+    fn from_str(word: &str) -> Result<Self, UnknownClient> {
+        let client = Self::ALL.into_iter().find(|client| client.name() == word);
+        client.ok_or_else(|| UnknownClient {
+            word: word.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! Other clients' ways to refer to variables, turned into ours.
+
+use serde_json::{Map, Value};
+
+/// How a client writes references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Translate {
+    /// As we do.
+    Nothing,
+    /// `${env:NAME}`, `${input:id}`, `${userHome}`, `${workspaceFolder}`.
+    Editor,
+    /// `$NAME` and `${NAME}`.
+    Shell,
+    /// `${{ secrets.NAME }}`.
+    Secrets,
+}
+
+impl Translate {
+    /// Translates every string of a value.
+    pub(super) fn value(self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.text(text).into(),
+            Value::Array(elements) => elements.iter().map(|element| self.value(element)).collect(),
+            Value::Object(members) => {
+                let member = |(key, value): (&String, &Value)| (key.clone(), self.value(value));
+                members.iter().map(member).collect::<Map<_, _>>().into()
+            }
+            other => other.clone(),
+        }
+    }
+
+    pub(super) fn text(self, text: &str) -> String {
+        match self {
+            Self::Nothing => text.to_owned(),
+            Self::Editor => editor(text),
+            Self::Shell => shell(text),
+            Self::Secrets => secrets(text),
+        }
+    }
+}
+
+/// The variable that stands for an input a person would be asked for.
+pub(super) fn input_variable(id: &str) -> String {
+    id.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+fn editor(text: &str) -> String {
+    replaced(text, "${", "}", |body| {
+        Some(match body.split_once(':') {
+            Some(("env", name)) => format!("${{{name}}}"),
+            Some(("input", id)) => format!("${{{}}}", input_variable(id)),
+            None if body == "userHome" => "${HOME}".to_owned(),
+            // Entries of a project start in its root, and all others have none.
+            None if body == "workspaceFolder" => ".".to_owned(),
+            None if body == "pathSeparator" || body == "/" => "/".to_owned(),
+            _ => return None,
+        })
+    })
+}
+
+fn secrets(text: &str) -> String {
+    replaced(text, "${{", "}}", |body| {
+        let name = body.trim();
+        name.strip_prefix("secrets.")
+            .map(|name| format!("${{{name}}}"))
+    })
+}
+
+fn shell(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (before, after) = rest.split_at(at);
+        result.push_str(before);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = &after[1..after[1..]
+            .find(|c| !is_name(c))
+            .map_or(after.len(), |end| end + 1)];
+        let is_reference = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if is_reference {
+            result.push_str("${");
+            result.push_str(name);
+            result.push('}');
+            rest = &after[1 + name.len()..];
+        } else {
+            result.push('$');
+            rest = &after[1..];
+        }
+    }
+    result + rest
+}
+
+/// Replaces what stands between `open` and `close` where `with` knows it.
+fn replaced(text: &str, open: &str, close: &str, with: impl Fn(&str) -> Option<String>) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(open) {
+        let Some(length) = rest[start + open.len()..].find(close) else {
+            break;
+        };
+        let end = start + open.len() + length + close.len();
+        result.push_str(&rest[..start]);
+        match with(&rest[start + open.len()..end - close.len()]) {
+            Some(known) => result.push_str(&known),
+            None => result.push_str(&rest[start..end]),
+        }
+        rest = &rest[end..];
+    }
+    result + rest
+}

@@ -1,0 +1,90 @@
+//! The administrator's files. What cannot be read closes everything: a policy nobody can read is not an absent one.
+
+use std::path::Path;
+
+use super::{Layer, Loaded};
+use crate::policy::failed_closed;
+use crate::problem::{Problem, Severity};
+use crate::scope::Scope;
+use crate::settings::settings;
+use crate::source::{Found, Node, Origin, Ownership, jsonc};
+use crate::surroundings::Surroundings;
+
+impl Loaded {
+    pub(super) fn managed(&mut self, surroundings: &Surroundings) {
+        let folder = &surroundings.managed_dir;
+        self.managed_settings(&folder.join("managed-settings.json"));
+        for path in self.shelf.list(&folder.join("managed-settings.d")) {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
+                self.managed_settings(&path);
+            }
+        }
+        self.managed_servers(&folder.join("managed-mcp.json"));
+    }
+
+    fn managed_settings(&mut self, path: &Path) {
+        if let Some(node) = self.managed_json(path) {
+            super::mention_not_honoured(&node, Scope::Enterprise, &mut self.problems);
+            self.managed_layer(&node);
+        }
+    }
+
+    /// A file that holds a policy and no servers limits the other scopes; any other one replaces them.
+    fn managed_servers(&mut self, path: &Path) {
+        let before = self.closed.is_some();
+        let node = self.managed_json(path);
+        let failed = self.closed.is_some() && !before;
+        let Some(node) = node else {
+            if failed {
+                self.exclusive = true;
+                self.candidates.clear();
+            }
+            return;
+        };
+        let has = |member| node.get(member).is_some();
+        let is_policy = has("allowedMcpServers") || has("deniedMcpServers");
+        let mut layer = self.managed_layer(&node);
+        if has("mcpServers") || !is_policy {
+            self.exclusive = true;
+            self.candidates.clear();
+            self.add_servers(std::mem::take(&mut layer), Scope::Enterprise);
+        }
+    }
+
+    fn managed_layer(&mut self, node: &Node) -> crate::settings::Servers {
+        let origin = node.at.origin.clone();
+        let mut problems = Vec::new();
+        let mut settings = settings(node, &origin.to_string(), &mut problems);
+        if let Some(problem) = problems
+            .iter()
+            .find(|problem| problem.severity == Severity::Error)
+        {
+            self.close(problem);
+        }
+        self.problems.extend(problems);
+        let servers = std::mem::take(&mut settings.mcp_servers);
+        self.layers.push(Layer {
+            scope: Scope::Enterprise,
+            settings,
+        });
+        servers
+    }
+
+    fn managed_json(&mut self, path: &Path) -> Option<Node> {
+        let result = match self.shelf.read(path, Ownership::Any) {
+            Found::Nothing => return None,
+            Found::Text(text) => jsonc::parse(&Origin::file(path), &text),
+            Found::Unusable(problem) => Err(problem),
+        };
+        result.map_err(|problem| self.close(&problem)).ok()
+    }
+
+    fn close(&mut self, cause: &Problem) {
+        let problem = failed_closed(cause, Scope::Enterprise);
+        self.problems.push(problem.clone());
+        self.closed.get_or_insert(problem);
+    }
+}

@@ -1,0 +1,183 @@
+//! Reading every scope: which files there are, and what stands in them.
+//!
+//! Nothing is decided here. The result is a list of candidates and of settings, each with its place; a file that
+//! cannot be read is a problem beside the others.
+
+mod managed;
+mod project;
+mod user;
+
+use std::path::{Path, PathBuf};
+
+use crate::agent::AgentFile;
+use crate::problem::{Hint, Kind, Problem};
+use crate::scope::Scope;
+use crate::settings::{Servers, Settings, settings};
+use crate::source::{Fields, Found, Location, Node, Origin, Ownership, Shelf, jsonc};
+use crate::surroundings::{Asked, Surroundings};
+use crate::trust::{Item, ItemKind};
+
+pub use project::project_root;
+
+/// One server entry, as written somewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+    pub(crate) at: Location,
+    pub(crate) node: Node,
+    /// What has to be approved before it counts; absent where it was the user's or administrator's choice.
+    pub(crate) item: Option<Item>,
+    /// Variables that exist for this entry only.
+    pub(crate) variables: Vec<(&'static str, String)>,
+}
+
+/// One settings file.
+#[derive(Debug, Clone)]
+pub(crate) struct Layer {
+    pub(crate) scope: Scope,
+    pub(crate) settings: Settings,
+}
+
+/// Everything that was read.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    pub(crate) root: PathBuf,
+    /// Greatest precedence first.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Least precedence first.
+    pub(crate) layers: Vec<Layer>,
+    /// Project agents before the user's.
+    pub(crate) agents: Vec<AgentFile>,
+    /// Why no server may run at all.
+    pub(crate) closed: Option<Problem>,
+    /// Whether the administrator's servers are the only ones.
+    pub(crate) exclusive: bool,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) shelf: Shelf,
+}
+
+/// Reads everything.
+pub(crate) fn load(surroundings: &Surroundings, asked: &Asked) -> Loaded {
+    let mut loaded = Loaded {
+        root: project_root(surroundings),
+        ..Loaded::default()
+    };
+    loaded.user(surroundings);
+    loaded.project(surroundings);
+    loaded.dynamic(asked);
+    loaded.connectors(asked);
+    loaded.plugins(surroundings);
+    loaded.inherited(surroundings);
+    if asked.strict {
+        loaded
+            .candidates
+            .retain(|candidate| candidate.scope == Scope::Dynamic);
+    }
+    loaded.managed(surroundings);
+    // Stable: within one scope the order of loading stays, nearest file and latest argument first.
+    loaded
+        .candidates
+        .sort_by_key(|candidate| std::cmp::Reverse(candidate.scope));
+    loaded.layers.sort_by_key(|layer| layer.scope);
+    loaded
+}
+
+impl Loaded {
+    /// Reads a file of JSON; a problem is noted, and `None` given back.
+    fn json(&mut self, path: &Path, ownership: Ownership) -> Option<Node> {
+        match self.shelf.read(path, ownership) {
+            Found::Nothing => None,
+            Found::Text(text) => self.noted(jsonc::parse(&Origin::file(path), &text)),
+            Found::Unusable(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn noted<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        result.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    /// Reads a settings file into a layer and gives back its servers.
+    fn layer(&mut self, node: &Node, scope: Scope) -> Servers {
+        let origin = node.at.origin.clone();
+        mention_not_honoured(node, scope, &mut self.problems);
+        let mut settings = settings(node, &origin.to_string(), &mut self.problems);
+        let servers = std::mem::take(&mut settings.mcp_servers);
+        self.layers.push(Layer { scope, settings });
+        servers
+    }
+
+    fn add_servers(&mut self, servers: Servers, scope: Scope) {
+        for member in servers.0 {
+            let item =
+                (!scope.is_trusted()).then(|| server_item(&member.key, &member.value, &member.at));
+            self.candidates.push(Candidate {
+                name: member.key,
+                scope,
+                at: member.at,
+                node: member.value,
+                item,
+                variables: Vec::new(),
+            });
+        }
+    }
+}
+
+/// The item of trust that a server entry is.
+pub(crate) fn server_item(name: &str, entry: &Node, at: &Location) -> Item {
+    Item::new(ItemKind::Server, name, entry.to_json(), at.clone())
+}
+
+/// The servers of a file that holds nothing else, such as `.mcp.json`.
+fn servers_only(node: &Node, problems: &mut Vec<Problem>) -> Servers {
+    let mut fields = Fields::new(node, &node.at.origin.to_string(), problems);
+    fields.allow(&["$schema"]);
+    let servers = crate::settings::servers(&mut fields);
+    fields.finish();
+    servers
+}
+
+/// Members that have an effect only in some scopes.
+fn honours(scope: Scope, member: &str) -> bool {
+    match member {
+        "mcpServers" => matches!(scope, Scope::User | Scope::Local | Scope::Dynamic),
+        "hooks"
+        | "env"
+        | "disabledMcpjsonServers"
+        | "enabledMcpServers"
+        | "disabledMcpServers"
+        | "deniedMcpServers" => scope != Scope::Dynamic,
+        "enabledMcpjsonServers" | "enableAllProjectMcpServers" => {
+            matches!(scope, Scope::User | Scope::Local | Scope::Enterprise)
+        }
+        "allowManagedMcpServersOnly" => scope == Scope::Enterprise,
+        "allowedMcpServers" | "connectors" | "xaaIdp" | "nativePlugins" | "ideTools" | "limits" => {
+            matches!(scope, Scope::User | Scope::Enterprise)
+        }
+        "inherit" => scope == Scope::User,
+        // `permissions` and `$schema` are for everyone; what is unknown is mentioned as such.
+        _ => true,
+    }
+}
+
+fn mention_not_honoured(node: &Node, scope: Scope, problems: &mut Vec<Problem>) {
+    for member in node
+        .members()
+        .iter()
+        .filter(|member| !honours(scope, &member.key))
+    {
+        let message = format!("`{}` has no effect in the {scope} scope", member.key);
+        let mut problem = Problem::warning(Kind::NotHonoured, message).at(member.at.clone());
+        if scope == Scope::Project && member.key == "mcpServers" {
+            problem = problem.hint(Hint::Other(
+                "put servers of a project into `.mcp.json`".to_owned(),
+            ));
+        } else if honours(Scope::User, &member.key) {
+            problem = problem.hint(Hint::MoveToUserSettings);
+        }
+        problems.push(problem);
+    }
+}

@@ -1,0 +1,227 @@
+//! Showing an entry without its secrets.
+//!
+//! References to variables are shown (they say where a secret comes from, not what it is); literal text in a place
+//! where secrets usually stand is not, nor is a default of such a reference.
+
+use serde_json::{Map, Value};
+
+use crate::expand::{Piece, pieces};
+
+/// What stands in place of a secret; always the same, so that not even the length is told.
+pub const MASK: &str = "********";
+
+/// A copy of an entry with its secrets masked: values of `env` and `headers`, user information and token-like
+/// parameters of URLs, arguments after token-like flags, and every member with a token-like name.
+pub fn masked(entry: &Value) -> Value {
+    match entry {
+        Value::Object(members) => members
+            .iter()
+            .map(masked_member)
+            .collect::<Map<_, _>>()
+            .into(),
+        Value::Array(elements) => elements.iter().map(masked).collect(),
+        Value::String(text) => masked_text(text).into(),
+        other => other.clone(),
+    }
+}
+
+fn masked_member((key, value): (&String, &Value)) -> (String, Value) {
+    let value = match (key.as_str(), value) {
+        ("env" | "headers", Value::Object(members)) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), hidden(value)))
+            .collect::<Map<_, _>>()
+            .into(),
+        ("args" | "command", Value::Array(arguments)) => masked_arguments(arguments),
+        ("clientId" | "clientMetadataUrl" | "authServerMetadataUrl", value) => masked(value),
+        (name, Value::String(_)) if is_secret_name(name) => hidden(value),
+        _ => masked(value),
+    };
+    (key.clone(), value)
+}
+
+fn hidden(value: &Value) -> Value {
+    match value {
+        Value::String(text) => hidden_text(text).into(),
+        Value::Null => Value::Null,
+        _ => MASK.into(),
+    }
+}
+
+/// Keeps references and a leading scheme word, masks the rest.
+fn hidden_text(text: &str) -> String {
+    let (scheme, rest) = split_scheme(text);
+    let mut shown = String::from(scheme);
+    for piece in pieces(rest) {
+        match piece {
+            Piece::Literal(_) => shown.push_str(MASK),
+            Piece::Reference {
+                name,
+                default: Some(_),
+                ..
+            } => {
+                shown.push_str("${");
+                shown.push_str(name);
+                shown.push_str(":-");
+                shown.push_str(MASK);
+                shown.push('}');
+            }
+            Piece::Reference { written, .. } => shown.push_str(written),
+        }
+    }
+    shown
+}
+
+fn split_scheme(text: &str) -> (&str, &str) {
+    let schemes = ["Bearer ", "Basic ", "Token ", "bearer ", "basic ", "token "];
+    let length = schemes
+        .iter()
+        .find(|scheme| text.starts_with(**scheme))
+        .map_or(0, |word| word.len());
+    text.split_at(length)
+}
+
+fn masked_arguments(arguments: &[Value]) -> Value {
+    let mut after_flag = false;
+    let mut shown = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        let text = argument.as_str().unwrap_or_default();
+        let value = if after_flag && !text.starts_with("--") {
+            hidden(argument)
+        } else {
+            masked_argument(text)
+        };
+        after_flag = text.starts_with('-') && !text.contains('=') && is_secret_name(text);
+        shown.push(value);
+    }
+    Value::Array(shown)
+}
+
+/// `--token=x`, `TOKEN=x` and `Authorization: x` in one argument.
+fn masked_argument(text: &str) -> Value {
+    let is_plain = |name: &str| {
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    for separator in ['=', ':'] {
+        if let Some((name, value)) = text.split_once(separator)
+            && is_plain(name)
+            && is_secret_name(name)
+            && !value.starts_with("//")
+        {
+            let space = &value[..value.len() - value.trim_start().len()];
+            return format!(
+                "{name}{separator}{space}{}",
+                hidden_text(value.trim_start())
+            )
+            .into();
+        }
+    }
+    masked_text(text).into()
+}
+
+/// Text anywhere else: a URL in it loses its secrets, a well-known form of token is one.
+pub(crate) fn masked_text(text: &str) -> String {
+    if looks_like_token(text) {
+        return MASK.to_owned();
+    }
+    match text.find("://") {
+        Some(at) => masked_url(text, at + 3),
+        None => text.to_owned(),
+    }
+}
+
+/// Works on the text as written, which may hold references and be no URL yet.
+fn masked_url(text: &str, authority: usize) -> String {
+    let (head, rest) = text.split_at(authority);
+    // In what only looks like a URL a password may hold a slash, so everything up to the last `@` may be one.
+    let is_broken = !text.contains("${") && url::Url::parse(text).is_err();
+    let authority_end = match rest.rfind('@') {
+        Some(at) if is_broken => at + 1,
+        _ => rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()),
+    };
+    let (authority, tail) = rest.split_at(authority_end);
+    let authority = match authority.rfind('@') {
+        Some(at) => format!("{}{}", hidden_text(&authority[..at]), &authority[at..]),
+        None => authority.to_owned(),
+    };
+    format!("{head}{authority}{}", masked_query(tail))
+}
+
+fn masked_query(tail: &str) -> String {
+    let Some((path, query)) = tail.split_once('?') else {
+        return tail.to_owned();
+    };
+    let (query, fragment) = match query.split_once('#') {
+        Some((query, fragment)) => (query, format!("#{fragment}")),
+        None => (query, String::new()),
+    };
+    let shown: Vec<_> = query.split('&').map(masked_parameter).collect();
+    format!("{path}?{}{fragment}", shown.join("&"))
+}
+
+fn masked_parameter(parameter: &str) -> String {
+    match parameter.split_once('=') {
+        Some((name, value)) if is_secret_name(name) => format!("{name}={}", hidden_text(value)),
+        _ => parameter.to_owned(),
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let words = [
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "pwd",
+        "apikey",
+        "api-key",
+        "api_key",
+        "auth",
+        "credential",
+        "signature",
+        "private",
+        "bearer",
+        "cookie",
+        "session",
+    ];
+    let whole = name.trim_start_matches('-');
+    words.iter().any(|word| name.contains(word))
+        || matches!(whole, "key" | "sig" | "code" | "pass" | "jwt" | "pat")
+        || name.ends_with("_key")
+        || name.ends_with("-key")
+        || name.ends_with("key=")
+}
+
+fn looks_like_token(text: &str) -> bool {
+    let prefixes = [
+        "ghp_",
+        "gho_",
+        "ghs_",
+        "github_pat_",
+        "glpat-",
+        "sk-",
+        "xoxb-",
+        "xoxp-",
+        "xapp-",
+        "AKIA",
+        "AIza",
+        "eyJ",
+        "npm_",
+        "pypi-",
+        "hf_",
+        "dop_v1_",
+        "lin_api_",
+        "ntn_",
+        "sk_live_",
+        "sk_test_",
+    ];
+    text.len() >= 16
+        && prefixes.iter().any(|prefix| text.starts_with(prefix))
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}

@@ -1,0 +1,103 @@
+//! Which servers an administrator, or the user, lets run.
+//!
+//! Deny wins. Where an allow list holds a URL, remote servers have to match by URL (a name is chosen by whoever
+//! writes the entry), and where it holds a command, local ones by command.
+
+mod glob;
+mod rule;
+mod url;
+
+use crate::entry::{Entry, Transport};
+use crate::problem::{Kind, Problem};
+use crate::scope::Scope;
+use crate::source::{Located, Location};
+
+pub use glob::glob;
+pub use rule::ServerRule;
+pub(crate) use rule::server_rule;
+pub use url::{BadPattern, UrlPattern};
+
+/// Everything that limits which servers run, from all scopes that may say so.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    allow: Option<Vec<Located<ServerRule>>>,
+    deny: Vec<Located<ServerRule>>,
+    /// Where the list of allowed servers stands, for messages.
+    allow_at: Option<Location>,
+    /// Why nothing may run at all.
+    closed: Option<Problem>,
+}
+
+/// Why a server may not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocked {
+    /// One sentence.
+    pub why: String,
+    /// The rule, or the file, that says so.
+    pub by: Option<Location>,
+}
+
+impl Policy {
+    /// Nothing may run, because of `problem`.
+    pub(crate) fn close(&mut self, problem: Problem) {
+        self.closed.get_or_insert(problem);
+    }
+
+    pub(crate) fn deny(&mut self, rules: &[Located<ServerRule>]) {
+        self.deny.extend_from_slice(rules);
+    }
+
+    pub(crate) fn allow(&mut self, rules: &[Located<ServerRule>], at: &Location) {
+        self.allow.get_or_insert_default().extend_from_slice(rules);
+        // The last to speak is the highest, and the one to turn to.
+        self.allow_at = Some(at.clone());
+    }
+
+    /// Whether a server may run. `entry` is absent where its variables have no values; then only names are judged.
+    pub fn judge(&self, name: &str, entry: Option<&Entry>) -> Result<(), Blocked> {
+        if let Some(problem) = &self.closed {
+            return Err(Blocked {
+                why: problem.message.clone(),
+                by: problem.at.clone(),
+            });
+        }
+        if let Some(rule) = self.deny.iter().find(|rule| rule.value.denies(name, entry)) {
+            let why = format!("denied by the rule {}", rule.value);
+            return Err(Blocked {
+                why,
+                by: Some(rule.at.clone()),
+            });
+        }
+        match &self.allow {
+            Some(rules) if !allows(rules, name, entry) => Err(Blocked {
+                why: "not among the allowed servers".to_owned(),
+                by: self.allow_at.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn allows(rules: &[Located<ServerRule>], name: &str, entry: Option<&Entry>) -> bool {
+    let rules = || rules.iter().map(|rule| &rule.value);
+    let Some(entry) = entry else {
+        return rules().any(|rule| rule.names(name)) || rules().next().is_some();
+    };
+    let decisive: fn(&ServerRule) -> bool = match entry.transport {
+        Transport::Stdio(_) => |rule| matches!(rule, ServerRule::ServerCommand(_)),
+        _ => |rule| matches!(rule, ServerRule::ServerUrl(_)),
+    };
+    if rules().any(decisive) {
+        rules().any(|rule| decisive(rule) && rule.allows(name, entry))
+    } else {
+        rules().any(|rule| rule.names(name))
+    }
+}
+
+/// Says that an administrator's file cannot be used, and that nothing runs because of it.
+pub(crate) fn failed_closed(cause: &Problem, scope: Scope) -> Problem {
+    let message = format!("no server is started: {} ({scope} scope)", cause.message);
+    let mut problem = Problem::error(Kind::FailedClosed, message);
+    problem.at.clone_from(&cause.at);
+    problem.hint(crate::problem::Hint::AskAdministrator)
+}

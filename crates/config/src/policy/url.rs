@@ -1,0 +1,231 @@
+//! Patterns of URLs, compared part by part.
+//!
+//! A pattern is taken apart as a URL is, so a `*` in the host can never reach into the path, nor can user
+//! information pose as a host. What a pattern leaves out errs to the safe side: an allow rule without a port means
+//! the scheme's own, a deny rule without a port means every one; the same goes for an absent path.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use url::Url;
+
+use super::glob;
+
+/// Stands for `*` while the parser of URLs looks at a host.
+const STAND_IN: &str = "zzwildcardzz";
+
+/// A pattern of URLs such as `https://*.example.com/mcp/*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UrlPattern {
+    written: String,
+    scheme: String,
+    host: String,
+    port: Port,
+    path: Option<String>,
+    query: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Port {
+    /// Not given.
+    Absent,
+    /// `*`.
+    Any,
+    Exactly(Option<u16>),
+}
+
+/// Text that is no pattern of URLs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{pattern}` is not a URL pattern: {why}")]
+pub struct BadPattern {
+    pattern: String,
+    why: String,
+}
+
+impl UrlPattern {
+    /// Whether an allow rule with this pattern covers `url`.
+    pub fn allows(&self, url: &str) -> bool {
+        let Some(url) = Parts::of(url) else {
+            return false;
+        };
+        let port = match self.port {
+            Port::Any => true,
+            Port::Absent => url.port == default_port(&url.scheme),
+            Port::Exactly(port) => port.or_else(|| default_port(&url.scheme)) == url.port,
+        };
+        let path = self.path.as_deref().unwrap_or("/");
+        port && self.matches(&url) && glob(path, &url.path) && glob(&loose(path), &url.loose_path)
+    }
+
+    /// Whether a deny rule with this pattern covers `url`. What is no URL is covered by all of them.
+    pub fn denies(&self, url: &str) -> bool {
+        let Some(url) = Parts::of(url) else {
+            return true;
+        };
+        let port = match self.port {
+            Port::Any | Port::Absent => true,
+            Port::Exactly(port) => port.or_else(|| default_port(&url.scheme)) == url.port,
+        };
+        let path = self.path.as_deref().unwrap_or("*");
+        port && self.matches(&url) && (glob(path, &url.path) || glob(&loose(path), &url.loose_path))
+    }
+
+    fn matches(&self, url: &Parts) -> bool {
+        (self.scheme == "*" || self.scheme == url.scheme)
+            && glob(&self.host, &url.host)
+            && self
+                .query
+                .as_ref()
+                .is_none_or(|query| url.query.as_ref() == Some(query))
+    }
+}
+
+impl FromStr for UrlPattern {
+    type Err = BadPattern;
+
+    fn from_str(pattern: &str) -> Result<Self, BadPattern> {
+        let bad = |why: &str| BadPattern {
+            pattern: pattern.to_owned(),
+            why: why.to_owned(),
+        };
+        let (scheme, rest) = pattern.split_once("://").unwrap_or(("*", pattern));
+        let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
+        let (authority, tail) = rest.split_at(end);
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host);
+        let (host, port) = split_port(host);
+        if host.contains(STAND_IN) || host.is_empty() {
+            return Err(bad("it has no host"));
+        }
+        let port = parse_port(port).ok_or_else(|| bad("its port is not a number"))?;
+        // Any scheme of the web parses alike; the parser only has to know that this is one.
+        let parser_scheme = if scheme == "*" { "https" } else { scheme };
+        let text = format!("{parser_scheme}://{}{tail}", host.replace('*', STAND_IN));
+        let url = Url::parse(&text).map_err(|error| bad(&error.to_string()))?;
+        let parts = Parts::of_url(&url).ok_or_else(|| bad("it is not a web URL"))?;
+        Ok(Self {
+            written: pattern.to_owned(),
+            scheme: if scheme == "*" {
+                "*".to_owned()
+            } else {
+                parts.scheme
+            },
+            host: parts.host.replace(STAND_IN, "*"),
+            port,
+            path: (!tail.is_empty() && !tail.starts_with(['?', '#'])).then_some(parts.path),
+            query: parts.query,
+        })
+    }
+}
+
+fn split_port(host: &str) -> (&str, Option<&str>) {
+    match host.rsplit_once(':') {
+        // A colon inside brackets belongs to an IPv6 address.
+        Some((name, port)) if !port.contains(']') => (name, Some(port)),
+        _ => (host, None),
+    }
+}
+
+fn parse_port(port: Option<&str>) -> Option<Port> {
+    match port {
+        None => Some(Port::Absent),
+        Some("*") => Some(Port::Any),
+        Some("") => Some(Port::Exactly(None)),
+        Some(digits) => digits
+            .parse()
+            .ok()
+            .map(|number| Port::Exactly(Some(number))),
+    }
+}
+
+/// A URL in the form in which two are compared.
+struct Parts {
+    scheme: String,
+    host: String,
+    port: Option<u16>,
+    path: String,
+    /// The path as a server reads it that takes an escaped slash for a slash.
+    loose_path: String,
+    query: Option<String>,
+}
+
+impl Parts {
+    fn of(url: &str) -> Option<Self> {
+        Self::of_url(&Url::parse(url).ok()?)
+    }
+
+    fn of_url(url: &Url) -> Option<Self> {
+        Some(Self {
+            scheme: url.scheme().to_owned(),
+            host: url.host_str()?.trim_end_matches('.').to_ascii_lowercase(),
+            port: url.port_or_known_default(),
+            path: decoded(url.path()),
+            loose_path: loose_path(url),
+            query: url.query().map(decoded),
+        })
+    }
+}
+
+fn loose_path(url: &Url) -> String {
+    let path = decoded(url.path());
+    if !path.contains("%2F") && !path.contains("%5C") {
+        return path;
+    }
+    let mut loose = url.clone();
+    loose.set_path(&self::loose(&path));
+    decoded(loose.path())
+}
+
+fn loose(path: &str) -> String {
+    path.replace("%2F", "/").replace("%5C", "/")
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" | "ws" => Some(80),
+        "https" | "wss" => Some(443),
+        _ => None,
+    }
+}
+
+/// Undoes the escapes that mean the same character, and writes the others in capitals.
+fn decoded(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        result.push_str(&rest[..at]);
+        let escape = rest.get(at..at + 3).unwrap_or("%");
+        match u8::from_str_radix(escape.trim_start_matches('%'), 16).map(char::from) {
+            Ok(c) if escape.len() == 3 && (c.is_ascii_alphanumeric() || "-._~".contains(c)) => {
+                result.push(c);
+            }
+            _ => result.push_str(&escape.to_ascii_uppercase()),
+        }
+        rest = &rest[at + escape.len()..];
+    }
+    result.push_str(rest);
+    result
+}
+
+impl fmt::Display for UrlPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl JsonSchema for UrlPattern {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "UrlPattern".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<String>()
+    }
+}

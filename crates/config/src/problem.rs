@@ -1,0 +1,188 @@
+//! What is wrong, as values: a stable kind, a sentence, a place, and what to do about it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, Serializer};
+
+use crate::source::{Location, Origin};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Something is probably not as intended.
+    Warning,
+    /// Something does not work.
+    Error,
+}
+
+/// What kind of problem it is. The names are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Kind {
+    /// A file exists and cannot be read.
+    Unreadable,
+    /// A file's text is not of its format.
+    Malformed,
+    /// A file in the project tree belongs to another user.
+    ForeignOwner,
+    /// A member nobody knows; it is kept.
+    UnknownMember,
+    /// A member stands twice.
+    RepeatedMember,
+    /// A value is of the wrong type.
+    WrongType,
+    /// A member that has to be there is not.
+    MissingMember,
+    /// A value is of the right type and still not possible.
+    BadValue,
+    /// A remote entry without a type.
+    UrlWithoutType,
+    /// A variable has no value and no default.
+    MissingVariable,
+    /// The setting has no effect in this scope.
+    NotHonoured,
+    /// An administrator's file cannot be read, so nothing is started.
+    FailedClosed,
+    /// A rule of a policy cannot be understood.
+    BadPolicy,
+    /// A permission rule cannot be understood.
+    BadRule,
+    /// Something was asked for that a person has not approved.
+    AwaitingApproval,
+    /// No agent of that name.
+    AgentNotFound,
+    /// A server that the agent requires is not there, or not ready.
+    RequiredServer,
+    /// A client whose servers cannot be read.
+    CannotInherit,
+    /// Something of another client's file has no equivalent.
+    CannotImport,
+    /// The record of approvals cannot be read, so nothing counts as approved.
+    ApprovalsUnreadable,
+}
+
+/// What a person can do. The terminal prints it, a console may make it a button.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Hint {
+    /// Set an environment variable, or give it a default.
+    SetVariable(String),
+    /// Look at the server and approve it.
+    Approve(String),
+    /// Correct the entry of this server.
+    EditServer(String),
+    /// Correct this file.
+    EditFile(PathBuf),
+    /// Ask whoever administers this machine.
+    AskAdministrator,
+    /// Move a setting to the user's own file.
+    MoveToUserSettings,
+    /// Add a member with a value.
+    AddMember(String),
+    /// Configure this server.
+    AddServer(String),
+    /// Something that fits none of these.
+    Other(String),
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SetVariable(name) => {
+                write!(
+                    f,
+                    "set `{name}`, or give it a default with `${{{name}:-default}}`"
+                )
+            }
+            Self::Approve(name) => write!(f, "look at it and run `switchboard approve {name}`"),
+            Self::EditServer(name) => write!(f, "correct it with `switchboard edit {name}`"),
+            Self::EditFile(path) => write!(f, "correct {}", path.display()),
+            Self::AskAdministrator => f.write_str("ask the administrator of this machine"),
+            Self::MoveToUserSettings => f.write_str("move it to your own settings"),
+            Self::AddMember(member) => write!(f, "add `{member}`"),
+            Self::AddServer(name) => write!(f, "configure it with `switchboard add {name} …`"),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Serialize for Hint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// One thing that is wrong. It stands beside what works and never stops it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// What kind of problem.
+    pub kind: Kind,
+    /// How bad.
+    pub severity: Severity,
+    /// One sentence, without secrets.
+    pub message: String,
+    /// The server it concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// Where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Location>,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Hint>,
+}
+
+impl Problem {
+    pub(crate) fn error(kind: Kind, message: impl Into<String>) -> Self {
+        Self::new(kind, Severity::Error, message.into())
+    }
+
+    pub(crate) fn warning(kind: Kind, message: impl Into<String>) -> Self {
+        Self::new(kind, Severity::Warning, message.into())
+    }
+
+    pub(crate) fn note(kind: Kind, message: impl Into<String>) -> Self {
+        Self::new(kind, Severity::Note, message.into())
+    }
+
+    fn new(kind: Kind, severity: Severity, message: String) -> Self {
+        Self {
+            kind,
+            severity,
+            message,
+            server: None,
+            at: None,
+            hint: None,
+        }
+    }
+
+    pub(crate) fn at(mut self, at: Location) -> Self {
+        self.at = Some(at);
+        self
+    }
+
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        self.at(Origin::file(path).start())
+    }
+
+    pub(crate) fn of_server(mut self, name: &str) -> Self {
+        self.server = Some(name.to_owned());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: Hint) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -1,0 +1,190 @@
+//! Resolving for an agent.
+
+use super::desired::{Desired, State};
+use super::gate::Gate;
+use crate::agent::{Agent, AgentFile, AgentServer};
+use crate::load::{Candidate, Loaded};
+use crate::problem::{Hint, Kind, Problem};
+use crate::scope::Scope;
+use crate::surroundings::Asked;
+use crate::trust::Verdict;
+
+/// Which agent was asked for, and whether it was found.
+#[derive(Debug)]
+pub(super) enum Choice<'a> {
+    /// None was asked for.
+    Nobody,
+    /// There is no such agent, so nothing is desired.
+    NotFound,
+    /// This one. Where it is not trusted it only takes away.
+    Chosen {
+        file: &'a AgentFile,
+        trusted: bool,
+        may_define: bool,
+    },
+}
+
+/// Finds the agent; an approved one of the project comes before the user's, an unapproved one after it.
+pub(super) fn choose<'a>(
+    loaded: &'a Loaded,
+    asked: &Asked,
+    gate: &mut Gate,
+    problems: &mut Vec<Problem>,
+) -> Choice<'a> {
+    let mut untrusted = None;
+    let mut trusted = None;
+    for file in &loaded.agents {
+        let is_asked = asked.agent.as_deref() == Some(&*file.name);
+        let verdict = file
+            .item
+            .as_ref()
+            .map_or(Verdict::Approved, |item| gate.verdict(item));
+        match verdict {
+            Verdict::Approved if is_asked => drop(trusted.get_or_insert(file)),
+            Verdict::Unknown { changes } => {
+                if let Some(item) = &file.item {
+                    gate.ask(item, changes);
+                }
+                if is_asked {
+                    untrusted.get_or_insert(file);
+                }
+            }
+            Verdict::Approved | Verdict::Rejected => {}
+        }
+    }
+    let may_define = !loaded.exclusive && !asked.strict;
+    match (&asked.agent, trusted, untrusted) {
+        (None, ..) => Choice::Nobody,
+        (_, Some(file), _) => Choice::Chosen {
+            file,
+            trusted: true,
+            may_define,
+        },
+        (_, None, Some(file)) => {
+            problems.push(untrusted_agent(file));
+            Choice::Chosen {
+                file,
+                trusted: false,
+                may_define,
+            }
+        }
+        (Some(name), None, None) => {
+            let message = format!("there is no agent `{name}`");
+            problems.push(Problem::error(Kind::AgentNotFound, message));
+            Choice::NotFound
+        }
+    }
+}
+
+fn untrusted_agent(file: &AgentFile) -> Problem {
+    let message = format!(
+        "the agent `{}` awaits approval; until then it only takes away",
+        file.name
+    );
+    let problem = Problem::warning(Kind::AwaitingApproval, message).at(file.at.clone());
+    problem.hint(Hint::Approve(file.name.clone()))
+}
+
+impl Choice<'_> {
+    /// The servers the agent defines itself.
+    pub(super) fn inline(&self) -> Vec<Candidate> {
+        let Choice::Chosen {
+            file,
+            may_define: true,
+            ..
+        } = self
+        else {
+            return Vec::new();
+        };
+        let candidate = |server: &AgentServer| match server {
+            AgentServer::Named(_) => None,
+            AgentServer::Inline(member) => Some(Candidate {
+                name: member.key.clone(),
+                scope: Scope::Agent,
+                at: member.at.clone(),
+                node: member.value.clone(),
+                item: file.item.clone(),
+                variables: Vec::new(),
+            }),
+        };
+        file.servers
+            .iter()
+            .flatten()
+            .filter_map(candidate)
+            .collect()
+    }
+}
+
+/// Leaves the servers the agent works with, and says what it misses.
+pub(super) fn apply(choice: &Choice<'_>, desired: &mut Desired) {
+    let (file, trusted) = match choice {
+        Choice::Nobody => return,
+        Choice::NotFound => return desired.servers.clear(),
+        Choice::Chosen { file, trusted, .. } => (file, *trusted),
+    };
+    mention_required(file, desired);
+    if let Some(servers) = &file.servers {
+        mention_unknown(servers, desired);
+        let names = servers
+            .iter()
+            .map(AgentServer::name)
+            .chain(file.required.iter().map(|name| &*name.value));
+        let names: Vec<_> = names.collect();
+        desired
+            .servers
+            .retain(|server| names.contains(&&*server.name));
+    }
+    desired.agent = Some(Agent {
+        name: file.name.clone(),
+        at: file.at.clone(),
+        tools: file.tools.clone(),
+        prompt: trusted.then(|| file.prompt.clone()),
+    });
+}
+
+fn mention_unknown(servers: &[AgentServer], desired: &mut Desired) {
+    for server in servers {
+        if let AgentServer::Named(name) = server
+            && desired.named(&name.value).next().is_none()
+        {
+            let message = format!(
+                "the agent names the server `{}`, which is not configured",
+                name.value
+            );
+            let problem = Problem::warning(Kind::RequiredServer, message).at(name.at.clone());
+            desired
+                .problems
+                .push(problem.hint(Hint::AddServer(name.value.clone())));
+        }
+    }
+}
+
+fn mention_required(file: &AgentFile, desired: &mut Desired) {
+    for name in &file.required {
+        let states: Vec<_> = desired
+            .named(&name.value)
+            .map(|server| &server.state)
+            .collect();
+        if states.iter().any(|state| matches!(state, State::Ready(_))) {
+            continue;
+        }
+        let why = states
+            .first()
+            .map_or("not configured", |state| state.name());
+        let message = format!(
+            "the agent `{}` requires the server `{}`, which is {why}",
+            file.name, name.value
+        );
+        let problem = Problem::error(Kind::RequiredServer, message).at(name.at.clone());
+        desired.problems.push(problem.of_server(&name.value));
+    }
+}
+
+impl AgentServer {
+    fn name(&self) -> &str {
+        match self {
+            Self::Named(name) => &name.value,
+            Self::Inline(member) => &member.key,
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The result.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::gate::Pending;
+use crate::agent::Agent;
+use crate::entry::{Entry, Signature};
+use crate::mask::masked;
+use crate::policy::Policy;
+use crate::problem::Problem;
+use crate::scope::Scope;
+use crate::settings::{ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, Rule};
+use crate::source::{Located, Location, Node};
+use crate::trust::{Change, Item};
+
+/// Everything that is desired in one workspace.
+#[derive(Debug, Clone)]
+pub struct Desired {
+    /// The project root.
+    pub root: PathBuf,
+    /// Every server that is shown, greatest precedence first. A name may stand here twice: an entry that awaits
+    /// approval, was rejected or is blocked stands beside the one of a lower scope that counts meanwhile.
+    pub servers: Vec<Server>,
+    /// Entries that another one stands in for.
+    pub shadowed: Vec<Shadowed>,
+    /// Permission rules.
+    pub rules: Rules,
+    /// Hooks, in the order they run.
+    pub hooks: Vec<Hook>,
+    /// The other settings.
+    pub settings: Effective,
+    /// The agent that was asked for.
+    pub agent: Option<Agent>,
+    /// What a person has not decided about yet.
+    pub pending: Vec<Pending>,
+    /// Everything that is wrong.
+    pub problems: Vec<Problem>,
+    /// Every file and folder that was looked at, whether it exists or not.
+    pub watched: Vec<PathBuf>,
+    /// The variables that entries name; with their values they tell two workspaces apart.
+    pub variables: BTreeSet<String>,
+    /// Whether the administrator's servers are the only ones, so that none can be added.
+    pub exclusive: bool,
+    pub(crate) policy: Policy,
+}
+
+/// One server.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub scope: Scope,
+    /// Where its entry stands.
+    pub at: Location,
+    /// What is to become of it.
+    pub state: State,
+    /// Its entry as written, with references to variables.
+    pub template: Node,
+    /// Where a process of it starts, unless its entry says otherwise.
+    pub working_dir: PathBuf,
+    /// What a person approves or rejects; absent where nobody has to.
+    pub item: Option<Item>,
+    /// What makes it the same server as another; absent where variables have no values.
+    pub signature: Option<Signature>,
+}
+
+/// What is to become of a server. Only one that is ready carries an expanded entry.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// It is to be started.
+    Ready(Box<Entry>),
+    /// It is switched off.
+    Disabled(Reason),
+    /// A person has to look at it first. Where it was approved before, the differences are given.
+    AwaitingApproval {
+        /// What changed since.
+        changes: Option<Vec<Change>>,
+    },
+    /// A person, or a file, refused it.
+    Rejected(Reason),
+    /// Policy does not let it run.
+    Blocked(Reason),
+    /// Its entry cannot be used.
+    Invalid(Reason),
+}
+
+/// Why, and who says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// A few words.
+    pub why: String,
+    /// The rule, setting or member.
+    pub by: Option<Location>,
+}
+
+/// An entry that another one stands in for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shadowed {
+    /// Its name.
+    pub name: String,
+    /// Its scope.
+    pub scope: Scope,
+    /// Where it stands.
+    pub at: Location,
+    /// The server that counts in its place: of the same name, or the same server under another one.
+    pub behind: String,
+}
+
+/// Whether secrets are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secrets {
+    /// They are masked.
+    Masked,
+    /// They are shown.
+    Revealed,
+}
+
+/// Permission rules of all scopes that count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Calls that need no question.
+    pub allow: Vec<PermissionRule>,
+    /// Calls that never happen.
+    pub deny: Vec<PermissionRule>,
+    /// Calls that are always asked about.
+    pub ask: Vec<PermissionRule>,
+    /// What happens to a call that no rule decides.
+    pub mode: Option<Located<Mode>>,
+    /// A command that helps the `auto` mode decide.
+    pub classifier: Option<Located<String>>,
+}
+
+/// One permission rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionRule {
+    /// As written.
+    pub text: String,
+    /// As understood.
+    pub rule: Rule,
+    /// Where it comes from.
+    pub scope: Scope,
+    /// Where it stands.
+    pub at: Location,
+}
+
+/// One hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// When it runs.
+    pub event: HookEvent,
+    /// A regular expression for the tool's name; absent matches all.
+    pub matcher: Option<String>,
+    /// The command line.
+    pub command: String,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Where it comes from.
+    pub scope: Scope,
+    /// Where it stands.
+    pub at: Location,
+}
+
+/// Settings that are neither servers nor permissions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Effective {
+    /// Variables, on top of the caller's environment.
+    pub env: BTreeMap<String, Located<String>>,
+    /// The organisation's catalogue.
+    pub connectors: Option<Located<ConnectorSource>>,
+    /// The organisation's identity provider.
+    pub xaa_idp: Option<Located<IdentityProvider>>,
+    /// Native plugins.
+    pub native_plugins: Vec<Located<String>>,
+    /// The tools of an editor that are shown.
+    pub ide_tools: Option<Vec<Located<String>>>,
+    /// Numbers.
+    pub limits: Limits,
+}
+
+// === impl Desired ===
+
+impl Desired {
+    /// The servers to start.
+    pub fn ready(&self) -> impl Iterator<Item = (&Server, &Entry)> {
+        self.servers
+            .iter()
+            .filter_map(|server| server.entry().map(|entry| (server, entry)))
+    }
+
+    /// Everything shown under this name, greatest precedence first.
+    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Server> {
+        self.servers
+            .iter()
+            .filter(move |server| server.name == name)
+    }
+
+    /// What an import compares with.
+    pub fn signatures(&self) -> BTreeMap<String, Signature> {
+        let known = |server: &Server| {
+            server
+                .signature
+                .clone()
+                .map(|signature| (server.name.clone(), signature))
+        };
+        self.servers.iter().filter_map(known).collect()
+    }
+}
+
+// === impl Server ===
+
+impl Server {
+    /// The expanded entry, of one that is to be started.
+    pub fn entry(&self) -> Option<&Entry> {
+        match &self.state {
+            State::Ready(entry) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// Its entry for showing: as written, never expanded.
+    pub fn shown(&self, secrets: Secrets) -> Value {
+        match secrets {
+            Secrets::Masked => masked(&self.template.to_json()),
+            Secrets::Revealed => self.template.to_json(),
+        }
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// A stable word for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ready(_) => "ready",
+            Self::Disabled(_) => "disabled",
+            Self::AwaitingApproval { .. } => "awaiting-approval",
+            Self::Rejected(_) => "rejected",
+            Self::Blocked(_) => "blocked",
+            Self::Invalid(_) => "invalid",
+        }
+    }
+
+    /// Why it is not to be started, where there is more to say than its name.
+    pub fn reason(&self) -> Option<&Reason> {
+        match self {
+            Self::Ready(_) | Self::AwaitingApproval { .. } => None,
+            Self::Disabled(reason)
+            | Self::Rejected(reason)
+            | Self::Blocked(reason)
+            | Self::Invalid(reason) => Some(reason),
+        }
+    }
+
+    /// Whether an entry in this state stands in for those of its name in lower scopes.
+    pub(super) fn shadows(&self) -> bool {
+        matches!(self, Self::Ready(_) | Self::Disabled(_) | Self::Invalid(_))
+    }
+}
+
+impl Reason {
+    pub(super) fn new(why: impl Into<String>, by: Option<Location>) -> Self {
+        Self {
+            why: why.into(),
+            by,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The one place where trust is asked for.
+
+use crate::trust::{Approvals, Change, Item, Verdict};
+
+/// Something a person has not decided about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pending {
+    /// What it is.
+    pub item: Item,
+    /// What changed since it was approved last; absent where it never was.
+    pub changes: Option<Vec<Change>>,
+}
+
+/// Lets pass what was approved and collects what was not asked about.
+#[derive(Debug)]
+pub(super) struct Gate {
+    approvals: Approvals,
+    pending: Vec<Pending>,
+}
+
+impl Gate {
+    pub(super) fn new(approvals: Approvals) -> Self {
+        Self {
+            approvals,
+            pending: Vec::new(),
+        }
+    }
+
+    pub(super) fn verdict(&self, item: &Item) -> Verdict {
+        self.approvals.verdict(item)
+    }
+
+    /// Whether `item` counts; if nobody decided yet it becomes pending.
+    pub(super) fn lets_pass(&mut self, item: &Item) -> bool {
+        match self.verdict(item) {
+            Verdict::Approved => true,
+            Verdict::Rejected => false,
+            Verdict::Unknown { changes } => {
+                self.ask(item, changes);
+                false
+            }
+        }
+    }
+
+    pub(super) fn ask(&mut self, item: &Item, changes: Option<Vec<Change>>) {
+        if !self.pending.iter().any(|pending| pending.item == *item) {
+            self.pending.push(Pending {
+                item: item.clone(),
+                changes,
+            });
+        }
+    }
+
+    pub(super) fn into_pending(self) -> Vec<Pending> {
+        self.pending
+    }
+}

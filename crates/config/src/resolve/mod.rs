@@ -1,0 +1,79 @@
+//! Putting the scopes together: from what was read to what is desired.
+//!
+//! The order of the questions matters and is always the same: is the entry sound, does policy let it run, did
+//! somebody reject it, is it switched off, was it approved, does every variable have a value. Only what passes all of
+//! them carries an expanded entry, so nothing else can be started by mistake.
+
+mod agent;
+mod desired;
+mod gate;
+mod policy;
+mod servers;
+mod settings;
+
+pub use desired::{
+    Desired, Effective, Hook, PermissionRule, Reason, Rules, Secrets, Server, Shadowed, State,
+};
+pub use gate::Pending;
+pub(crate) use servers::setting_item;
+
+use crate::load::{self, Loaded};
+use crate::problem::{Kind, Problem};
+use crate::surroundings::{Asked, Surroundings};
+use crate::trust::{ApprovalStore, Approvals};
+use gate::Gate;
+
+/// Reads every scope and decides which servers are desired.
+pub fn resolve(surroundings: &Surroundings, asked: &Asked) -> Desired {
+    let mut loaded = load::load(surroundings, asked);
+    let store = ApprovalStore::new(&surroundings.state_dir);
+    let mut problems = std::mem::take(&mut loaded.problems);
+    let approvals = store.load().unwrap_or_else(|error| {
+        problems.push(unreadable(&store, &error));
+        Approvals::default()
+    });
+    let mut desired = put_together(&loaded, Gate::new(approvals), surroundings, asked, problems);
+    desired.watched = loaded.shelf.into_looked_at();
+    desired.watched.push(store.path());
+    desired
+}
+
+/// Nothing counts as approved where the record cannot be read.
+fn unreadable(store: &ApprovalStore, error: &crate::error::Error) -> Problem {
+    let message = format!("nothing counts as approved: {error}");
+    Problem::error(Kind::ApprovalsUnreadable, message).in_file(&store.path())
+}
+
+fn put_together(
+    loaded: &Loaded,
+    mut gate: Gate,
+    surroundings: &Surroundings,
+    asked: &Asked,
+    mut problems: Vec<Problem>,
+) -> Desired {
+    let effective = settings::effective(loaded, surroundings, &mut gate, &mut problems);
+    let rules = settings::rules(loaded, &mut gate, &mut problems);
+    let hooks = settings::hooks(loaded, &mut gate);
+    let choice = agent::choose(loaded, asked, &mut gate, &mut problems);
+    let policy = policy::policy(loaded);
+    let bench = servers::Bench::new(loaded, surroundings, &effective, &policy, &choice);
+    let (servers, shadowed) = bench.judge(&mut gate, &mut problems);
+    let mut desired = Desired {
+        root: loaded.root.clone(),
+        exclusive: loaded.exclusive,
+        variables: servers::variables(loaded),
+        servers,
+        shadowed,
+        rules,
+        hooks,
+        settings: effective,
+        agent: None,
+        pending: Vec::new(),
+        problems,
+        watched: Vec::new(),
+        policy,
+    };
+    agent::apply(&choice, &mut desired);
+    desired.pending = gate.into_pending();
+    desired
+}

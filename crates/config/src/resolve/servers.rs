@@ -1,0 +1,301 @@
+//! Judging every candidate, and which of one name counts.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::agent::Choice;
+use super::desired::{Effective, Reason, Server, Shadowed, State};
+use super::gate::Gate;
+use crate::check::{decode, missing_variable};
+use crate::entry::{Entry, Signature, Transport};
+use crate::expand::{self, Missing};
+use crate::load::{Candidate, Layer, Loaded};
+use crate::policy::Policy;
+use crate::problem::Problem;
+use crate::scope::Scope;
+use crate::source::{Located, Location};
+use crate::surroundings::{Environment, Surroundings};
+use crate::trust::{Item, ItemKind, Verdict};
+
+/// The variables that any entry names.
+pub(super) fn variables(loaded: &Loaded) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    loaded
+        .candidates
+        .iter()
+        .for_each(|candidate| expand::named(&candidate.node, &mut names));
+    names
+}
+
+/// Everything a candidate is judged by.
+pub(super) struct Bench<'a> {
+    loaded: &'a Loaded,
+    surroundings: &'a Surroundings,
+    policy: &'a Policy,
+    inline: Vec<Candidate>,
+    env: Environment,
+}
+
+/// What is known of a candidate that decodes.
+struct Sound {
+    entry: Entry,
+    missing: Vec<Missing>,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(
+        loaded: &'a Loaded,
+        surroundings: &'a Surroundings,
+        effective: &Effective,
+        policy: &'a Policy,
+        choice: &Choice<'_>,
+    ) -> Self {
+        let mut env = surroundings.env.clone();
+        env.extend(
+            effective
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), value.value.clone())),
+        );
+        Self {
+            loaded,
+            surroundings,
+            policy,
+            inline: choice.inline(),
+            env,
+        }
+    }
+
+    /// Judges all of them, greatest precedence first.
+    pub(super) fn judge(
+        &self,
+        gate: &mut Gate,
+        problems: &mut Vec<Problem>,
+    ) -> (Vec<Server>, Vec<Shadowed>) {
+        let mut servers: Vec<Server> = Vec::new();
+        let mut shadowed = Vec::new();
+        let mut taken = BTreeSet::new();
+        for candidate in self.inline.iter().chain(&self.loaded.candidates) {
+            if taken.contains(&*candidate.name) {
+                shadowed.push(behind(candidate, &candidate.name));
+                continue;
+            }
+            let server = self.server(candidate, gate, problems);
+            if let Some(same) = same_server(&server, &servers) {
+                shadowed.push(behind(candidate, same));
+                continue;
+            }
+            if server.state.shadows() {
+                taken.insert(&*candidate.name);
+            }
+            servers.push(server);
+        }
+        (servers, shadowed)
+    }
+
+    fn server(
+        &self,
+        candidate: &Candidate,
+        gate: &mut Gate,
+        problems: &mut Vec<Problem>,
+    ) -> Server {
+        let mut env = self.env.clone();
+        env.extend(
+            candidate
+                .variables
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone())),
+        );
+        let before = problems.len();
+        let (entry, missing) = decode(&candidate.name, &candidate.node, &env, problems);
+        let is_complete = missing.is_empty();
+        let signature = entry.as_ref().filter(|_| is_complete).map(Signature::of);
+        let state = match entry {
+            Some(entry) => self.state(candidate, Sound { entry, missing }, gate, problems),
+            None => State::Invalid(first_reason(&problems[before..], candidate)),
+        };
+        Server {
+            name: candidate.name.clone(),
+            scope: candidate.scope,
+            at: candidate.at.clone(),
+            state,
+            template: candidate.node.clone(),
+            working_dir: self.working_dir(candidate.scope),
+            item: candidate.item.clone(),
+            signature,
+        }
+    }
+
+    fn state(
+        &self,
+        candidate: &Candidate,
+        sound: Sound,
+        gate: &mut Gate,
+        problems: &mut Vec<Problem>,
+    ) -> State {
+        let Sound { entry, missing } = sound;
+        if candidate.scope == Scope::Connectors && matches!(entry.transport, Transport::Stdio(_)) {
+            let why = "a catalogue may not start processes";
+            return State::Invalid(Reason::new(why, Some(candidate.at.clone())));
+        }
+        let judged = missing.is_empty().then_some(&entry);
+        if let Err(blocked) = self.policy.judge(&candidate.name, judged) {
+            return State::Blocked(Reason::new(blocked.why, blocked.by));
+        }
+        if let Some(by) = self.rejected_by_setting(candidate) {
+            return State::Rejected(Reason::new("rejected in settings", Some(by)));
+        }
+        let verdict = candidate
+            .item
+            .as_ref()
+            .map_or(Verdict::Approved, |item| gate.verdict(item));
+        if verdict == Verdict::Rejected {
+            return State::Rejected(Reason::new("rejected by you", None));
+        }
+        if let Some(by) = self.disabled_by(candidate, &entry, gate) {
+            return State::Disabled(Reason::new("disabled", Some(by)));
+        }
+        if let (Verdict::Unknown { changes }, Some(item)) = (verdict, &candidate.item)
+            && !self.enabled_by_setting(candidate, gate)
+        {
+            gate.ask(item, changes.clone());
+            return State::AwaitingApproval { changes };
+        }
+        match missing.first() {
+            None => State::Ready(Box::new(entry)),
+            Some(first) => {
+                problems.extend(
+                    missing
+                        .iter()
+                        .map(|missing| missing_variable(&candidate.name, missing)),
+                );
+                let why = format!("the variable `{}` is not set", first.variable);
+                State::Invalid(Reason::new(why, Some(first.at.clone())))
+            }
+        }
+    }
+
+    /// `disabledMcpjsonServers` takes away, so it counts wherever it stands.
+    fn rejected_by_setting(&self, candidate: &Candidate) -> Option<Location> {
+        if candidate.scope != Scope::Project {
+            return None;
+        }
+        let lists = self
+            .loaded
+            .layers
+            .iter()
+            .flat_map(|layer| &layer.settings.disabled_mcpjson_servers);
+        named(lists, &candidate.name)
+    }
+
+    /// `enabledMcpjsonServers` and `enableAllProjectMcpServers` permit, so in a project file they are asked about.
+    fn enabled_by_setting(&self, candidate: &Candidate, gate: &mut Gate) -> bool {
+        if candidate.scope != Scope::Project {
+            return false;
+        }
+        let may_enable =
+            |layer: &&Layer| matches!(layer.scope, Scope::User | Scope::Local | Scope::Enterprise);
+        self.loaded.layers.iter().filter(may_enable).any(|layer| {
+            let settings = &layer.settings;
+            let all = settings
+                .enable_all_project_mcp_servers
+                .as_ref()
+                .filter(|flag| flag.value);
+            let all = all.map(|flag| setting_item("enableAllProjectMcpServers", None, &flag.at));
+            let one = named(&settings.enabled_mcpjson_servers, &candidate.name)
+                .map(|at| setting_item("enabledMcpjsonServers", Some(&candidate.name), &at));
+            [all, one]
+                .into_iter()
+                .flatten()
+                .any(|item| layer.scope.is_trusted() || gate.lets_pass(&item))
+        })
+    }
+
+    /// The nearest scope that says something about the name decides; the entry itself comes last.
+    fn disabled_by(
+        &self,
+        candidate: &Candidate,
+        entry: &Entry,
+        gate: &mut Gate,
+    ) -> Option<Location> {
+        for layer in self
+            .loaded
+            .layers
+            .iter()
+            .rev()
+            .filter(|layer| layer.scope != Scope::Dynamic)
+        {
+            if let Some(at) = named(&layer.settings.disabled_mcp_servers, &candidate.name) {
+                return Some(at);
+            }
+            if let Some(at) = named(&layer.settings.enabled_mcp_servers, &candidate.name) {
+                let item = setting_item("enabledMcpServers", Some(&candidate.name), &at);
+                if layer.scope.is_trusted() || gate.lets_pass(&item) {
+                    return None;
+                }
+            }
+        }
+        let at = || {
+            candidate
+                .node
+                .get("disabled")
+                .map_or_else(|| candidate.at.clone(), |node| node.at.clone())
+        };
+        entry.disabled.then(at)
+    }
+
+    fn working_dir(&self, scope: Scope) -> PathBuf {
+        match scope {
+            Scope::Project | Scope::Local | Scope::Dynamic | Scope::Agent => {
+                self.loaded.root.clone()
+            }
+            _ => self.surroundings.home.clone(),
+        }
+    }
+}
+
+/// The item that a setting about a server is.
+pub(crate) fn setting_item(setting: &str, server: Option<&str>, at: &Location) -> Item {
+    let name = server.map_or_else(
+        || setting.to_owned(),
+        |server| format!("{setting}: {server}"),
+    );
+    let content = server.map_or(json!(true), |server| json!(server));
+    Item::new(ItemKind::Setting, name, content, at.clone())
+}
+
+fn named<'a>(list: impl IntoIterator<Item = &'a Located<String>>, name: &str) -> Option<Location> {
+    list.into_iter()
+        .find(|entry| entry.value == name)
+        .map(|entry| entry.at.clone())
+}
+
+fn behind(candidate: &Candidate, server: &str) -> Shadowed {
+    Shadowed {
+        name: candidate.name.clone(),
+        scope: candidate.scope,
+        at: candidate.at.clone(),
+        behind: server.to_owned(),
+    }
+}
+
+/// A bundle or a catalogue often brings what the user has; one of a greater scope that is to run makes it redundant.
+fn same_server<'a>(server: &Server, before: &'a [Server]) -> Option<&'a str> {
+    if !matches!(server.scope, Scope::Plugin | Scope::Connectors) || server.entry().is_none() {
+        return None;
+    }
+    let is_same = |other: &&Server| other.entry().is_some() && other.signature == server.signature;
+    before.iter().find(is_same).map(|other| &*other.name)
+}
+
+fn first_reason(problems: &[Problem], candidate: &Candidate) -> Reason {
+    let error = problems
+        .iter()
+        .find(|problem| problem.severity == crate::problem::Severity::Error);
+    match error {
+        Some(problem) => Reason::new(problem.message.clone(), problem.at.clone()),
+        None => Reason::new("its entry cannot be used", Some(candidate.at.clone())),
+    }
+}

@@ -1,0 +1,228 @@
+//! Settings of all scopes, each only as far as it counts.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::desired::{Effective, Hook, PermissionRule, Rules};
+use super::gate::Gate;
+use crate::expand;
+use crate::load::{Layer, Loaded};
+use crate::problem::{Hint, Kind, Problem};
+use crate::scope::Scope;
+use crate::settings::{Limits, Rule};
+use crate::source::{Located, Location};
+use crate::surroundings::Surroundings;
+use crate::trust::{Item, ItemKind};
+
+/// What a project may set once it is trusted; anything else could point a server elsewhere.
+const PROJECT_VARIABLES: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
+/// How long a hook may take that does not say so.
+const HOOK_TIMEOUT: Duration = Duration::from_mins(1);
+
+pub(super) fn effective(
+    loaded: &Loaded,
+    surroundings: &Surroundings,
+    gate: &mut Gate,
+    problems: &mut Vec<Problem>,
+) -> Effective {
+    let mut effective = Effective::default();
+    for layer in &loaded.layers {
+        environment(layer, surroundings, gate, problems, &mut effective);
+        if matches!(layer.scope, Scope::User | Scope::Enterprise) {
+            owned(layer, &mut effective);
+        }
+    }
+    effective
+}
+
+/// Settings that only the user and the administrator may have; the administrator's are read last and win.
+fn owned(layer: &Layer, effective: &mut Effective) {
+    let settings = &layer.settings;
+    replace(&mut effective.connectors, settings.connectors.as_ref());
+    replace(&mut effective.xaa_idp, settings.xaa_idp.as_ref());
+    replace(&mut effective.ide_tools, settings.ide_tools.as_ref());
+    effective
+        .native_plugins
+        .extend(settings.native_plugins.iter().cloned());
+    limits(&mut effective.limits, &settings.limits);
+}
+
+fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
+    if let Some(new) = new {
+        *old = Some(new.clone());
+    }
+}
+
+fn limits(old: &mut Limits, new: &Limits) {
+    replace(&mut old.request_timeout_ms, new.request_timeout_ms.as_ref());
+    replace(&mut old.reconnect_attempts, new.reconnect_attempts.as_ref());
+    replace(&mut old.reset_on_progress, new.reset_on_progress.as_ref());
+    replace(&mut old.first_list_wait_ms, new.first_list_wait_ms.as_ref());
+    replace(&mut old.question_ttl_ms, new.question_ttl_ms.as_ref());
+    replace(&mut old.calls_in_flight, new.calls_in_flight.as_ref());
+    replace(&mut old.session_idle_ms, new.session_idle_ms.as_ref());
+    replace(&mut old.hub_idle_ms, new.hub_idle_ms.as_ref());
+    replace(&mut old.spill_bytes, new.spill_bytes.as_ref());
+    replace(&mut old.spill_days, new.spill_days.as_ref());
+    replace(&mut old.image_pixels, new.image_pixels.as_ref());
+    replace(&mut old.image_bytes, new.image_bytes.as_ref());
+}
+
+fn environment(
+    layer: &Layer,
+    surroundings: &Surroundings,
+    gate: &mut Gate,
+    problems: &mut Vec<Problem>,
+    effective: &mut Effective,
+) {
+    if layer.scope == Scope::Dynamic {
+        return;
+    }
+    for (name, value) in &layer.settings.env {
+        if !layer.scope.is_trusted() && !PROJECT_VARIABLES.contains(&name.as_str()) {
+            let message = format!("a project cannot set the variable `{name}`");
+            let problem = Problem::warning(Kind::NotHonoured, message).at(value.at.clone());
+            problems.push(problem.hint(Hint::MoveToUserSettings));
+            continue;
+        }
+        if !counts(
+            layer,
+            gate,
+            ItemKind::Variable,
+            name,
+            json!(value.value),
+            &value.at,
+        ) {
+            continue;
+        }
+        let (text, missing) = expand::string(&value.value, &surroundings.env);
+        match missing.first() {
+            None => drop(
+                effective
+                    .env
+                    .insert(name.clone(), Located::new(text, value.at.clone())),
+            ),
+            Some(variable) => {
+                let message = format!(
+                    "the setting `env.{name}` needs the variable `{variable}`, and it is not set"
+                );
+                let problem = Problem::warning(Kind::MissingVariable, message).at(value.at.clone());
+                problems.push(problem.hint(Hint::SetVariable(variable.clone())));
+            }
+        }
+    }
+}
+
+/// Whether something of a layer counts: because of its scope, or because a person approved it.
+fn counts(
+    layer: &Layer,
+    gate: &mut Gate,
+    kind: ItemKind,
+    name: &str,
+    content: serde_json::Value,
+    at: &Location,
+) -> bool {
+    layer.scope.is_trusted() || gate.lets_pass(&Item::new(kind, name, content, at.clone()))
+}
+
+pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem>) -> Rules {
+    let mut rules = Rules::default();
+    for layer in &loaded.layers {
+        let permissions = &layer.settings.permissions;
+        let mut understood = |list: &[Located<String>]| -> Vec<_> {
+            list.iter()
+                .filter_map(|text| rule(text, layer.scope, problems))
+                .collect()
+        };
+        rules.deny.extend(understood(&permissions.deny));
+        rules.ask.extend(understood(&permissions.ask));
+        for allow in understood(&permissions.allow) {
+            if allow.rule == Rule::Everything {
+                let message = "`mcp__*` can deny and ask, not allow".to_owned();
+                problems.push(Problem::error(Kind::BadRule, message).at(allow.at));
+            } else if counts(
+                layer,
+                gate,
+                ItemKind::AllowRule,
+                &allow.text,
+                json!(allow.text),
+                &allow.at,
+            ) {
+                rules.allow.push(allow);
+            }
+        }
+        if let Some(mode) = &permissions.default_mode {
+            let word = mode.value.word();
+            if counts(layer, gate, ItemKind::Mode, word, json!(word), &mode.at) {
+                rules.mode = Some(mode.clone());
+            }
+        }
+        if let Some(command) = &permissions.classifier {
+            let content = json!(command.value);
+            if counts(
+                layer,
+                gate,
+                ItemKind::Classifier,
+                &command.value,
+                content,
+                &command.at,
+            ) {
+                rules.classifier = Some(command.clone());
+            }
+        }
+    }
+    rules
+}
+
+fn rule(
+    text: &Located<String>,
+    scope: Scope,
+    problems: &mut Vec<Problem>,
+) -> Option<PermissionRule> {
+    match Rule::parse(&text.value) {
+        Ok(rule) => Some(PermissionRule {
+            text: text.value.clone(),
+            rule,
+            scope,
+            at: text.at.clone(),
+        }),
+        Err(error) => {
+            problems.push(Problem::error(Kind::BadRule, error.to_string()).at(text.at.clone()));
+            None
+        }
+    }
+}
+
+pub(super) fn hooks(loaded: &Loaded, gate: &mut Gate) -> Vec<Hook> {
+    let mut hooks = Vec::new();
+    for layer in loaded
+        .layers
+        .iter()
+        .filter(|layer| layer.scope != Scope::Dynamic)
+    {
+        for (event, groups) in &layer.settings.hooks {
+            for (group, hook) in groups
+                .iter()
+                .flat_map(|group| group.hooks.iter().map(move |hook| (group, hook)))
+            {
+                let content = json!({
+                    "matcher": group.matcher,
+                    "command": hook.value.command,
+                    "timeout": hook.value.timeout,
+                });
+                if counts(layer, gate, ItemKind::Hook, event.word(), content, &hook.at) {
+                    hooks.push(Hook {
+                        event: *event,
+                        matcher: group.matcher.clone(),
+                        command: hook.value.command.clone(),
+                        timeout: hook.value.timeout.map_or(HOOK_TIMEOUT, Duration::from_secs),
+                        scope: layer.scope,
+                        at: hook.at.clone(),
+                    });
+                }
+            }
+        }
+    }
+    hooks
+}

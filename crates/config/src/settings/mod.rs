@@ -1,0 +1,14 @@
+//! What a settings file says besides servers: permissions, hooks, environment, policy, toggles.
+//!
+//! These types are the file as it is written; whether a value counts is decided when scopes are put together.
+
+mod parse;
+mod rule;
+mod types;
+
+pub(crate) use parse::{last_of_each, servers, settings};
+pub use rule::{BadRule, Rule};
+pub use types::{
+    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
+    Permissions, Servers, Settings,
+};

@@ -1,0 +1,222 @@
+//! From a tree to [`Settings`]; a member that does not fit costs only itself.
+
+use std::collections::BTreeMap;
+
+use super::types::{
+    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
+    Permissions, Servers, Settings,
+};
+use crate::entry::{callback_port, scopes};
+use crate::policy::{ServerRule, server_rule};
+use crate::problem::{Kind, Problem};
+use crate::source::{Fields, Located, Node, Value};
+
+/// Decodes a settings file called `what` in messages.
+pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> Settings {
+    let mut fields = Fields::new(node, what, problems);
+    fields.allow(&["$schema"]);
+    let settings = Settings {
+        mcp_servers: servers(&mut fields),
+        permissions: fields
+            .nested("permissions", permissions)
+            .unwrap_or_default(),
+        hooks: fields.nested("hooks", hooks).unwrap_or_default(),
+        env: fields.text_map("env"),
+        enabled_mcpjson_servers: fields.texts("enabledMcpjsonServers").unwrap_or_default(),
+        disabled_mcpjson_servers: fields.texts("disabledMcpjsonServers").unwrap_or_default(),
+        enable_all_project_mcp_servers: fields.flag("enableAllProjectMcpServers"),
+        enabled_mcp_servers: fields.texts("enabledMcpServers").unwrap_or_default(),
+        disabled_mcp_servers: fields.texts("disabledMcpServers").unwrap_or_default(),
+        allowed_mcp_servers: rules(&mut fields, "allowedMcpServers"),
+        denied_mcp_servers: rules(&mut fields, "deniedMcpServers")
+            .map_or_else(Vec::new, |rules| rules.value),
+        allow_managed_mcp_servers_only: fields.flag("allowManagedMcpServersOnly"),
+        connectors: located(&mut fields, "connectors", connectors),
+        xaa_idp: located(&mut fields, "xaaIdp", identity_provider),
+        native_plugins: fields.texts("nativePlugins").unwrap_or_default(),
+        inherit: fields.texts("inherit").unwrap_or_default(),
+        ide_tools: fields.texts("ideTools"),
+        limits: fields.nested("limits", limits).unwrap_or_default(),
+    };
+    fields.finish();
+    settings
+}
+
+/// The servers of a file; each is decoded later and by itself, so that a bad one costs no other.
+pub(crate) fn servers(fields: &mut Fields<'_>) -> Servers {
+    let Some(node) = fields.node("mcpServers") else {
+        return Servers::default();
+    };
+    let what = format!("`mcpServers` of {}", fields.what());
+    fields.names(node, &what);
+    Servers(last_of_each(node))
+}
+
+/// Where a name stands twice the later one counts, as it does in every other reader of these files.
+pub(crate) fn last_of_each(node: &Node) -> Vec<crate::source::Member> {
+    let members = node.members();
+    let is_last = |index: usize| {
+        !members[index + 1..]
+            .iter()
+            .any(|later| later.key == members[index].key)
+    };
+    (0..members.len())
+        .filter(|index| is_last(*index))
+        .map(|index| members[index].clone())
+        .collect()
+}
+
+fn located<T>(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    decode: impl FnOnce(&mut Fields<'_>) -> Option<T>,
+) -> Option<Located<T>> {
+    let at = fields.node(key)?.at.clone();
+    fields
+        .nested(key, decode)
+        .flatten()
+        .map(|value| Located::new(value, at))
+}
+
+fn permissions(fields: &mut Fields<'_>) -> Permissions {
+    Permissions {
+        allow: fields.texts("allow").unwrap_or_default(),
+        deny: fields.texts("deny").unwrap_or_default(),
+        ask: fields.texts("ask").unwrap_or_default(),
+        default_mode: mode(fields),
+        classifier: fields.text("classifier"),
+    }
+}
+
+fn mode(fields: &mut Fields<'_>) -> Option<Located<Mode>> {
+    let word = fields.text("defaultMode")?;
+    let mode = Mode::from_word(&word.value);
+    if mode.is_none() {
+        let message = format!("there is no permission mode `{}`", word.value);
+        fields.wrong(Kind::BadValue, message, &word.at);
+    }
+    mode.map(|mode| Located::new(mode, word.at))
+}
+
+fn hooks(fields: &mut Fields<'_>) -> BTreeMap<HookEvent, Vec<HookGroup>> {
+    let mut hooks = BTreeMap::new();
+    for event in HookEvent::ALL {
+        let Some(node) = fields.node(event.word()) else {
+            continue;
+        };
+        if !matches!(node.value, Value::List(_)) {
+            let message = format!(
+                "`{}` of {} must be a list, not {}",
+                event.word(),
+                fields.what(),
+                node.kind()
+            );
+            fields.wrong(Kind::WrongType, message, &node.at);
+        }
+        let groups = node
+            .elements()
+            .iter()
+            .map(|group| fields.element(group, "a hook", hook_group));
+        hooks.insert(event, groups.collect());
+    }
+    hooks
+}
+
+fn hook_group(fields: &mut Fields<'_>) -> HookGroup {
+    let matcher = fields.string("matcher");
+    let list = fields.node("hooks").map_or(&[][..], Node::elements);
+    let hooks = list.iter().filter_map(|node| {
+        let hook = fields.element(node, "a hook", hook_command);
+        hook.map(|hook| Located::new(hook, node.at.clone()))
+    });
+    let hooks = hooks.collect();
+    HookGroup { matcher, hooks }
+}
+
+fn hook_command(fields: &mut Fields<'_>) -> Option<HookCommand> {
+    let kind = fields.text("type");
+    let command = fields.required("command");
+    let timeout = fields.whole("timeout").map(|seconds| seconds.value);
+    if let Some(kind) = kind.filter(|kind| kind.value != "command") {
+        let message = format!("a hook cannot be of type `{}`, only `command`", kind.value);
+        fields.wrong(Kind::BadValue, message, &kind.at);
+        return None;
+    }
+    Some(HookCommand {
+        kind: "command".to_owned(),
+        command: command?.value,
+        timeout,
+    })
+}
+
+fn rules(fields: &mut Fields<'_>, key: &'static str) -> Option<Located<Vec<Located<ServerRule>>>> {
+    let node = fields.node(key)?;
+    if !matches!(node.value, Value::List(_)) {
+        let message = format!(
+            "`{key}` of {} must be a list, not {}",
+            fields.what(),
+            node.kind()
+        );
+        fields.wrong(Kind::BadPolicy, message, &node.at);
+        // A list of what is allowed that cannot be read allows nothing.
+        return Some(Located::new(Vec::new(), node.at.clone()));
+    }
+    let rules = node
+        .elements()
+        .iter()
+        .filter_map(|element| match server_rule(element) {
+            Ok(rule) => Some(Located::new(rule, element.at.clone())),
+            Err(why) => {
+                fields.wrong(
+                    Kind::BadPolicy,
+                    format!("a rule of `{key}` {why}"),
+                    &element.at,
+                );
+                None
+            }
+        });
+    Some(Located::new(rules.collect(), node.at.clone()))
+}
+
+fn connectors(fields: &mut Fields<'_>) -> Option<ConnectorSource> {
+    let (url, token_helper) = (fields.required("url"), fields.string("tokenHelper"));
+    Some(ConnectorSource {
+        url: url?.value,
+        token_helper,
+    })
+}
+
+fn identity_provider(fields: &mut Fields<'_>) -> Option<IdentityProvider> {
+    let (issuer, client_id) = (fields.required("issuer"), fields.required("clientId"));
+    let provider = IdentityProvider {
+        client_secret_helper: fields.string("clientSecretHelper"),
+        scopes: scopes(fields),
+        callback_port: callback_port(fields),
+        ..IdentityProvider::default()
+    };
+    Some(IdentityProvider {
+        issuer: issuer?.value,
+        client_id: client_id?.value,
+        ..provider
+    })
+}
+
+fn limits(fields: &mut Fields<'_>) -> Limits {
+    let mut number = |key| fields.whole(key).map(|number| number.value);
+    let mut limits = Limits {
+        request_timeout_ms: number("requestTimeoutMs"),
+        reconnect_attempts: number("reconnectAttempts"),
+        first_list_wait_ms: number("firstListWaitMs"),
+        question_ttl_ms: number("questionTtlMs"),
+        calls_in_flight: number("callsInFlight"),
+        session_idle_ms: number("sessionIdleMs"),
+        hub_idle_ms: number("hubIdleMs"),
+        spill_bytes: number("spillBytes"),
+        spill_days: number("spillDays"),
+        image_pixels: number("imagePixels"),
+        image_bytes: number("imageBytes"),
+        reset_on_progress: None,
+    };
+    limits.reset_on_progress = fields.flag("resetOnProgress").map(|flag| flag.value);
+    limits
+}

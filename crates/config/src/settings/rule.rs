@@ -1,0 +1,53 @@
+//! The form of a permission rule.
+
+/// A rule as it was understood: a normalised server, and a glob for its tools.
+///
+/// Matching belongs to whoever knows the tools; this only refuses what could never mean anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// Every tool of every server.
+    Everything,
+    /// Every tool of a server.
+    Server(String),
+    /// The tools of a server that match a glob.
+    Tools {
+        /// The server, normalised.
+        server: String,
+        /// The glob.
+        tools: String,
+    },
+}
+
+/// Text that is no rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a rule; rules look like `mcp__server`, `mcp__server__*` or `mcp__server__tool`"
+)]
+pub struct BadRule(String);
+
+impl Rule {
+    /// Reads a rule.
+    pub fn parse(text: &str) -> Result<Self, BadRule> {
+        let bad = || BadRule(text.to_owned());
+        let rest = text.strip_prefix("mcp__").ok_or_else(bad)?;
+        if rest == "*" {
+            return Ok(Self::Everything);
+        }
+        let is_word = |part: &str| !part.is_empty() && part.chars().all(is_plain);
+        let is_glob =
+            |part: &str| !part.is_empty() && part.chars().all(|c| c == '*' || is_plain(c));
+        match rest.split_once("__") {
+            None if is_word(rest) => Ok(Self::Server(rest.to_owned())),
+            Some((server, "*")) if is_word(server) => Ok(Self::Server(server.to_owned())),
+            Some((server, tools)) if is_word(server) && is_glob(tools) => Ok(Self::Tools {
+                server: server.to_owned(),
+                tools: tools.to_owned(),
+            }),
+            _ => Err(bad()),
+        }
+    }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}

@@ -1,0 +1,256 @@
+//! The members of a settings file.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+
+use crate::entry::Entry;
+use crate::policy::ServerRule;
+use crate::source::{Located, Member};
+
+/// A settings file: the user's, a project's, or the administrator's.
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema)]
+#[schemars(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// Servers, by name. Honoured in user and local settings.
+    pub mcp_servers: Servers,
+    /// What tools may do.
+    pub permissions: Permissions,
+    /// Commands run around tool calls, by event.
+    pub hooks: BTreeMap<HookEvent, Vec<HookGroup>>,
+    /// Variables. From a project only timeouts and the output limit count.
+    pub env: BTreeMap<String, Located<String>>,
+    /// Servers of `.mcp.json` that start without being asked about.
+    pub enabled_mcpjson_servers: Vec<Located<String>>,
+    /// Servers of `.mcp.json` that are rejected.
+    pub disabled_mcpjson_servers: Vec<Located<String>>,
+    /// Whether every server of `.mcp.json` starts without being asked about.
+    pub enable_all_project_mcp_servers: Option<Located<bool>>,
+    /// Servers switched on although their entry or a wider scope switches them off.
+    pub enabled_mcp_servers: Vec<Located<String>>,
+    /// Servers switched off.
+    pub disabled_mcp_servers: Vec<Located<String>>,
+    /// The only servers that may run. Absent allows all, an empty list allows none.
+    pub allowed_mcp_servers: Option<Located<Vec<Located<ServerRule>>>>,
+    /// Servers that may not run, whatever allows them.
+    pub denied_mcp_servers: Vec<Located<ServerRule>>,
+    /// Whether only the administrator's list of allowed servers counts.
+    pub allow_managed_mcp_servers_only: Option<Located<bool>>,
+    /// The organisation's catalogue of servers.
+    pub connectors: Option<Located<ConnectorSource>>,
+    /// The identity provider for signing in to many servers at once.
+    pub xaa_idp: Option<Located<IdentityProvider>>,
+    /// Native plugins to load besides those in the plugin folder.
+    pub native_plugins: Vec<Located<String>>,
+    /// Other clients whose servers are read along, never written.
+    pub inherit: Vec<Located<String>>,
+    /// The tools of an editor that are shown.
+    pub ide_tools: Option<Vec<Located<String>>>,
+    /// Numbers.
+    pub limits: Limits,
+}
+
+/// Servers by name, as trees that still know their places.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Servers(pub Vec<Member>);
+
+/// What tools may do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase", default)]
+pub struct Permissions {
+    /// Calls that need no question.
+    pub allow: Vec<Located<String>>,
+    /// Calls that never happen.
+    pub deny: Vec<Located<String>>,
+    /// Calls that are always asked about.
+    pub ask: Vec<Located<String>>,
+    /// What happens to a call that no rule decides.
+    pub default_mode: Option<Located<Mode>>,
+    /// A command that helps the `auto` mode decide.
+    pub classifier: Option<Located<String>>,
+}
+
+/// What happens to a call that no rule decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Mode {
+    /// Someone is asked.
+    Default,
+    /// The client's own prompt decides.
+    Client,
+    /// Only tools that read.
+    Plan,
+    /// Annotations, rules and a classifier decide.
+    Auto,
+    /// Everything happens.
+    BypassPermissions,
+    /// Nothing happens.
+    DontAsk,
+}
+
+/// When a hook runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+pub enum HookEvent {
+    /// Before a tool is called.
+    PreToolUse,
+    /// After it answered.
+    PostToolUse,
+    /// When a server asks something.
+    Elicitation,
+    /// When that was answered.
+    ElicitationResult,
+    /// When permission is asked for.
+    PermissionRequest,
+}
+
+/// Hooks that share a matcher.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(default)]
+pub struct HookGroup {
+    /// A regular expression that the tool's name must match; absent, `""` and `*` match all.
+    pub matcher: Option<String>,
+    /// The hooks.
+    pub hooks: Vec<Located<HookCommand>>,
+}
+
+/// One hook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HookCommand {
+    /// Always `command`.
+    #[serde(rename = "type")]
+    #[schemars(default)]
+    pub kind: String,
+    /// The command line, run by a shell.
+    pub command: String,
+    /// Seconds it may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+}
+
+/// A catalogue of servers.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub struct ConnectorSource {
+    /// Where it is.
+    pub url: String,
+    /// A command that prints the bearer token for it.
+    pub token_helper: Option<String>,
+}
+
+/// The identity provider of an organisation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub struct IdentityProvider {
+    /// Its issuer URL.
+    pub issuer: String,
+    /// Our client id there.
+    pub client_id: String,
+    /// A command that prints the client's secret.
+    pub client_secret_helper: Option<String>,
+    /// What to ask for.
+    #[schemars(default)]
+    pub scopes: Vec<String>,
+    /// The port the browser comes back to.
+    pub callback_port: Option<u16>,
+}
+
+/// Numbers that may be changed; absent means the built-in value. User and managed settings only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase", default)]
+pub struct Limits {
+    /// Milliseconds until the first byte of an HTTP answer.
+    pub request_timeout_ms: Option<u64>,
+    /// Attempts to reconnect.
+    pub reconnect_attempts: Option<u64>,
+    /// Whether progress extends the time of a call.
+    pub reset_on_progress: Option<bool>,
+    /// Milliseconds the first list of a session waits for servers.
+    pub first_list_wait_ms: Option<u64>,
+    /// Milliseconds a question or a parked call is kept.
+    pub question_ttl_ms: Option<u64>,
+    /// Calls in flight per server.
+    pub calls_in_flight: Option<u64>,
+    /// Milliseconds after which an idle session ends.
+    pub session_idle_ms: Option<u64>,
+    /// Milliseconds after which an idle hub ends.
+    pub hub_idle_ms: Option<u64>,
+    /// Bytes kept of results that were too large.
+    pub spill_bytes: Option<u64>,
+    /// Days they are kept.
+    pub spill_days: Option<u64>,
+    /// Pixels on the long side of an image.
+    pub image_pixels: Option<u64>,
+    /// Bytes of an image.
+    pub image_bytes: Option<u64>,
+}
+
+// === impl Servers ===
+
+impl JsonSchema for Servers {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Servers".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<BTreeMap<String, Entry>>()
+    }
+}
+
+// === impl Mode ===
+
+impl Mode {
+    /// The mode a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "default" => Self::Default,
+            "client" => Self::Client,
+            "plan" => Self::Plan,
+            "auto" => Self::Auto,
+            "bypassPermissions" => Self::BypassPermissions,
+            "dontAsk" => Self::DontAsk,
+            _ => return None,
+        })
+    }
+
+    /// The word that names it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Client => "client",
+            Self::Plan => "plan",
+            Self::Auto => "auto",
+            Self::BypassPermissions => "bypassPermissions",
+            Self::DontAsk => "dontAsk",
+        }
+    }
+}
+
+// === impl HookEvent ===
+
+impl HookEvent {
+    /// Every event.
+    pub const ALL: [Self; 5] = [
+        Self::PreToolUse,
+        Self::PostToolUse,
+        Self::Elicitation,
+        Self::ElicitationResult,
+        Self::PermissionRequest,
+    ];
+
+    /// The word in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::PreToolUse => "PreToolUse",
+            Self::PostToolUse => "PostToolUse",
+            Self::Elicitation => "Elicitation",
+            Self::ElicitationResult => "ElicitationResult",
+            Self::PermissionRequest => "PermissionRequest",
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Taking an object apart, member by member, with a problem for each one that does not fit.
+
+use std::collections::BTreeMap;
+
+use super::{Located, Location, Member, Node, Value};
+use crate::problem::{Kind, Problem};
+
+/// The members of one object while they are being decoded.
+///
+/// A member that was never asked for is unknown: it stays in the file and is mentioned once, by [`Fields::finish`].
+pub(crate) struct Fields<'a> {
+    members: &'a [Member],
+    at: Location,
+    asked: Vec<&'static str>,
+    what: String,
+    server: Option<&'a str>,
+    problems: &'a mut Vec<Problem>,
+    sound: bool,
+}
+
+impl<'a> Fields<'a> {
+    /// Takes `node` apart; `what` names it in messages.
+    pub(crate) fn new(node: &'a Node, what: &str, problems: &'a mut Vec<Problem>) -> Self {
+        let mut fields = Self {
+            members: node.members(),
+            at: node.at.clone(),
+            asked: Vec::new(),
+            what: what.to_owned(),
+            server: None,
+            problems,
+            sound: true,
+        };
+        if !matches!(node.value, Value::Object(_)) {
+            let message = format!("{} must be an object, not {}", fields.what, node.kind());
+            fields.wrong(Kind::WrongType, message, &node.at);
+        }
+        fields.mention_repeated();
+        fields
+    }
+
+    /// Names the server that problems belong to.
+    pub(crate) fn of_server(mut self, name: &'a str) -> Self {
+        self.server = Some(name);
+        self
+    }
+
+    /// The member called `key`; null counts as absent.
+    pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.asked.push(key);
+        let member = self.members.iter().rev().find(|member| member.key == key)?;
+        (member.value.value != Value::Null).then_some(&member.value)
+    }
+
+    pub(crate) fn text(&mut self, key: &'static str) -> Option<Located<String>> {
+        let node = self.node(key)?;
+        match node.as_str() {
+            Some(text) => Some(Located::new(text.to_owned(), node.at.clone())),
+            None => self.mismatch(key, "a string", node),
+        }
+    }
+
+    /// A string that has to be there, and has to say something.
+    pub(crate) fn required(&mut self, key: &'static str) -> Option<Located<String>> {
+        match (
+            self.text(key),
+            self.members.iter().rev().find(|member| member.key == key),
+        ) {
+            (Some(text), _) if text.value.trim().is_empty() => {
+                let message = format!("`{key}` of {} is empty", self.what);
+                self.wrong(Kind::BadValue, message, &text.at);
+                None
+            }
+            (None, None) => {
+                let message = format!("{} has no `{key}`", self.what);
+                let at = self.at.clone();
+                self.wrong(Kind::MissingMember, message, &at);
+                None
+            }
+            (text, _) => text,
+        }
+    }
+
+    pub(crate) fn string(&mut self, key: &'static str) -> Option<String> {
+        self.text(key).map(|text| text.value)
+    }
+
+    pub(crate) fn flag(&mut self, key: &'static str) -> Option<Located<bool>> {
+        let node = self.node(key)?;
+        match node.as_bool() {
+            Some(value) => Some(Located::new(value, node.at.clone())),
+            None => self.mismatch(key, "true or false", node),
+        }
+    }
+
+    pub(crate) fn whole(&mut self, key: &'static str) -> Option<Located<u64>> {
+        let node = self.node(key)?;
+        match &node.value {
+            Value::Number(number) if number.is_u64() => number
+                .as_u64()
+                .map(|value| Located::new(value, node.at.clone())),
+            Value::Number(number) => {
+                let message = format!(
+                    "`{key}` of {} must be a whole number, not {number}",
+                    self.what
+                );
+                self.wrong(Kind::WrongType, message, &node.at);
+                None
+            }
+            _ => self.mismatch(key, "a whole number", node),
+        }
+    }
+
+    /// A list of strings; elements of another kind are left out with a problem each.
+    pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<Located<String>>> {
+        let node = self.node(key)?;
+        if !matches!(node.value, Value::List(_)) {
+            return self.mismatch(key, "a list of strings", node);
+        }
+        let mut texts = Vec::new();
+        for element in node.elements() {
+            match element.as_str() {
+                Some(text) => texts.push(Located::new(text.to_owned(), element.at.clone())),
+                None => self
+                    .mismatch(key, "a list of strings", element)
+                    .unwrap_or_default(),
+            }
+        }
+        Some(texts)
+    }
+
+    pub(crate) fn strings(&mut self, key: &'static str) -> Vec<String> {
+        self.texts(key)
+            .into_iter()
+            .flatten()
+            .map(|text| text.value)
+            .collect()
+    }
+
+    /// An object whose values are all strings.
+    pub(crate) fn text_map(&mut self, key: &'static str) -> BTreeMap<String, Located<String>> {
+        let Some(node) = self.node(key) else {
+            return BTreeMap::new();
+        };
+        if !matches!(node.value, Value::Object(_)) {
+            return self
+                .mismatch(key, "an object of strings", node)
+                .unwrap_or_default();
+        }
+        let mut map = BTreeMap::new();
+        for member in node.members() {
+            match member.value.as_str() {
+                Some(text) => {
+                    let text = Located::new(text.to_owned(), member.value.at.clone());
+                    map.insert(member.key.clone(), text);
+                }
+                None => self
+                    .mismatch(key, "an object of strings", &member.value)
+                    .unwrap_or_default(),
+            }
+        }
+        map
+    }
+
+    pub(crate) fn string_map(&mut self, key: &'static str) -> BTreeMap<String, String> {
+        self.text_map(key)
+            .into_iter()
+            .map(|(name, text)| (name, text.value))
+            .collect()
+    }
+
+    /// A nested object, taken apart by `decode`.
+    pub(crate) fn nested<T>(
+        &mut self,
+        key: &'static str,
+        decode: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> Option<T> {
+        let node = self.node(key)?;
+        let what = format!("`{key}` of {}", self.what);
+        Some(self.element(node, &what, decode))
+    }
+
+    /// An element of a list, taken apart by `decode`.
+    pub(crate) fn element<T>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        decode: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> T {
+        let mut inner = Fields::new(node, what, self.problems);
+        inner.server = self.server;
+        let value = decode(&mut inner);
+        let sound = inner.finish();
+        self.sound &= sound;
+        value
+    }
+
+    /// An object whose names are free: only whether it is one, and repeated names, are looked at.
+    pub(crate) fn names(&mut self, node: &Node, what: &str) {
+        let inner = Fields::new(node, what, self.problems);
+        self.sound &= inner.sound;
+    }
+
+    /// Records a problem that makes the whole object unsound.
+    pub(crate) fn wrong(&mut self, kind: Kind, message: String, at: &Location) {
+        self.sound = false;
+        self.push(Problem::error(kind, message).at(at.clone()));
+    }
+
+    /// Records a problem that the object survives.
+    pub(crate) fn mention(&mut self, problem: Problem) {
+        self.push(problem);
+    }
+
+    /// Takes every member for known: the object has free names.
+    pub(crate) fn allow(&mut self, keys: &[&'static str]) {
+        self.asked.extend_from_slice(keys);
+    }
+
+    /// The name of the object in messages.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Mentions unknown members and tells whether everything asked for was sound.
+    pub(crate) fn finish(mut self) -> bool {
+        let is_unknown = |member: &&Member| !self.asked.contains(&member.key.as_str());
+        let unknown: Vec<_> = self.members.iter().filter(is_unknown).collect();
+        if let Some(first) = unknown.first() {
+            let names: Vec<_> = unknown
+                .iter()
+                .map(|member| format!("`{}`", member.key))
+                .collect();
+            let noun = if names.len() == 1 {
+                "member"
+            } else {
+                "members"
+            };
+            let message = format!("unknown {noun} {} in {}", names.join(", "), self.what);
+            let problem = Problem::warning(Kind::UnknownMember, message).at(first.at.clone());
+            self.push(problem);
+        }
+        self.sound
+    }
+
+    fn mention_repeated(&mut self) {
+        for (index, member) in self.members.iter().enumerate() {
+            if self.members[index + 1..]
+                .iter()
+                .any(|later| later.key == member.key)
+            {
+                let message = format!(
+                    "`{}` stands twice in {}; the later one counts",
+                    member.key, self.what
+                );
+                self.push(Problem::warning(Kind::RepeatedMember, message).at(member.at.clone()));
+            }
+        }
+    }
+
+    fn mismatch<T>(&mut self, key: &str, expected: &str, found: &Node) -> Option<T> {
+        let message = format!(
+            "`{key}` of {} must be {expected}, not {}",
+            self.what,
+            found.kind()
+        );
+        self.wrong(Kind::WrongType, message, &found.at);
+        None
+    }
+
+    fn push(&mut self, mut problem: Problem) {
+        problem.server = self.server.map(ToOwned::to_owned);
+        self.problems.push(problem);
+    }
+}

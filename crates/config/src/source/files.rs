@@ -1,0 +1,128 @@
+//! Reading files, and remembering which ones were looked at.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use crate::problem::{Kind, Problem};
+
+/// No configuration is larger; a stranger's file must not fill the memory.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Whose files are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    /// Anybody's: the user or the administrator chose the place.
+    Any,
+    /// Only those of this user: a walk up the tree passes through folders that others may write to.
+    Only(u32),
+}
+
+/// What became of reading a file.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// It does not exist.
+    Nothing,
+    /// Its text.
+    Text(String),
+    /// It exists and cannot be used.
+    Unusable(Problem),
+}
+
+/// Reads files and keeps the list of every one that was looked at, there or not, so that all can be watched.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf {
+    looked_at: Vec<PathBuf>,
+}
+
+impl Shelf {
+    /// Reads the file at `path`.
+    pub(crate) fn read(&mut self, path: &Path, ownership: Ownership) -> Found {
+        self.note(path);
+        read(path, ownership).unwrap_or_else(|error| unusable(path, &error))
+    }
+
+    /// The entries of a folder in the order of their names; a folder that is not there is empty.
+    pub(crate) fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
+        self.note(folder);
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    }
+
+    /// Everything looked at, in that order.
+    pub(crate) fn into_looked_at(self) -> Vec<PathBuf> {
+        self.looked_at
+    }
+
+    fn note(&mut self, path: &Path) {
+        if !self.looked_at.iter().any(|seen| seen == path) {
+            self.looked_at.push(path.to_owned());
+        }
+    }
+}
+
+fn read(path: &Path, ownership: Ownership) -> std::io::Result<Found> {
+    let link = match fs::symlink_metadata(path) {
+        Ok(link) => link,
+        Err(error) if is_absent(&error) => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    };
+    // Asked before opening: opening a pipe would wait for its other end.
+    let target = fs::metadata(path)?;
+    if !target.is_file() {
+        return Ok(Found::Unusable(problem(path, "it is not a regular file")));
+    }
+    if !owned(&link, ownership) || !owned(&target, ownership) {
+        return Ok(Found::Unusable(foreign(path)));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Ok(Found::Unusable(problem(path, "it is larger than 4 MiB")));
+    }
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => Found::Text(text),
+        Err(_) => Found::Unusable(problem(path, "it is not UTF-8 text")),
+    })
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn unusable(path: &Path, error: &std::io::Error) -> Found {
+    Found::Unusable(problem(path, &error.to_string()))
+}
+
+fn problem(path: &Path, why: &str) -> Problem {
+    let message = format!("cannot read {}: {why}", path.display());
+    Problem::error(Kind::Unreadable, message).in_file(path)
+}
+
+fn foreign(path: &Path) -> Problem {
+    let message = format!("skipped {}: it belongs to another user", path.display());
+    Problem::warning(Kind::ForeignOwner, message).in_file(path)
+}
+
+/// Whether a file at `path` (or a link there) may be taken for this user's own.
+pub(crate) fn is_owned(path: &Path, ownership: Ownership) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| owned(&metadata, ownership))
+}
+
+#[cfg(unix)]
+fn owned(metadata: &fs::Metadata, ownership: Ownership) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match ownership {
+        Ownership::Any => true,
+        Ownership::Only(user) => metadata.uid() == user,
+    }
+}
+
+#[cfg(not(unix))]
+fn owned(_: &fs::Metadata, _: Ownership) -> bool {
+    true
+}

@@ -1,0 +1,101 @@
+//! JSON with comments and trailing commas, and nothing looser than that.
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::errors::ParseError;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::{Lines, Member, Node, Origin, Value};
+use crate::problem::{Kind, Problem};
+
+/// What we read: other clients read these files too, and most of them know no single quotes or bare words.
+pub(crate) const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Parses `text` without locations, for edits.
+pub(crate) fn ast(text: &str) -> Result<Option<ast::Value<'_>>, ParseError> {
+    parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map(|parsed| parsed.value)
+}
+
+/// Parses `text`; empty text is an empty object.
+pub(crate) fn parse(origin: &Origin, text: &str) -> Result<Node, Problem> {
+    // Editors of another platform put a byte-order mark in front, which is not JSON.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = Lines::new(origin, text);
+    match ast(text) {
+        Ok(Some(value)) => Ok(node(&value, &lines)),
+        Ok(None) => Ok(Node {
+            value: Value::Object(Vec::new()),
+            at: origin.start(),
+        }),
+        Err(error) => Err(malformed(&error, &lines)),
+    }
+}
+
+fn malformed(error: &ParseError, lines: &Lines<'_>) -> Problem {
+    let what = error.kind().to_string();
+    let what = what.trim_end_matches('.');
+    let message = format!(
+        "cannot read {} as JSON: {}",
+        lines.origin(),
+        lower_first(what)
+    );
+    Problem::error(Kind::Malformed, message).at(lines.at(error.range().start))
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect()
+    })
+}
+
+pub(crate) fn node(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
+    let at = lines.at(value.start());
+    let value = match value {
+        ast::Value::NullKeyword(_) => Value::Null,
+        ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
+        ast::Value::NumberLit(literal) => number(literal.value),
+        ast::Value::StringLit(literal) => Value::String(literal.value.to_string()),
+        ast::Value::Array(array) => Value::List(
+            array
+                .elements
+                .iter()
+                .map(|element| node(element, lines))
+                .collect(),
+        ),
+        ast::Value::Object(object) => Value::Object(
+            object
+                .properties
+                .iter()
+                .map(|property| member(property, lines))
+                .collect(),
+        ),
+    };
+    Node { value, at }
+}
+
+fn member(property: &ast::ObjectProp<'_>, lines: &Lines<'_>) -> Member {
+    Member {
+        key: property.name.as_str().to_owned(),
+        at: lines.at(property.start()),
+        value: node(&property.value, lines),
+    }
+}
+
+/// A number too large to hold stays visible as text, and is then refused as being none.
+fn number(literal: &str) -> Value {
+    literal
+        .parse()
+        .map_or_else(|_| Value::String(literal.to_owned()), Value::Number)
+}

@@ -1,0 +1,162 @@
+//! Where a value was written.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+
+/// What a text was read from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Origin {
+    /// A file.
+    File(Arc<Path>),
+    /// Something that is not a file: an argument, a fetched catalogue.
+    Text(Arc<str>),
+}
+
+impl Origin {
+    /// A file at `path`.
+    pub fn file(path: impl AsRef<Path>) -> Self {
+        Self::File(path.as_ref().into())
+    }
+
+    /// Text that came from no file, called `label` in messages.
+    pub fn text(label: impl AsRef<str>) -> Self {
+        Self::Text(label.as_ref().into())
+    }
+
+    /// The file, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Text(_) => None,
+        }
+    }
+
+    /// The place at the very start.
+    pub fn start(&self) -> Location {
+        Location {
+            origin: self.clone(),
+            line: 1,
+            column: 1,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Text(label) => label.fmt(f),
+        }
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A place in a text; lines and columns count from one, columns in characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Location {
+    /// The text.
+    pub origin: Origin,
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.origin, self.line, self.column)
+    }
+}
+
+/// A value and the place it was written at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub at: Location,
+}
+
+impl<T> Located<T> {
+    /// A value written at `at`.
+    pub fn new(value: T, at: Location) -> Self {
+        Self { value, at }
+    }
+
+    /// The same place with another value.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Located<U> {
+        Located {
+            value: f(self.value),
+            at: self.at,
+        }
+    }
+}
+
+// The schema describes files, and a file holds only the value.
+impl<T: JsonSchema> JsonSchema for Located<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<T>()
+    }
+}
+
+/// Turns byte offsets of one text into locations.
+pub(crate) struct Lines<'a> {
+    origin: Origin,
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(origin: &Origin, text: &'a str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0)
+            .chain(breaks.map(|(at, _)| at + 1))
+            .collect();
+        Self {
+            origin: origin.clone(),
+            text,
+            starts,
+        }
+    }
+
+    pub(crate) fn at(&self, offset: usize) -> Location {
+        let line = self.starts.partition_point(|start| *start <= offset).max(1);
+        let before = self
+            .text
+            .get(self.starts[line - 1]..offset)
+            .unwrap_or_default();
+        let (line, column) = (narrow(line), narrow(before.chars().count() + 1));
+        Location {
+            origin: self.origin.clone(),
+            line,
+            column,
+        }
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+/// Files are far smaller than this; a place beyond it is shown as the last one.
+pub(crate) fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,122 @@
+//! YAML, as far as configuration needs it: one document, no aliases.
+//!
+//! Aliases are refused because a few lines of them can stand for gigabytes, and these files come from strangers.
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+use super::{Location, Member, Node, Origin, Value, narrow};
+use crate::problem::{Kind, Problem};
+
+/// Deeper than any configuration; keeps the recursion below within the stack.
+const MAX_DEPTH: usize = 64;
+
+/// Parses `text`, whose first line is line `first_line + 1` of `origin`.
+pub(crate) fn parse(origin: &Origin, text: &str, first_line: usize) -> Result<Node, Problem> {
+    let mut builder = Builder {
+        events: Parser::new_from_str(text),
+        origin,
+        first_line,
+    };
+    builder.document()
+}
+
+struct Builder<'a> {
+    events: Parser<'a, saphyr_parser::StrInput<'a>>,
+    origin: &'a Origin,
+    first_line: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn document(&mut self) -> Result<Node, Problem> {
+        loop {
+            let (event, at) = self.next()?;
+            match event {
+                Event::StreamStart | Event::DocumentStart(_) => {}
+                Event::StreamEnd | Event::DocumentEnd => {
+                    return Ok(Node {
+                        value: Value::Object(Vec::new()),
+                        at,
+                    });
+                }
+                event => return self.node(event, at, 0),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<(Event<'a>, Location), Problem> {
+        match self.events.next() {
+            Some(Ok((event, span))) => Ok((event, self.at(span))),
+            Some(Err(error)) => {
+                let at = self.at(Span::empty(*error.marker()));
+                Err(self.malformed(error.info(), at))
+            }
+            None => Err(self.malformed("it ends too early", self.origin.start())),
+        }
+    }
+
+    fn at(&self, span: Span) -> Location {
+        let line = narrow(span.start.line() + self.first_line);
+        let column = narrow(span.start.col() + 1);
+        Location {
+            origin: self.origin.clone(),
+            line,
+            column,
+        }
+    }
+
+    fn malformed(&self, why: &str, at: Location) -> Problem {
+        let message = format!("cannot read {} as YAML: {why}", self.origin);
+        Problem::error(Kind::Malformed, message).at(at)
+    }
+
+    fn node(&mut self, event: Event<'a>, at: Location, depth: usize) -> Result<Node, Problem> {
+        if depth > MAX_DEPTH {
+            return Err(self.malformed("it is nested too deeply", at));
+        }
+        let value = match event {
+            Event::Scalar(text, ScalarStyle::Plain, _, None) => plain(&text),
+            Event::Scalar(text, ..) => Value::String(text.into_owned()),
+            Event::SequenceStart(..) => self.list(depth)?,
+            Event::MappingStart(..) => self.object(depth)?,
+            Event::Alias(_) => return Err(self.malformed("aliases are not supported", at)),
+            _ => return Err(self.malformed("a value was expected", at)),
+        };
+        Ok(Node { value, at })
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Value, Problem> {
+        let mut elements = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd, _) => return Ok(Value::List(elements)),
+                (event, at) => elements.push(self.node(event, at, depth + 1)?),
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, Problem> {
+        let mut members = Vec::new();
+        loop {
+            let (key, at) = match self.next()? {
+                (Event::MappingEnd, _) => return Ok(Value::Object(members)),
+                (Event::Scalar(key, ..), at) => (key.into_owned(), at),
+                (_, at) => return Err(self.malformed("a name was expected", at)),
+            };
+            let (event, value_at) = self.next()?;
+            let value = self.node(event, value_at, depth + 1)?;
+            members.push(Member { key, at, value });
+        }
+    }
+}
+
+/// The core schema of YAML 1.2, less its octal and hexadecimal numbers.
+fn plain(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        _ => text
+            .parse()
+            .map_or_else(|_| Value::String(text.to_owned()), Value::Number),
+    }
+}

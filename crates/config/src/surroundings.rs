@@ -1,0 +1,149 @@
+//! Everything the library would otherwise have to ask its process for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::source::{Origin, Ownership};
+
+/// The environment of one caller.
+pub type Environment = BTreeMap<String, String>;
+
+/// The caller's side of the world: nothing in this crate reads the process's own environment, directory or clock.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The caller's environment.
+    pub env: Environment,
+    /// The caller's working directory, or the project they named.
+    pub cwd: PathBuf,
+    /// The caller's home.
+    pub home: PathBuf,
+    /// Where the user's settings, plugins and agents are.
+    pub config_dir: PathBuf,
+    /// Where approvals and locks are kept, privately.
+    pub state_dir: PathBuf,
+    /// Where the administrator's files are. Never taken from the environment.
+    pub managed_dir: PathBuf,
+    /// The caller's user id; files of others in the project tree are skipped.
+    pub owner: Option<u32>,
+    /// Seconds since 1970, written into approvals.
+    pub now: u64,
+}
+
+/// Which conventions for folders apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Platform {
+    /// Linux and its like.
+    Linux,
+    /// macOS.
+    Mac,
+    /// Windows.
+    Windows,
+}
+
+/// What was asked for besides the surroundings: flags of one run, and what the hub fetched.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Configuration given for this run.
+    pub dynamic: Vec<Dynamic>,
+    /// Whether only that configuration counts.
+    pub strict: bool,
+    /// The agent to resolve for.
+    pub agent: Option<String>,
+    /// Catalogues, already fetched.
+    pub connectors: Vec<Fetched>,
+}
+
+/// One `--mcp-config`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dynamic {
+    /// A file.
+    File(PathBuf),
+    /// The configuration itself.
+    Text(String),
+}
+
+impl Dynamic {
+    /// What the argument means: text that starts like an object is the configuration itself.
+    pub fn from_argument(argument: &str, cwd: &Path) -> Self {
+        if argument.trim_start().starts_with('{') {
+            Self::Text(argument.to_owned())
+        } else {
+            Self::File(cwd.join(argument))
+        }
+    }
+}
+
+/// A catalogue of connectors as it was fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// Where from.
+    pub origin: Origin,
+    /// What it said.
+    pub text: String,
+}
+
+impl Surroundings {
+    /// The usual folders for this environment, on this platform. `None` where no home is known.
+    pub fn usual(platform: Platform, env: Environment, cwd: PathBuf) -> Option<Self> {
+        let home = folder(
+            &env,
+            if platform == Platform::Windows {
+                "USERPROFILE"
+            } else {
+                "HOME"
+            },
+        )?;
+        let (config, state) = user_folders(platform, &env, &home);
+        Some(Self {
+            config_dir: folder(&env, "SWITCHBOARD_CONFIG_DIR").unwrap_or(config),
+            state_dir: state,
+            managed_dir: managed_folder(platform).into(),
+            owner: None,
+            now: 0,
+            env,
+            cwd,
+            home,
+        })
+    }
+
+    pub(crate) fn ownership(&self) -> Ownership {
+        self.owner.map_or(Ownership::Any, Ownership::Only)
+    }
+}
+
+/// A relative value is ignored, as the XDG specification demands.
+fn folder(env: &Environment, name: &str) -> Option<PathBuf> {
+    env.get(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+}
+
+fn user_folders(platform: Platform, env: &Environment, home: &Path) -> (PathBuf, PathBuf) {
+    let (config, state) = match platform {
+        Platform::Linux => (home.join(".config"), home.join(".local/state")),
+        Platform::Mac => {
+            let support = home.join("Library/Application Support");
+            (support.clone(), support)
+        }
+        Platform::Windows => (
+            folder(env, "APPDATA").unwrap_or_else(|| home.join("AppData/Roaming")),
+            folder(env, "LOCALAPPDATA").unwrap_or_else(|| home.join("AppData/Local")),
+        ),
+    };
+    (
+        folder(env, "XDG_CONFIG_HOME")
+            .unwrap_or(config)
+            .join("switchboard"),
+        folder(env, "XDG_STATE_HOME")
+            .unwrap_or(state)
+            .join("switchboard"),
+    )
+}
+
+fn managed_folder(platform: Platform) -> &'static str {
+    match platform {
+        Platform::Linux => "/etc/switchboard",
+        Platform::Mac => "/Library/Application Support/Switchboard",
+        Platform::Windows => "C:\\ProgramData\\Switchboard",
+    }
+}

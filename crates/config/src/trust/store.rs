@@ -1,0 +1,188 @@
+//! The record of what was approved and rejected, in user state.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::diff::{Change, changes};
+use super::item::{Item, ItemKind, folder_key};
+use crate::edit::{self, Privacy, update};
+use crate::error::Error;
+
+/// What is known about an item.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// A person agreed to exactly this.
+    Approved,
+    /// A person refused exactly this.
+    Rejected,
+    /// Nobody was asked yet. Where an item of the same name was approved before, the differences are given.
+    Unknown {
+        /// The differences from what was approved last.
+        changes: Option<Vec<Change>>,
+    },
+}
+
+/// Everything that was decided, as read from user state.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Approvals {
+    #[serde(default)]
+    version: u32,
+    /// By folder, then by hash.
+    #[serde(default)]
+    folders: BTreeMap<String, BTreeMap<String, Record>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    kind: ItemKind,
+    name: String,
+    decision: Decision,
+    /// Kept to show what changed.
+    content: Value,
+    /// Seconds since 1970.
+    decided: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Decision {
+    Approved,
+    Rejected,
+}
+
+impl Approvals {
+    /// What is known about `item`.
+    pub fn verdict(&self, item: &Item) -> Verdict {
+        let records = self.folders.get(&item.folder_key());
+        match records
+            .and_then(|records| records.get(&item.hash()))
+            .map(|record| record.decision)
+        {
+            Some(Decision::Approved) => Verdict::Approved,
+            Some(Decision::Rejected) => Verdict::Rejected,
+            None => Verdict::Unknown {
+                changes: self.changes_since(item),
+            },
+        }
+    }
+
+    /// Whether a person agreed to exactly this item.
+    pub fn trusts(&self, item: &Item) -> bool {
+        self.verdict(item) == Verdict::Approved
+    }
+
+    fn changes_since(&self, item: &Item) -> Option<Vec<Change>> {
+        let records = self.folders.get(&item.folder_key())?.values();
+        let same = records.filter(|record| {
+            record.kind == item.kind
+                && record.name == item.name
+                && record.decision == Decision::Approved
+        });
+        let last = same.max_by_key(|record| record.decided)?;
+        Some(changes(&last.content, &item.content))
+    }
+
+    fn decide(&mut self, items: &[Item], decision: Decision, now: u64) {
+        for item in items {
+            let record = Record {
+                kind: item.kind,
+                name: item.name.clone(),
+                decision,
+                content: item.content.clone(),
+                decided: now,
+            };
+            self.folders
+                .entry(item.folder_key())
+                .or_default()
+                .insert(item.hash(), record);
+        }
+    }
+
+    fn forget(&mut self, root: &Path) -> usize {
+        let inside = |key: &String| Path::new(key).starts_with(root) || *key == folder_key(root);
+        let before: usize = self.folders.values().map(BTreeMap::len).sum();
+        self.folders.retain(|key, _| !inside(key));
+        before - self.folders.values().map(BTreeMap::len).sum::<usize>()
+    }
+}
+
+/// The file that holds [`Approvals`]: private, replaced atomically, changed under a lock.
+#[derive(Debug, Clone)]
+pub struct ApprovalStore {
+    state_dir: PathBuf,
+}
+
+impl ApprovalStore {
+    /// The store in this state folder.
+    pub fn new(state_dir: &Path) -> Self {
+        Self {
+            state_dir: state_dir.to_owned(),
+        }
+    }
+
+    /// Where the record is.
+    pub fn path(&self) -> PathBuf {
+        self.state_dir.join("approvals.json")
+    }
+
+    /// Reads the record; none is an empty one.
+    pub fn load(&self) -> Result<Approvals, Error> {
+        let path = self.path();
+        match std::fs::read_to_string(&path) {
+            Ok(text) => parse(&path, &text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Approvals::default()),
+            Err(source) => Err(Error::Read { path, source }),
+        }
+    }
+
+    /// Records that a person agreed to these items.
+    pub fn approve(&self, items: &[Item], now: u64) -> Result<(), Error> {
+        self.change(|approvals| approvals.decide(items, Decision::Approved, now))
+    }
+
+    /// Records that a person refused these items.
+    pub fn reject(&self, items: &[Item], now: u64) -> Result<(), Error> {
+        self.change(|approvals| approvals.decide(items, Decision::Rejected, now))
+    }
+
+    /// Forgets every decision about files in or below `root`, and says how many there were.
+    pub fn reset(&self, root: &Path) -> Result<usize, Error> {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let mut forgotten = 0;
+        self.change(|approvals| forgotten = approvals.forget(&root))?;
+        Ok(forgotten)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Approvals)) -> Result<(), Error> {
+        edit::close_folder(&self.state_dir)?;
+        let path = self.path();
+        let mut change = Some(change);
+        update(&path, &self.state_dir, Privacy::State, |text| {
+            let mut approvals = if text.is_empty() {
+                Approvals::default()
+            } else {
+                parse(&path, text)?
+            };
+            if let Some(change) = change.take() {
+                change(&mut approvals);
+            }
+            approvals.version = 1;
+            serde_json::to_string_pretty(&approvals)
+                .map(|text| text + "\n")
+                .map_err(|error| Error::State {
+                    path: path.clone(),
+                    source: error,
+                })
+        })
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<Approvals, Error> {
+    serde_json::from_str(text).map_err(|source| Error::State {
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,423 @@
+//! Cases as data: files, environment and what was asked, then what is desired.
+//!
+//! A case file holds many cases. `=== name` starts one, `--- place` a part of it:
+//!
+//! - `project/…`, `home/…`, `config/…`, `managed/…`: a file with this content,
+//! - `before project/…`: the same, but it is there only while a person approves everything,
+//! - `env`: lines `NAME=VALUE`,
+//! - `ask`: lines such as `approve all`, `approve NAME`, `reject NAME`, `agent NAME`, `strict`, `cwd project/sub`,
+//!   `dynamic {…}`, `dynamic-file project/x.json`, `connectors {…}`, `owner other`,
+//! - `expect`: the rendering of the result. Run the tests with `UPDATE=1` to write it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use switchboard_config::{
+    Asked, Desired, Dynamic, Fetched, Origin, PermissionRule, Problem, Server, State, Surroundings,
+    Transport, Workspace,
+};
+
+/// One case.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    parts: Vec<(String, String)>,
+}
+
+/// Splits a case file.
+pub(crate) fn cases(text: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("=== ") {
+            cases.push(Case {
+                name: name.to_owned(),
+                parts: Vec::new(),
+            });
+        } else if let (Some(place), Some(case)) = (line.strip_prefix("--- "), cases.last_mut()) {
+            case.parts.push((place.to_owned(), String::new()));
+        } else if let Some((_, text)) = cases.last_mut().and_then(|case| case.parts.last_mut()) {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    cases
+}
+
+/// A world of its own for one case.
+pub(crate) struct World {
+    root: PathBuf,
+    /// Kept for its end.
+    _folder: Option<tempfile::TempDir>,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) asked: Asked,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let world = Self::at(&folder.path().canonicalize().unwrap());
+        Self {
+            _folder: Some(folder),
+            ..world
+        }
+    }
+
+    /// A world that somebody else made.
+    pub(crate) fn at(root: &Path) -> Self {
+        let root = root.to_owned();
+        for name in ["home/project", "config", "state", "managed"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let surroundings = Surroundings {
+            env: [("HOME".to_owned(), "/home/me".to_owned())].into(),
+            cwd: root.join("home/project"),
+            home: root.join("home"),
+            config_dir: root.join("config"),
+            state_dir: root.join("state"),
+            managed_dir: root.join("managed"),
+            owner: owner(&root),
+            now: 1_700_000_000,
+        };
+        Self {
+            root,
+            _folder: None,
+            surroundings,
+            asked: Asked::default(),
+        }
+    }
+
+    pub(crate) fn path(&self, place: &str) -> PathBuf {
+        let place = place.replacen(
+            "project",
+            "home/project",
+            usize::from(place.starts_with("project")),
+        );
+        self.root.join(place)
+    }
+
+    pub(crate) fn write(&self, place: &str, text: &str) {
+        let path = self.path(place);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn workspace(&self) -> Workspace {
+        Workspace::new(self.surroundings.clone(), self.asked.clone())
+    }
+
+    pub(crate) fn desired(&self) -> Desired {
+        self.workspace().desired()
+    }
+
+    /// Approves until nothing more comes up: approving one thing may bring up another.
+    pub(crate) fn approve(&self, which: impl Fn(&str) -> bool) {
+        let items: Vec<_> = self
+            .desired()
+            .pending
+            .into_iter()
+            .map(|pending| pending.item)
+            .collect();
+        let items: Vec<_> = items.into_iter().filter(|item| which(&item.name)).collect();
+        self.workspace().approve(&items).unwrap();
+    }
+
+    /// Paths as cases write them.
+    pub(crate) fn tidy(&self, text: &str) -> String {
+        let root = format!("{}/", self.root.display());
+        text.replace(&root, "").replace("home/project", "project")
+    }
+}
+
+#[cfg(unix)]
+fn owner(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Some(fs::metadata(path).unwrap().uid())
+}
+
+#[cfg(not(unix))]
+fn owner(_: &Path) -> Option<u32> {
+    None
+}
+
+impl Case {
+    /// What is desired, as text.
+    pub(crate) fn outcome(&self) -> String {
+        let mut world = World::new();
+        self.prepare(&mut world);
+        let desired = world.desired();
+        world.tidy(&render(&desired))
+    }
+
+    pub(crate) fn expected(&self) -> &str {
+        self.parts
+            .iter()
+            .find(|(place, _)| place == "expect")
+            .map_or("", |(_, text)| text.trim_end())
+    }
+
+    /// The case with another expectation, as it stands in the file.
+    pub(crate) fn with_expectation(&self, outcome: &str) -> String {
+        let mut text = format!("=== {}\n", self.name);
+        for (place, part) in self.parts.iter().filter(|(place, _)| place != "expect") {
+            let _ = write!(text, "--- {place}\n{}\n", part.trim_end());
+        }
+        let _ = write!(text, "--- expect\n{outcome}\n\n");
+        text
+    }
+
+    fn prepare(&self, world: &mut World) {
+        for (place, text) in &self.parts {
+            if let Some(place) = place.strip_prefix("before ") {
+                world.write(place, text.trim_end());
+            }
+        }
+        if self
+            .parts
+            .iter()
+            .any(|(place, _)| place.starts_with("before "))
+        {
+            world.approve(|_| true);
+        }
+        for (place, text) in &self.parts {
+            match place.as_str() {
+                "env" => world.surroundings.env.extend(
+                    text.lines()
+                        .filter_map(|line| line.split_once('='))
+                        .map(|(name, value)| (name.to_owned(), value.to_owned())),
+                ),
+                "expect" | "ask" => {}
+                place if place.starts_with("before ") => {}
+                place => world.write(place, text.trim_end()),
+            }
+        }
+        let asks = self.parts.iter().filter(|(place, _)| place == "ask");
+        asks.flat_map(|(_, text)| text.lines())
+            .for_each(|line| ask(world, line));
+    }
+}
+
+fn ask(world: &mut World, line: &str) {
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    match verb {
+        "approve" => world.approve(|name| rest == "all" || name == rest),
+        "reject" => {
+            let pending = world
+                .desired()
+                .pending
+                .into_iter()
+                .map(|pending| pending.item);
+            let items: Vec<_> = pending.filter(|item| item.name == rest).collect();
+            world.workspace().reject(&items).unwrap();
+        }
+        "agent" => world.asked.agent = Some(rest.to_owned()),
+        "strict" => world.asked.strict = true,
+        "cwd" => {
+            world.surroundings.cwd = world.path(rest);
+            fs::create_dir_all(&world.surroundings.cwd).unwrap();
+        }
+        "dynamic" => world.asked.dynamic.push(Dynamic::Text(rest.to_owned())),
+        "dynamic-file" => world.asked.dynamic.push(Dynamic::File(world.path(rest))),
+        "connectors" => {
+            let origin = Origin::text("https://connectors.example");
+            world.asked.connectors.push(Fetched {
+                origin,
+                text: rest.to_owned(),
+            });
+        }
+        "owner" => world.surroundings.owner = world.surroundings.owner.map(|owner| owner + 1),
+        "corrupt-approvals" => world.write("state/approvals.json", "{"),
+        "folder" => fs::create_dir_all(world.path(rest)).unwrap(),
+        "" => {}
+        other => panic!("`{other}` is not a thing to ask"),
+    }
+}
+
+/// A compact rendering of everything that matters.
+pub(crate) fn render(desired: &Desired) -> String {
+    let mut lines: Vec<String> = desired.servers.iter().map(server).collect();
+    lines.extend(desired.shadowed.iter().map(|entry| {
+        format!(
+            "shadowed {} ({}) behind {}",
+            entry.name, entry.scope, entry.behind
+        )
+    }));
+    for (verb, rules) in [
+        ("allow", &desired.rules.allow),
+        ("deny", &desired.rules.deny),
+        ("ask", &desired.rules.ask),
+    ] {
+        let rule = |rule: &PermissionRule| format!("{verb} {} ({})", rule.text, rule.scope);
+        lines.extend(rules.iter().map(rule));
+    }
+    lines.extend(
+        desired
+            .rules
+            .mode
+            .iter()
+            .map(|mode| format!("mode {}", mode.value.word())),
+    );
+    lines.extend(
+        desired
+            .rules
+            .classifier
+            .iter()
+            .map(|command| format!("classifier {}", command.value)),
+    );
+    lines.extend(desired.hooks.iter().map(|hook| {
+        let matcher = hook.matcher.as_deref().unwrap_or("*");
+        format!(
+            "hook {} {matcher} `{}` {}s ({})",
+            hook.event.word(),
+            hook.command,
+            hook.timeout.as_secs(),
+            hook.scope
+        )
+    }));
+    settings(desired, &mut lines);
+    lines.extend(desired.agent.iter().map(|agent| {
+        let trust = if agent.prompt.is_some() {
+            ""
+        } else {
+            " (untrusted)"
+        };
+        format!(
+            "agent {}{trust} {}",
+            agent.name,
+            serde_json::to_string(&agent.tools).unwrap()
+        )
+    }));
+    lines.extend(desired.pending.iter().map(|pending| {
+        let changes = pending.changes.iter().flatten().map(|change| {
+            let side = |side: &Option<serde_json::Value>| {
+                side.as_ref().map_or("-".to_owned(), ToString::to_string)
+            };
+            format!(
+                "; {} {} -> {}",
+                change.field,
+                side(&change.before),
+                side(&change.after)
+            )
+        });
+        format!(
+            "pending {} {}{}",
+            pending.item.kind,
+            pending.item.name,
+            changes.collect::<String>()
+        )
+    }));
+    lines.extend(desired.problems.iter().map(problem));
+    lines.join("\n")
+}
+
+fn settings(desired: &Desired, lines: &mut Vec<String>) {
+    let settings = &desired.settings;
+    lines.extend(
+        settings
+            .env
+            .iter()
+            .map(|(name, value)| format!("env {name}={}", value.value)),
+    );
+    lines.extend(
+        settings
+            .connectors
+            .iter()
+            .map(|it| format!("connectors {} {:?}", it.value.url, it.value.token_helper)),
+    );
+    lines.extend(
+        settings
+            .xaa_idp
+            .iter()
+            .map(|it| format!("xaa {} {}", it.value.issuer, it.value.client_id)),
+    );
+    lines.extend(
+        settings
+            .native_plugins
+            .iter()
+            .map(|it| format!("native {}", it.value)),
+    );
+    lines.extend(
+        settings
+            .ide_tools
+            .iter()
+            .flatten()
+            .map(|it| format!("ide-tool {}", it.value)),
+    );
+    lines.extend(
+        settings
+            .limits
+            .hub_idle_ms
+            .iter()
+            .map(|it| format!("hub-idle {it}")),
+    );
+}
+
+fn server(server: &Server) -> String {
+    let mut line = format!(
+        "{} {} ({} {})",
+        server.name,
+        server.state.name(),
+        server.scope,
+        server.at
+    );
+    if let Some(entry) = server.entry() {
+        let _ = match &entry.transport {
+            Transport::Stdio(stdio) => {
+                let words: Vec<_> = std::iter::once(&stdio.command)
+                    .chain(&stdio.args)
+                    .cloned()
+                    .collect();
+                let env: String = stdio
+                    .env
+                    .iter()
+                    .map(|(name, value)| format!(" {name}={value}"))
+                    .collect();
+                write!(line, ": {}{env}", words.join(" "))
+            }
+            transport => write!(
+                line,
+                ": {} {}",
+                transport.name(),
+                transport.url().unwrap_or_default()
+            ),
+        };
+    }
+    if let Some(reason) = server.state.reason() {
+        let _ = write!(line, ": {}", reason.why);
+        let _ = reason.by.as_ref().map(|by| write!(line, " [{by}]"));
+    }
+    if let State::AwaitingApproval {
+        changes: Some(changes),
+    } = &server.state
+    {
+        let _ = write!(line, ": {} changed", changes.len());
+    }
+    line
+}
+
+fn problem(problem: &Problem) -> String {
+    let word = |value: &dyn erased::ToJson| value.to_json().as_str().unwrap_or_default().to_owned();
+    let mut line = format!(
+        "! {} {}: {}",
+        word(&problem.severity),
+        word(&problem.kind),
+        problem.message
+    );
+    let _ = problem.at.as_ref().map(|at| write!(line, " [{at}]"));
+    let _ = problem
+        .hint
+        .as_ref()
+        .map(|hint| write!(line, " hint: {hint}"));
+    line
+}
+
+mod erased {
+    pub(super) trait ToJson {
+        fn to_json(&self) -> serde_json::Value;
+    }
+
+    impl<T: serde::Serialize> ToJson for T {
+        fn to_json(&self) -> serde_json::Value {
+            serde_json::to_value(self).unwrap()
+        }
+    }
+}
