@@ -136,6 +136,10 @@ impl Session {
         self.facts().map_or(Era::Legacy, |facts| facts.era())
     }
 
+    pub(crate) fn is_greeted_legacy(&self) -> bool {
+        self.facts().is_some_and(|facts| facts.era() == Era::Legacy)
+    }
+
     pub(crate) fn wishes(&self) -> MutexGuard<'_, Wishes> {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }

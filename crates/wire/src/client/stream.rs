@@ -77,7 +77,8 @@ impl Session {
                 place.cancel = out.cancellable && self.era() == Era::Legacy;
                 match http.post(out.text, out.headers, &out.method).await? {
                     Posted::Stream(answer) => Ok(stream(place, Some(answer))),
-                    Posted::Accepted if self.era() == Era::Legacy => Ok(stream(place, None)),
+                    // Once greeted, a legacy server may answer on the stream it speaks on by itself.
+                    Posted::Accepted if self.is_greeted_legacy() => Ok(stream(place, None)),
                     Posted::Accepted => Err(Error::StreamLost { method: out.method }),
                     Posted::Expired => {
                         place.cancel = false;

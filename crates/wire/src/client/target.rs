@@ -1,5 +1,6 @@
 //! What to connect to.
 
+use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::{
@@ -53,26 +54,34 @@ pub struct HttpTarget {
 // === impl Target ===
 
 impl Target {
-    /// A name under which to remember what was learnt of this target; without secrets.
+    /// A name under which to remember what was learnt of this target. A digest, since a command
+    /// line may hold secrets and what is remembered may be written to disk.
     pub fn key(&self) -> String {
+        let mut digest = Sha256::new();
         match self {
             Self::Stdio(stdio) => {
-                let mut key = format!("stdio {}", stdio.command.program.display());
+                digest.update(b"stdio\0");
+                digest.update(stdio.command.program.as_encoded_bytes());
                 for arg in &stdio.command.args {
-                    key.push(' ');
-                    key.push_str(&arg.to_string_lossy());
+                    digest.update([0]);
+                    digest.update(arg.as_encoded_bytes());
                 }
-                key
             }
-            Self::Http(target) | Self::Sse(target) => format!("http {}", origin(&target.url)),
-            Self::WebSocket { url, .. } => format!("ws {}", origin(url)),
-            Self::InProcess(_) => "in process".to_owned(),
+            Self::Http(target) => digest.update(format!("http\0{}", place(&target.url))),
+            Self::Sse(target) => digest.update(format!("sse\0{}", place(&target.url))),
+            Self::WebSocket { url, .. } => digest.update(format!("ws\0{}", place(url))),
+            Self::InProcess(_) => digest.update("in process"),
         }
+        digest
+            .finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 }
 
 /// Scheme, host, port and path: no user, no query.
-fn origin(url: &Url) -> String {
+fn place(url: &Url) -> String {
     let port = url
         .port()
         .map(|port| format!(":{port}"))

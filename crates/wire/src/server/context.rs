@@ -70,22 +70,24 @@ impl Context {
 
     /// Passes progress on under the client's own token. Dropped if the client wants none, or does
     /// not read.
-    pub fn progress(&self, params: &Raw) {
+    pub async fn progress(&self, params: &Raw) {
         let Some(token) = &self.progress_token else {
             return;
         };
         let edit = [Edit::set(&[meta::PROGRESS_TOKEN], token.as_str())];
         if let Ok(params) = params.with(&edit) {
-            self.outbox.try_send(
-                Notification::new(method::PROGRESS, Some(&params))
-                    .text()
-                    .clone(),
-            );
+            self.outbox
+                .offer(
+                    Notification::new(method::PROGRESS, Some(&params))
+                        .text()
+                        .clone(),
+                )
+                .await;
         }
     }
 
     /// Passes a log message on, if it is severe enough for the client.
-    pub fn log(&self, params: &Raw) {
+    pub async fn log(&self, params: &Raw) {
         let level = params
             .get("level")
             .ok()
@@ -97,18 +99,19 @@ impl Context {
             .unwrap_or(Severity::DEBUG);
         if self.log_level.is_some_and(|wanted| severity >= wanted) {
             self.outbox
-                .try_send(Notification::new(method::LOG, Some(params)).text().clone());
+                .offer(Notification::new(method::LOG, Some(params)).text().clone())
+                .await;
         }
     }
 
     /// [`Context::log`] of a line of text.
-    pub fn log_text(&self, level: &str, text: &str) {
+    pub async fn log_text(&self, level: &str, text: &str) {
         let params = format!(r#"{{"level":{},"data":{}}}"#, quote(level), quote(text));
-        self.log(&Raw::trusted(params.into()));
+        self.log(&Raw::trusted(params.into())).await;
     }
 
     /// Sends another notification that belongs to the call.
-    pub fn notify(&self, notification: &Notification) {
-        self.outbox.try_send(notification.text().clone());
+    pub async fn notify(&self, notification: &Notification) {
+        self.outbox.offer(notification.text().clone()).await;
     }
 }

@@ -4,8 +4,9 @@ use std::{
     collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use bytestring::ByteString;
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Change, Handler, context::Severity, legacy, modern, render};
 use crate::{
-    Version,
+    Error, Version,
     envelope::{
         Id, IdKey, Malformed, Message, Notification, Outcome, Request, Response, RpcError, code,
     },
@@ -32,9 +33,16 @@ pub struct Session<H> {
     ids: AtomicU64,
 }
 
+/// How long a client that does not read holds up what may be lost.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// The way to the client.
 #[derive(Debug, Clone)]
-pub(super) struct Outbox(pub(super) LinkWriter);
+pub(super) struct Outbox {
+    writer: LinkWriter,
+    /// The client did not read when it was last waited for.
+    stalled: Arc<AtomicBool>,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -61,16 +69,44 @@ pub(super) struct Greeted {
 // === impl Outbox ===
 
 impl Outbox {
+    fn new(writer: LinkWriter) -> Self {
+        Self {
+            writer,
+            stalled: Arc::default(),
+        }
+    }
+
     /// Sends what must arrive.
     pub(super) async fn send(&self, text: ByteString) {
-        if let Err(error) = self.0.send(text).await {
+        if let Err(error) = self.writer.send(text).await {
             tracing::debug!(%error, "the client is gone");
         }
     }
 
-    /// Sends what may be lost.
-    pub(super) fn try_send(&self, text: ByteString) {
-        if let Err(error) = self.0.try_send(text) {
+    /// Sends what may be lost: waits a moment for a client that reads, not for one that does not.
+    pub(super) async fn offer(&self, text: ByteString) {
+        let patience = if self.stalled.load(Ordering::Relaxed) {
+            Duration::ZERO
+        } else {
+            PATIENCE
+        };
+        let sent = match self.writer.try_send(text.clone()) {
+            Err(Error::Busy) => {
+                let waiting = tokio::time::timeout(patience, self.writer.send(text)).await;
+                waiting.unwrap_or(Err(Error::Busy))
+            }
+            sent => sent,
+        };
+        self.stalled
+            .store(matches!(sent, Err(Error::Busy)), Ordering::Relaxed);
+        if let Err(error) = sent {
+            tracing::debug!(%error, "a notification was dropped");
+        }
+    }
+
+    /// Sends what may be lost, from where nothing can be waited for.
+    fn try_send(&self, text: ByteString) {
+        if let Err(error) = self.writer.try_send(text) {
             tracing::debug!(%error, "a notification was dropped");
         }
     }
@@ -83,7 +119,7 @@ impl<H: Handler> Session<H> {
     pub fn new(handler: Arc<H>, writer: LinkWriter) -> Arc<Self> {
         Arc::new(Self {
             handler,
-            outbox: Outbox(writer),
+            outbox: Outbox::new(writer),
             state: Mutex::default(),
             ids: AtomicU64::new(1),
         })

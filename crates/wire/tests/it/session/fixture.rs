@@ -68,10 +68,12 @@ async fn tool(asked: Asked, context: &Context) -> Result<Reply, RpcError> {
         }
         "count" => {
             for step in 0..200 {
-                context.progress(&raw(&format!(r#"{{"progress":{step}}}"#)));
+                context
+                    .progress(&raw(&format!(r#"{{"progress":{step}}}"#)))
+                    .await;
                 tokio::task::yield_now().await;
             }
-            context.log_text("info", "counted");
+            context.log_text("info", "counted").await;
             Ok(Reply::Complete(raw(r#"{"content":[]}"#)))
         }
         "ask" => match asked.answers.first() {
