@@ -1,5 +1,6 @@
 //! What to connect to.
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use url::Url;
 
@@ -72,11 +73,7 @@ impl Target {
             Self::WebSocket { url, .. } => digest.update(format!("ws\0{}", place(url))),
             Self::InProcess(_) => digest.update("in process"),
         }
-        digest
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        URL_SAFE_NO_PAD.encode(digest.finalize())
     }
 }
 
