@@ -60,6 +60,14 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// A file of the project is a link to somewhere else, where a project has no business writing.
+    #[error("cannot change {}: it leads out of the project, to {}", path.display(), target.display())]
+    LeadsOut {
+        /// Which.
+        path: PathBuf,
+        /// Where to.
+        target: PathBuf,
+    },
     /// The name cannot be used.
     #[error(transparent)]
     Name(#[from] BadName),
@@ -120,5 +128,9 @@ pub enum Error {
 }
 
 fn list(scopes: &[Scope]) -> String {
-    scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", ")
+    scopes
+        .iter()
+        .map(|scope| scope.name())
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -14,7 +14,11 @@ pub const MASK: &str = "********";
 /// parameters of URLs, arguments after token-like flags, and every member with a token-like name.
 pub fn masked(entry: &Value) -> Value {
     match entry {
-        Value::Object(members) => members.iter().map(masked_member).collect::<Map<_, _>>().into(),
+        Value::Object(members) => members
+            .iter()
+            .map(masked_member)
+            .collect::<Map<_, _>>()
+            .into(),
         Value::Array(elements) => elements.iter().map(masked).collect(),
         Value::String(text) => masked_text(text).into(),
         other => other.clone(),
@@ -23,9 +27,11 @@ pub fn masked(entry: &Value) -> Value {
 
 fn masked_member((key, value): (&String, &Value)) -> (String, Value) {
     let value = match (key.as_str(), value) {
-        ("env" | "headers", Value::Object(members)) => {
-            members.iter().map(|(name, value)| (name.clone(), hidden(value))).collect::<Map<_, _>>().into()
-        }
+        ("env" | "headers", Value::Object(members)) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), hidden(value)))
+            .collect::<Map<_, _>>()
+            .into(),
         ("args" | "command", Value::Array(arguments)) => masked_arguments(arguments),
         ("clientId" | "clientMetadataUrl" | "authServerMetadataUrl", value) => masked(value),
         (name, Value::String(_)) if is_secret_name(name) => hidden(value),
@@ -49,7 +55,11 @@ fn hidden_text(text: &str) -> String {
     for piece in pieces(rest) {
         match piece {
             Piece::Literal(_) => shown.push_str(MASK),
-            Piece::Reference { name, default: Some(_), .. } => {
+            Piece::Reference {
+                name,
+                default: Some(_),
+                ..
+            } => {
                 shown.push_str("${");
                 shown.push_str(name);
                 shown.push_str(":-");
@@ -64,7 +74,10 @@ fn hidden_text(text: &str) -> String {
 
 fn split_scheme(text: &str) -> (&str, &str) {
     let schemes = ["Bearer ", "Basic ", "Token ", "bearer ", "basic ", "token "];
-    let length = schemes.iter().find(|scheme| text.starts_with(**scheme)).map_or(0, |word| word.len());
+    let length = schemes
+        .iter()
+        .find(|scheme| text.starts_with(**scheme))
+        .map_or(0, |word| word.len());
     text.split_at(length)
 }
 
@@ -73,7 +86,11 @@ fn masked_arguments(arguments: &[Value]) -> Value {
     let mut shown = Vec::with_capacity(arguments.len());
     for argument in arguments {
         let text = argument.as_str().unwrap_or_default();
-        let value = if after_flag && !text.starts_with("--") { hidden(argument) } else { masked_argument(text) };
+        let value = if after_flag && !text.starts_with("--") {
+            hidden(argument)
+        } else {
+            masked_argument(text)
+        };
         after_flag = text.starts_with('-') && !text.contains('=') && is_secret_name(text);
         shown.push(value);
     }
@@ -83,7 +100,10 @@ fn masked_arguments(arguments: &[Value]) -> Value {
 /// `--token=x`, `TOKEN=x` and `Authorization: x` in one argument.
 fn masked_argument(text: &str) -> Value {
     let is_plain = |name: &str| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
     };
     for separator in ['=', ':'] {
         if let Some((name, value)) = text.split_once(separator)
@@ -92,7 +112,11 @@ fn masked_argument(text: &str) -> Value {
             && !value.starts_with("//")
         {
             let space = &value[..value.len() - value.trim_start().len()];
-            return format!("{name}{separator}{space}{}", hidden_text(value.trim_start())).into();
+            return format!(
+                "{name}{separator}{space}{}",
+                hidden_text(value.trim_start())
+            )
+            .into();
         }
     }
     masked_text(text).into()
@@ -112,9 +136,12 @@ pub(crate) fn masked_text(text: &str) -> String {
 /// Works on the text as written, which may hold references and be no URL yet.
 fn masked_url(text: &str, authority: usize) -> String {
     let (head, rest) = text.split_at(authority);
-    let authority_end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
-    // A default such as `${HOST:-a/b}` may hold a slash; then the whole is taken for the authority's end, which
-    // masks too little only if user information follows a reference, and that is masked below.
+    // In what only looks like a URL a password may hold a slash, so everything up to the last `@` may be one.
+    let is_broken = !text.contains("${") && url::Url::parse(text).is_err();
+    let authority_end = match rest.rfind('@') {
+        Some(at) if is_broken => at + 1,
+        _ => rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()),
+    };
     let (authority, tail) = rest.split_at(authority_end);
     let authority = match authority.rfind('@') {
         Some(at) => format!("{}{}", hidden_text(&authority[..at]), &authority[at..]),
@@ -124,7 +151,9 @@ fn masked_url(text: &str, authority: usize) -> String {
 }
 
 fn masked_query(tail: &str) -> String {
-    let Some((path, query)) = tail.split_once('?') else { return tail.to_owned() };
+    let Some((path, query)) = tail.split_once('?') else {
+        return tail.to_owned();
+    };
     let (query, fragment) = match query.split_once('#') {
         Some((query, fragment)) => (query, format!("#{fragment}")),
         None => (query, String::new()),
@@ -143,20 +172,56 @@ fn masked_parameter(parameter: &str) -> String {
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words = [
-        "token", "secret", "password", "passwd", "pwd", "apikey", "api-key", "api_key", "auth", "credential",
-        "signature", "private", "bearer", "cookie", "session",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "pwd",
+        "apikey",
+        "api-key",
+        "api_key",
+        "auth",
+        "credential",
+        "signature",
+        "private",
+        "bearer",
+        "cookie",
+        "session",
     ];
     let whole = name.trim_start_matches('-');
-    words.iter().any(|word| name.contains(word)) || matches!(whole, "key" | "sig" | "code" | "pass" | "jwt" | "pat")
-        || name.ends_with("_key") || name.ends_with("-key") || name.ends_with("key=")
+    words.iter().any(|word| name.contains(word))
+        || matches!(whole, "key" | "sig" | "code" | "pass" | "jwt" | "pat")
+        || name.ends_with("_key")
+        || name.ends_with("-key")
+        || name.ends_with("key=")
 }
 
 fn looks_like_token(text: &str) -> bool {
     let prefixes = [
-        "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "xapp-", "AKIA", "AIza", "eyJ",
-        "npm_", "pypi-", "hf_", "dop_v1_", "lin_api_", "ntn_", "sk_live_", "sk_test_",
+        "ghp_",
+        "gho_",
+        "ghs_",
+        "github_pat_",
+        "glpat-",
+        "sk-",
+        "xoxb-",
+        "xoxp-",
+        "xapp-",
+        "AKIA",
+        "AIza",
+        "eyJ",
+        "npm_",
+        "pypi-",
+        "hf_",
+        "dop_v1_",
+        "lin_api_",
+        "ntn_",
+        "sk_live_",
+        "sk_test_",
     ];
     text.len() >= 16
         && prefixes.iter().any(|prefix| text.starts_with(prefix))
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

@@ -15,8 +15,15 @@ impl Layout {
     /// Reads the habits off `text`; two spaces where it has none.
     pub(super) fn of(text: &str) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        let unit = text.lines().skip(1).map(indentation).find(|indent| !indent.is_empty());
-        Self { newline, unit: unit.unwrap_or("  ").to_owned() }
+        let unit = text
+            .lines()
+            .skip(1)
+            .map(indentation)
+            .find(|indent| !indent.is_empty());
+        Self {
+            newline,
+            unit: unit.unwrap_or("  ").to_owned(),
+        }
     }
 
     /// `value` over several lines, the first of which is already indented by `indent`.
@@ -91,9 +98,8 @@ fn comment_end(text: &str) -> Option<usize> {
     if text.starts_with("//") {
         let end = text.find('\n').unwrap_or(text.len());
         Some(text[..end].trim_end_matches('\r').len())
-    } else if text.starts_with("/*") {
-        text[2..].find("*/").map(|at| at + 4)
     } else {
-        None
+        let body = text.strip_prefix("/*")?;
+        body.find("*/").map(|at| at + 4)
     }
 }

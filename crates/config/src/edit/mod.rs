@@ -9,5 +9,5 @@ mod lock;
 mod splice;
 mod text;
 
-pub(crate) use atomic::{Privacy, close_folder, private_folder, update};
+pub(crate) use atomic::{Privacy, close_folder, follow, private_folder, update};
 pub use text::{EditError, add_to_list, get, remove, remove_from_list, set};

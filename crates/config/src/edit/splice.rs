@@ -13,11 +13,17 @@ pub(super) struct Splice {
 
 impl Splice {
     pub(super) fn insert(at: usize, text: impl Into<String>) -> Self {
-        Self { range: at..at, text: text.into() }
+        Self {
+            range: at..at,
+            text: text.into(),
+        }
     }
 
     fn cut(range: Range<usize>) -> Self {
-        Self { range, text: String::new() }
+        Self {
+            range,
+            text: String::new(),
+        }
     }
 }
 
@@ -50,19 +56,19 @@ impl Container {
         layout: &Layout,
         render: impl Fn(&str) -> String,
     ) -> Vec<Splice> {
-        let Some(last) = self.items.last() else { return self.append_first(text, layout, render) };
-        let comma = self.comma_after(text, last.end);
+        let Some(last) = self.items.last() else {
+            return self.append_first(text, layout, render);
+        };
+        let comma = comma_after(text, last.end);
         if begins_line(text, last.start) {
             let indent = &text[line_start(text, last.start)..last.start];
             let line = format!("{}{indent}{}", layout.newline, render(indent));
-            match comma {
-                Some(comma) => {
-                    vec![Splice::insert(same_line_comments(text, comma + 1), line + ",")]
-                }
-                None => {
-                    let end = same_line_comments(text, last.end);
-                    vec![Splice::insert(last.end, ","), Splice::insert(end, line)]
-                }
+            if let Some(comma) = comma {
+                let end = same_line_comments(text, comma + 1);
+                vec![Splice::insert(end, line + ",")]
+            } else {
+                let end = same_line_comments(text, last.end);
+                vec![Splice::insert(last.end, ","), Splice::insert(end, line)]
             }
         } else {
             let item = render(indent_at(text, last.start));
@@ -88,13 +94,16 @@ impl Container {
         let newline = layout.newline;
         let item = render(&indent);
         let range = start..self.range.end - 1;
-        vec![Splice { range, text: format!("{newline}{indent}{item}{newline}{outer}") }]
+        vec![Splice {
+            range,
+            text: format!("{newline}{indent}{item}{newline}{outer}"),
+        }]
     }
 
     /// One item fewer.
     pub(super) fn remove(&self, text: &str, index: usize) -> Vec<Splice> {
         let item = &self.items[index];
-        let comma = self.comma_after(text, item.end);
+        let comma = comma_after(text, item.end);
         let end = comma.map_or(item.end, |comma| comma + 1);
         let is_rest_blank = text[self.range.start + 1..item.start].trim().is_empty()
             && text[end..self.range.end - 1].trim().is_empty();
@@ -109,8 +118,10 @@ impl Container {
     /// The last item leaves with the comma before it: a comma at the end is not read by everyone.
     fn remove_last(&self, text: &str, item: &Range<usize>, before: usize) -> Vec<Splice> {
         let tail = tail_of(text, item.clone());
-        match self.comma_after(text, self.items[before].end) {
-            Some(comma) if text[comma + 1..tail.start].trim().is_empty() && tail.start == item.start => {
+        match comma_after(text, self.items[before].end) {
+            Some(comma)
+                if text[comma + 1..tail.start].trim().is_empty() && tail.start == item.start =>
+            {
                 vec![Splice::cut(comma..tail.end)]
             }
             Some(comma) => vec![Splice::cut(comma..comma + 1), Splice::cut(tail)],
@@ -122,15 +133,16 @@ impl Container {
         self.range.start + 1..self.range.end - 1
     }
 
-    fn comma_after(&self, text: &str, end: usize) -> Option<usize> {
-        let at = skip_trivia(text, end);
-        text[at..].starts_with(',').then_some(at)
-    }
-
     fn is_spaced(&self, text: &str) -> bool {
         let inside = &text[self.inside()];
         inside.contains(": ") || inside.contains(", ") || inside.starts_with(' ')
     }
+}
+
+/// The comma that follows `end`.
+fn comma_after(text: &str, end: usize) -> Option<usize> {
+    let at = skip_trivia(text, end);
+    text[at..].starts_with(',').then_some(at)
 }
 
 /// An item with its comma, and the whole lines where it stands on lines of its own.
@@ -138,13 +150,16 @@ fn lines_of(text: &str, item: Range<usize>) -> Range<usize> {
     let end = same_line_comments(text, item.end);
     let rest = text[end..].trim_start_matches([' ', '\t']);
     let after_blank = text.len() - rest.len();
-    let line_break = if rest.starts_with("\r\n") { 2 } else { usize::from(rest.starts_with('\n')) };
+    let line_break = if rest.starts_with("\r\n") {
+        2
+    } else {
+        usize::from(rest.starts_with('\n'))
+    };
     match (begins_line(text, item.start), line_break) {
         (true, 1..) => line_start(text, item.start)..after_blank + line_break,
-        // Something follows on the same line and moves up to where the item was.
-        (true, _) => item.start..item.end + blanks(text, item.end),
         (false, 1..) => item.start - blanks_before(text, item.start)..end,
-        (false, _) => item.start..item.end + blanks(text, item.end),
+        // Something follows on the same line and moves up to where the item was.
+        _ => item.start..item.end + blanks(text, item.end),
     }
 }
 
@@ -157,7 +172,9 @@ fn tail_of(text: &str, item: Range<usize>) -> Range<usize> {
     let start = before.strip_suffix('\n').unwrap_or(before);
     let start = start.strip_suffix('\r').unwrap_or(start).len();
     let end = same_line_comments(text, item.end);
-    let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+    let ends_line = text[end..]
+        .trim_start_matches([' ', '\t', '\r'])
+        .starts_with('\n');
     // A line comment above would swallow what follows if its line break went.
     if ends_line { start..end } else { item }
 }

@@ -18,9 +18,9 @@ pub enum EditError {
     #[error("line {line}, column {column}: {why}")]
     Malformed {
         /// The line.
-        line: usize,
+        line: u32,
         /// The column.
-        column: usize,
+        column: u32,
         /// What is wrong there.
         why: String,
     },
@@ -49,7 +49,9 @@ pub fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError
 pub fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
     let (mark, rest) = split_mark(text);
     let mut rest = rest.to_owned();
-    let Some((key, parent)) = path.split_last() else { return Ok(text.to_owned()) };
+    let Some((key, parent)) = path.split_last() else {
+        return Ok(text.to_owned());
+    };
     // A name may stand there twice, and taking away only one would bring back the other.
     while let Some(splices) = removal(&rest, parent, key)? {
         rest = apply(&rest, splices);
@@ -102,7 +104,11 @@ impl<'a> Document<'a> {
         let root = jsonc::ast(text).map_err(|error| {
             let at = Lines::new(&Origin::text(""), text).at(error.range().start);
             let why = error.kind().to_string();
-            EditError::Malformed { line: at.line, column: at.column, why }
+            EditError::Malformed {
+                line: at.line,
+                column: at.column,
+                why,
+            }
         })?;
         Ok(Self { root })
     }
@@ -117,7 +123,11 @@ impl<'a> Document<'a> {
 }
 
 fn property<'a, 'b>(object: &'b ast::Object<'a>, key: &str) -> Option<&'b ast::ObjectProp<'a>> {
-    object.properties.iter().rev().find(|property| property.name.as_str() == key)
+    object
+        .properties
+        .iter()
+        .rev()
+        .find(|property| property.name.as_str() == key)
 }
 
 fn merge(text: String, path: &[&str], value: &Value) -> Result<String, EditError> {
@@ -129,7 +139,10 @@ fn merge(text: String, path: &[&str], value: &Value) -> Result<String, EditError
         (Some((_, Value::Object(old))), Value::Object(new)) => merge_members(text, path, &old, new),
         (Some((range, _)), new) => {
             let rendered = Layout::of(&text).render(new, indent_at(&text, range.start));
-            let splice = Splice { range: range.start..range.end, text: rendered };
+            let splice = Splice {
+                range: range.start..range.end,
+                text: rendered,
+            };
             Ok(apply(&text, vec![splice]))
         }
     }
@@ -154,38 +167,56 @@ fn merge_members(
 
 fn insert(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
     let document = Document::parse(text)?;
-    let depth = (0..path.len()).rev().find(|depth| document.find(&path[..*depth]).is_some());
+    let depth = (0..path.len())
+        .rev()
+        .find(|depth| document.find(&path[..*depth]).is_some());
     let depth = depth.unwrap_or(0);
     let Some(ast::Value::Object(object)) = document.find(&path[..depth]) else {
         return Err(EditError::NotAnObject(path[..depth].join(".")));
     };
-    let wrap = |value: Value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
+    let wrap =
+        |value: Value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
     let value = path[depth + 1..].iter().rev().fold(value.clone(), wrap);
     let (layout, key) = (Layout::of(text), Value::from(path[depth]).to_string());
-    let multiline = object.properties.last().is_none_or(|last| {
-        super::layout::begins_line(text, last.start())
-    });
-    let splices = members(object).append(text, &layout, |indent| match multiline {
-        true => format!("{key}: {}", layout.render(&value, indent)),
-        false => format!("{key}: {value}"),
+    let multiline = object
+        .properties
+        .last()
+        .is_none_or(|last| super::layout::begins_line(text, last.start()));
+    let splices = members(object).append(text, &layout, |indent| {
+        if multiline {
+            format!("{key}: {}", layout.render(&value, indent))
+        } else {
+            format!("{key}: {value}")
+        }
     });
     Ok(apply(text, splices))
 }
 
 fn removal(text: &str, parent: &[&str], key: &str) -> Result<Option<Vec<Splice>>, EditError> {
     let document = Document::parse(text)?;
-    let Some(ast::Value::Object(object)) = document.find(parent) else { return Ok(None) };
-    let index = object.properties.iter().rposition(|property| property.name.as_str() == key);
+    let Some(ast::Value::Object(object)) = document.find(parent) else {
+        return Ok(None);
+    };
+    let index = object
+        .properties
+        .iter()
+        .rposition(|property| property.name.as_str() == key);
     Ok(index.map(|index| members(object).remove(text, index)))
 }
 
 fn members(object: &ast::Object<'_>) -> Container {
-    let items = object.properties.iter().map(|property| range(property)).collect();
-    Container { range: range(object), items }
+    let items = object.properties.iter().map(range).collect();
+    Container {
+        range: range(object),
+        items,
+    }
 }
 
 fn elements(list: &ast::Array<'_>) -> Container {
-    Container { range: range(list), items: list.elements.iter().map(|element| range(element)).collect() }
+    Container {
+        range: range(list),
+        items: list.elements.iter().map(range).collect(),
+    }
 }
 
 fn range(node: &impl Ranged) -> Range<usize> {
@@ -194,7 +225,9 @@ fn range(node: &impl Ranged) -> Range<usize> {
 
 fn position(list: &ast::Array<'_>, item: &str) -> Option<usize> {
     list.elements.iter().position(|element| {
-        element.as_string_lit().is_some_and(|literal| literal.value == item)
+        element
+            .as_string_lit()
+            .is_some_and(|literal| literal.value == item)
     })
 }
 
@@ -204,7 +237,11 @@ fn json(value: &ast::Value<'_>) -> Value {
 
 /// A byte-order mark stays where it is.
 fn split_mark(text: &str) -> (&str, &str) {
-    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
+    text.split_at(if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    })
 }
 
 /// A text without a value gets an empty object after whatever comments it has.

@@ -76,14 +76,15 @@ fn transport(
         }
         "sse" => remote(fields, node, &["http", "https"], completeness).map(Transport::Sse),
         "ws" => remote(fields, node, &["ws", "wss"], completeness).map(Transport::Ws),
-        "sse-ide" => ide(fields, node, &["http", "https"], completeness).map(Transport::SseIde),
-        "ws-ide" => ide(fields, node, &["ws", "wss"], completeness).map(Transport::WsIde),
+        "sse-ide" => ide(fields, &["http", "https"], completeness).map(Transport::SseIde),
+        "ws-ide" => ide(fields, &["ws", "wss"], completeness).map(Transport::WsIde),
         other => refused(fields, other, kind.as_ref()),
     }
 }
 
 fn fields_have(node: &Node, key: &str) -> bool {
-    node.get(key).is_some_and(|value| value.value != Value::Null)
+    node.get(key)
+        .is_some_and(|value| value.value != Value::Null)
 }
 
 /// What an entry without `type` is: a command is stdio, a URL is http.
@@ -98,7 +99,11 @@ fn implied(fields: &mut Fields<'_>, name: &str, node: &Node) -> Option<&'static 
         (false, Some(url)) => {
             let message = format!("server `{name}` has a `url` and no `type`; taken as http");
             let hint = Hint::AddMember("\"type\": \"http\"".to_owned());
-            fields.mention(Problem::note(Kind::UrlWithoutType, message).at(url.at.clone()).hint(hint));
+            fields.mention(
+                Problem::note(Kind::UrlWithoutType, message)
+                    .at(url.at.clone())
+                    .hint(hint),
+            );
             Some("http")
         }
         (false, None) => {
@@ -116,7 +121,10 @@ fn refused(
 ) -> Option<Transport> {
     let at = kind.map(|kind| kind.at.clone())?;
     let message = match word {
-        "sdk" => format!("{} is of type `sdk`, which only a host application can register", fields.what()),
+        "sdk" => format!(
+            "{} is of type `sdk`, which only a host application can register",
+            fields.what()
+        ),
         _ => format!("{} is of unknown type `{word}`", fields.what()),
     };
     fields.wrong(Kind::BadValue, message, &at);
@@ -131,7 +139,9 @@ fn stdio(fields: &mut Fields<'_>, node: &Node) -> Option<Stdio> {
         cwd: fields.string("cwd"),
         env_file: fields.string("envFile"),
         inherit_env: inherit_env(fields),
-        command: command.as_ref().map_or_else(String::new, |command| command.value.clone()),
+        command: command
+            .as_ref()
+            .map_or_else(String::new, |command| command.value.clone()),
     };
     check_variable_names(fields, &stdio, node);
     command.map(|_| stdio)
@@ -141,7 +151,11 @@ fn stdio(fields: &mut Fields<'_>, node: &Node) -> Option<Stdio> {
 fn check_variable_names(fields: &mut Fields<'_>, stdio: &Stdio, node: &Node) {
     for (name, value) in &stdio.env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            let message = format!("{} cannot set a variable called `{}`", fields.what(), name.escape_default());
+            let message = format!(
+                "{} cannot set a variable called `{}`",
+                fields.what(),
+                name.escape_default()
+            );
             let at = node.get("env").map_or(&node.at, |env| &env.at).clone();
             fields.wrong(Kind::BadValue, message, &at);
         }
@@ -169,8 +183,14 @@ fn remote(
     let remote = Remote {
         headers: fields.string_map("headers"),
         headers_helper: fields.string("headersHelper"),
-        oauth: if schemes.contains(&"http") { oauth(fields) } else { None },
-        url: url.as_ref().map_or_else(String::new, |url| url.value.clone()),
+        oauth: if schemes.contains(&"http") {
+            oauth(fields)
+        } else {
+            None
+        },
+        url: url
+            .as_ref()
+            .map_or_else(String::new, |url| url.value.clone()),
     };
     check_headers(fields, &remote, node);
     url.map(|_| remote)
@@ -194,7 +214,11 @@ fn check_url(
         Ok(_) => return,
         Err(error) => format!("is not a URL: {error}"),
     };
-    let message = format!("`{key}` of {} {why} (it is `{}`)", fields.what(), masked_text(&url.value));
+    let message = format!(
+        "`{key}` of {} {why} (it is `{}`)",
+        fields.what(),
+        masked_text(&url.value)
+    );
     fields.wrong(Kind::BadValue, message, &url.at);
 }
 
@@ -202,27 +226,34 @@ fn check_url(
 fn check_headers(fields: &mut Fields<'_>, remote: &Remote, node: &Node) {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     for (name, value) in &remote.headers {
-        let sound = !name.is_empty() && name.chars().all(is_token) && !value.contains(['\r', '\n', '\0']);
+        let sound =
+            !name.is_empty() && name.chars().all(is_token) && !value.contains(['\r', '\n', '\0']);
         if !sound {
-            let message = format!("{} cannot send the header `{}`", fields.what(), name.escape_default());
-            let at = node.get("headers").map_or(&node.at, |headers| &headers.at).clone();
+            let message = format!(
+                "{} cannot send the header `{}`",
+                fields.what(),
+                name.escape_default()
+            );
+            let at = node
+                .get("headers")
+                .map_or(&node.at, |headers| &headers.at)
+                .clone();
             fields.wrong(Kind::BadValue, message, &at);
         }
     }
 }
 
-fn ide(
-    fields: &mut Fields<'_>,
-    node: &Node,
-    schemes: &[&str],
-    completeness: Completeness,
-) -> Option<Ide> {
+fn ide(fields: &mut Fields<'_>, schemes: &[&str], completeness: Completeness) -> Option<Ide> {
     let url = fields.required("url");
     if let Some(url) = &url {
         check_url(fields, "url", url, schemes, completeness);
     }
     let (ide_name, auth_token) = (fields.string("ideName"), fields.string("authToken"));
-    url.map(|url| Ide { url: url.value, ide_name, auth_token })
+    url.map(|url| Ide {
+        url: url.value,
+        ide_name,
+        auth_token,
+    })
 }
 
 fn oauth(fields: &mut Fields<'_>) -> Option<OAuth> {
@@ -255,7 +286,10 @@ pub(crate) fn callback_port(fields: &mut Fields<'_>) -> Option<u16> {
     match u16::try_from(port.value) {
         Ok(number) if number > 0 => Some(number),
         _ => {
-            let message = format!("`callbackPort` of {} must be from 1 to 65535", fields.what());
+            let message = format!(
+                "`callbackPort` of {} must be from 1 to 65535",
+                fields.what()
+            );
             fields.wrong(Kind::BadValue, message, &port.at);
             None
         }
@@ -264,7 +298,13 @@ pub(crate) fn callback_port(fields: &mut Fields<'_>) -> Option<u16> {
 
 fn metadata_url(fields: &mut Fields<'_>) -> Option<String> {
     let url = fields.text("authServerMetadataUrl")?;
-    check_url(fields, "authServerMetadataUrl", &url, &["https", "http"], Completeness::Partial);
+    check_url(
+        fields,
+        "authServerMetadataUrl",
+        &url,
+        &["https", "http"],
+        Completeness::Partial,
+    );
     Some(url.value)
 }
 
@@ -299,11 +339,16 @@ fn timeout(fields: &mut Fields<'_>) -> Option<u64> {
 pub(crate) fn tools(fields: &mut Fields<'_>) -> ToolFilter {
     let allow = fields.texts("allow");
     let allow = allow.map(|globs| globs.into_iter().map(|glob| glob.value).collect());
-    ToolFilter { allow, deny: fields.strings("deny") }
+    ToolFilter {
+        allow,
+        deny: fields.strings("deny"),
+    }
 }
 
 fn share(fields: &mut Fields<'_>) -> Share {
-    let Some(word) = fields.text("share") else { return Share::Auto };
+    let Some(word) = fields.text("share") else {
+        return Share::Auto;
+    };
     match word.value.as_str() {
         "auto" => Share::Auto,
         "always" => Share::Always,

@@ -30,15 +30,22 @@ impl Signature {
 }
 
 fn parts(stdio: &Stdio) -> impl Iterator<Item = &str> {
-    let env = stdio.env.iter().flat_map(|(name, value)| [name.as_str(), value]);
-    let words = std::iter::once(&stdio.command).chain(&stdio.args).map(String::as_str);
+    let env = stdio
+        .env
+        .iter()
+        .flat_map(|(name, value)| [name.as_str(), value]);
+    let words = std::iter::once(&stdio.command)
+        .chain(&stdio.args)
+        .map(String::as_str);
     // The empty part keeps arguments and variables apart: no variable has an empty name.
     words.chain([""]).chain(env)
 }
 
 /// Case of the host, default ports and dots in the path do not make another server.
 fn canonical(url: &str) -> String {
-    let Ok(mut parsed) = Url::parse(url) else { return url.to_owned() };
+    let Ok(mut parsed) = Url::parse(url) else {
+        return url.to_owned();
+    };
     parsed.set_fragment(None);
     parsed.as_str().trim_end_matches('/').to_owned()
 }

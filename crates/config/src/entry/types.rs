@@ -274,11 +274,13 @@ impl ToolFilter {
 }
 
 impl Share {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
     fn is_auto(&self) -> bool {
         *self == Self::Auto
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
 fn is_false(value: &bool) -> bool {
     !value
 }

@@ -63,21 +63,39 @@ impl Client {
     /// The user's files of this client, on whichever platform; those that do not exist are simply not there.
     pub fn user_files(self, surroundings: &Surroundings) -> Vec<PathBuf> {
         let home = &surroundings.home;
-        let folder = |name: &str| surroundings.env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let folder = |name: &str| {
+            surroundings
+                .env
+                .get(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
         let config = folder("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
         let support = home.join("Library/Application Support");
         let roaming = folder("APPDATA");
         let everywhere = |name: &str| {
             let folders = [Some(config.clone()), Some(support.clone()), roaming.clone()];
-            folders.into_iter().flatten().map(|folder| folder.join(name)).collect::<Vec<_>>()
+            folders
+                .into_iter()
+                .flatten()
+                .map(|folder| folder.join(name))
+                .collect::<Vec<_>>()
         };
         match self {
             Self::ClaudeCode => vec![home.join(".claude.json")],
             Self::ClaudeDesktop => everywhere("Claude/claude_desktop_config.json"),
             Self::Cursor => vec![home.join(".cursor/mcp.json")],
-            Self::VsCode => [everywhere("Code/User/mcp.json"), everywhere("Code/User/settings.json")].concat(),
+            Self::VsCode => [
+                everywhere("Code/User/mcp.json"),
+                everywhere("Code/User/settings.json"),
+            ]
+            .concat(),
             Self::Codex => {
-                vec![folder("CODEX_HOME").unwrap_or_else(|| home.join(".codex")).join("config.toml")]
+                vec![
+                    folder("CODEX_HOME")
+                        .unwrap_or_else(|| home.join(".codex"))
+                        .join("config.toml"),
+                ]
             }
             Self::Gemini => vec![home.join(".gemini/settings.json")],
             Self::Windsurf => vec![home.join(".codeium/windsurf/mcp_config.json")],
@@ -86,7 +104,10 @@ impl Client {
                 files.extend(roaming.map(|folder| folder.join("Zed/settings.json")));
                 files
             }
-            Self::Continue => vec![home.join(".continue/config.yaml"), home.join(".continue/config.json")],
+            Self::Continue => vec![
+                home.join(".continue/config.yaml"),
+                home.join(".continue/config.json"),
+            ],
             Self::Goose => {
                 let mut files = vec![config.join("goose/config.yaml")];
                 files.extend(roaming.map(|folder| folder.join("Block/goose/config/config.yaml")));
@@ -104,7 +125,9 @@ impl Client {
             Self::Codex => ".codex/config.toml",
             Self::Gemini => ".gemini/settings.json",
             Self::Zed => ".zed/settings.json",
-            Self::ClaudeDesktop | Self::Windsurf | Self::Continue | Self::Goose => return Vec::new(),
+            Self::ClaudeDesktop | Self::Windsurf | Self::Continue | Self::Goose => {
+                return Vec::new();
+            }
         };
         vec![root.join(file)]
     }
@@ -121,6 +144,8 @@ impl FromStr for Client {
 
     fn from_str(word: &str) -> Result<Self, UnknownClient> {
         let client = Self::ALL.into_iter().find(|client| client.name() == word);
-        client.ok_or_else(|| UnknownClient { word: word.to_owned() })
+        client.ok_or_else(|| UnknownClient {
+            word: word.to_owned(),
+        })
     }
 }

@@ -11,7 +11,9 @@ pub(super) fn servers(node: &Node) -> Read {
         if theirs.get("url").is_some() && theirs.get("type").is_none() {
             entry.set("type", "http");
         }
-        entry.keep(&["type", "command", "args", "env", "cwd", "envFile", "url", "headers", "disabled"]);
+        entry.keep(&[
+            "type", "command", "args", "env", "cwd", "envFile", "url", "headers", "disabled",
+        ]);
         Some(entry.finish())
     })
 }

@@ -26,7 +26,12 @@ pub(super) fn each(
 }
 
 pub(super) fn found(name: &str, entry: Value, at: &Location) -> Found {
-    Found { name: name.to_owned(), entry, at: at.clone(), project: None }
+    Found {
+        name: name.to_owned(),
+        entry,
+        at: at.clone(),
+        project: None,
+    }
 }
 
 /// An entry of ours while it is put together from one of theirs.
@@ -38,12 +43,20 @@ pub(super) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(theirs: &'a Node, translate: &'a Translate) -> Self {
-        Self { theirs, ours: Map::new(), translate }
+        Self {
+            theirs,
+            ours: Map::new(),
+            translate,
+        }
     }
 
     /// Takes a member over under another name, its variables translated.
     pub(super) fn take(&mut self, theirs: &str, ours: &str) -> &mut Self {
-        if let Some(value) = self.theirs.get(theirs).map(|node| self.translate.value(&node.to_json())) {
+        if let Some(value) = self
+            .theirs
+            .get(theirs)
+            .map(|node| self.translate.value(&node.to_json()))
+        {
             let is_empty = value.is_null()
                 || value.as_object().is_some_and(Map::is_empty)
                 || value.as_array().is_some_and(Vec::is_empty);
@@ -69,11 +82,18 @@ impl<'a> Builder<'a> {
 
     /// Seconds there, milliseconds here; what is too short for us is left out.
     pub(super) fn seconds(&mut self, theirs: &str) -> &mut Self {
-        let seconds = self.theirs.get(theirs).and_then(|node| node.to_json().as_f64());
+        let seconds = self
+            .theirs
+            .get(theirs)
+            .and_then(|node| node.to_json().as_f64());
         let whole = seconds.filter(|seconds| (1.0..1e9).contains(seconds));
         if let Some(seconds) = whole {
             // Within the range above the product is a small positive number.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked above"
+            )]
             self.set("timeout", (seconds * 1000.0) as u64);
         }
         self
@@ -89,7 +109,12 @@ impl<'a> Builder<'a> {
 
     /// Lists of tools.
     pub(super) fn tools(&mut self, allow: &str, deny: &str) -> &mut Self {
-        let list = |key| self.theirs.get(key).map(Node::to_json).filter(|list| !list.as_array().is_none_or(Vec::is_empty));
+        let list = |key| {
+            self.theirs
+                .get(key)
+                .map(Node::to_json)
+                .filter(|list| !list.as_array().is_none_or(Vec::is_empty))
+        };
         let mut tools = Map::new();
         tools.extend(list(allow).map(|list| ("allow".to_owned(), list)));
         tools.extend(list(deny).map(|list| ("deny".to_owned(), list)));
@@ -120,5 +145,7 @@ impl<'a> Builder<'a> {
 /// Says that a server stays behind.
 pub(super) fn left_behind(name: &str, why: &str, at: &Location) -> Problem {
     let message = format!("`{name}` was not taken over: {why}");
-    Problem::warning(Kind::CannotImport, message).at(at.clone()).of_server(name)
+    Problem::warning(Kind::CannotImport, message)
+        .at(at.clone())
+        .of_server(name)
 }

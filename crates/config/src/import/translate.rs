@@ -41,7 +41,15 @@ impl Translate {
 
 /// The variable that stands for an input a person would be asked for.
 pub(super) fn input_variable(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+    id.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
+        .collect()
 }
 
 fn editor(text: &str) -> String {
@@ -61,7 +69,8 @@ fn editor(text: &str) -> String {
 fn secrets(text: &str) -> String {
     replaced(text, "${{", "}}", |body| {
         let name = body.trim();
-        name.strip_prefix("secrets.").map(|name| format!("${{{name}}}"))
+        name.strip_prefix("secrets.")
+            .map(|name| format!("${{{name}}}"))
     })
 }
 
@@ -72,7 +81,9 @@ fn shell(text: &str) -> String {
         let (before, after) = rest.split_at(at);
         result.push_str(before);
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let name = &after[1..after[1..].find(|c| !is_name(c)).map_or(after.len(), |end| end + 1)];
+        let name = &after[1..after[1..]
+            .find(|c| !is_name(c))
+            .map_or(after.len(), |end| end + 1)];
         let is_reference = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if is_reference {
             result.push_str("${");
@@ -92,7 +103,9 @@ fn replaced(text: &str, open: &str, close: &str, with: impl Fn(&str) -> Option<S
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(open) {
-        let Some(length) = rest[start + open.len()..].find(close) else { break };
+        let Some(length) = rest[start + open.len()..].find(close) else {
+            break;
+        };
         let end = start + open.len() + length + close.len();
         result.push_str(&rest[..start]);
         match with(&rest[start + open.len()..end - close.len()]) {

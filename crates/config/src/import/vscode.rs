@@ -7,13 +7,19 @@ use crate::problem::{Hint, Kind, Problem};
 use crate::source::Node;
 
 pub(super) fn servers(node: &Node) -> Read {
-    let node = if node.get("servers").is_some() { node } else { node.get("mcp").unwrap_or(node) };
+    let node = if node.get("servers").is_some() {
+        node
+    } else {
+        node.get("mcp").unwrap_or(node)
+    };
     let mut read = each(node.get("servers"), |_, theirs, _| {
         let mut entry = Builder::new(theirs, &Translate::Editor);
         if theirs.get("url").is_some() && theirs.get("type").is_none() {
             entry.set("type", "http");
         }
-        entry.keep(&["type", "command", "args", "env", "cwd", "envFile", "url", "headers"]);
+        entry.keep(&[
+            "type", "command", "args", "env", "cwd", "envFile", "url", "headers",
+        ]);
         Some(entry.finish())
     });
     let inputs = node.get("inputs").map_or(&[][..], Node::elements);
@@ -26,5 +32,9 @@ fn input(node: &Node) -> Option<Problem> {
     let id = node.get("id")?.as_str()?;
     let variable = input_variable(id);
     let message = format!("the input `{id}` becomes the variable `{variable}`");
-    Some(Problem::note(Kind::CannotImport, message).at(node.at.clone()).hint(Hint::SetVariable(variable)))
+    Some(
+        Problem::note(Kind::CannotImport, message)
+            .at(node.at.clone())
+            .hint(Hint::SetVariable(variable)),
+    )
 }

@@ -12,7 +12,10 @@ pub(super) fn servers(node: &Node) -> Read {
         match command.map(|command| &command.value) {
             Some(Value::Object(_)) => {
                 let mut inner = Builder::new(command?, &Translate::Nothing);
-                let mut made = inner.take("path", "command").keep(&["args", "env"]).finish();
+                let mut made = inner
+                    .take("path", "command")
+                    .keep(&["args", "env"])
+                    .finish();
                 if theirs.get("enabled").and_then(Node::as_bool) == Some(false) {
                     made["disabled"] = true.into();
                 }
@@ -21,7 +24,11 @@ pub(super) fn servers(node: &Node) -> Read {
             Some(_) => entry.keep(&["command", "args", "env"]),
             None if entry.has("url") => entry.set("type", "http").keep(&["url", "headers"]),
             None => {
-                problems.push(left_behind(name, "an extension of the editor provides it", &theirs.at));
+                problems.push(left_behind(
+                    name,
+                    "an extension of the editor provides it",
+                    &theirs.at,
+                ));
                 return None;
             }
         };

@@ -15,7 +15,10 @@ impl Loaded {
         let folder = &surroundings.managed_dir;
         self.managed_settings(&folder.join("managed-settings.json"));
         for path in self.shelf.list(&folder.join("managed-settings.d")) {
-            if path.extension().is_some_and(|extension| extension == "json") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
                 self.managed_settings(&path);
             }
         }
@@ -55,12 +58,18 @@ impl Loaded {
         let origin = node.at.origin.clone();
         let mut problems = Vec::new();
         let mut settings = settings(node, &origin.to_string(), &mut problems);
-        if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
+        if let Some(problem) = problems
+            .iter()
+            .find(|problem| problem.severity == Severity::Error)
+        {
             self.close(problem);
         }
         self.problems.extend(problems);
         let servers = std::mem::take(&mut settings.mcp_servers);
-        self.layers.push(Layer { scope: Scope::Enterprise, settings, origin });
+        self.layers.push(Layer {
+            scope: Scope::Enterprise,
+            settings,
+        });
         servers
     }
 

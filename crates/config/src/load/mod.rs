@@ -37,7 +37,6 @@ pub(crate) struct Candidate {
 pub(crate) struct Layer {
     pub(crate) scope: Scope,
     pub(crate) settings: Settings,
-    pub(crate) origin: Origin,
 }
 
 /// Everything that was read.
@@ -60,7 +59,10 @@ pub(crate) struct Loaded {
 
 /// Reads everything.
 pub(crate) fn load(surroundings: &Surroundings, asked: &Asked) -> Loaded {
-    let mut loaded = Loaded { root: project_root(surroundings), ..Loaded::default() };
+    let mut loaded = Loaded {
+        root: project_root(surroundings),
+        ..Loaded::default()
+    };
     loaded.user(surroundings);
     loaded.project(surroundings);
     loaded.dynamic(asked);
@@ -68,11 +70,15 @@ pub(crate) fn load(surroundings: &Surroundings, asked: &Asked) -> Loaded {
     loaded.plugins(surroundings);
     loaded.inherited(surroundings);
     if asked.strict {
-        loaded.candidates.retain(|candidate| candidate.scope == Scope::Dynamic);
+        loaded
+            .candidates
+            .retain(|candidate| candidate.scope == Scope::Dynamic);
     }
     loaded.managed(surroundings);
     // Stable: within one scope the order of loading stays, nearest file and latest argument first.
-    loaded.candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.scope));
+    loaded
+        .candidates
+        .sort_by_key(|candidate| std::cmp::Reverse(candidate.scope));
     loaded.layers.sort_by_key(|layer| layer.scope);
     loaded
 }
@@ -100,13 +106,14 @@ impl Loaded {
         mention_not_honoured(node, scope, &mut self.problems);
         let mut settings = settings(node, &origin.to_string(), &mut self.problems);
         let servers = std::mem::take(&mut settings.mcp_servers);
-        self.layers.push(Layer { scope, settings, origin });
+        self.layers.push(Layer { scope, settings });
         servers
     }
 
     fn add_servers(&mut self, servers: Servers, scope: Scope) {
         for member in servers.0 {
-            let item = (!scope.is_trusted()).then(|| server_item(&member.key, &member.value, &member.at));
+            let item =
+                (!scope.is_trusted()).then(|| server_item(&member.key, &member.value, &member.at));
             self.candidates.push(Candidate {
                 name: member.key,
                 scope,
@@ -136,10 +143,12 @@ fn servers_only(node: &Node, problems: &mut Vec<Problem>) -> Servers {
 /// Members that have an effect only in some scopes.
 fn honours(scope: Scope, member: &str) -> bool {
     match member {
-        "$schema" => true,
         "mcpServers" => matches!(scope, Scope::User | Scope::Local | Scope::Dynamic),
-        "permissions" => true,
-        "hooks" | "env" | "disabledMcpjsonServers" | "enabledMcpServers" | "disabledMcpServers"
+        "hooks"
+        | "env"
+        | "disabledMcpjsonServers"
+        | "enabledMcpServers"
+        | "disabledMcpServers"
         | "deniedMcpServers" => scope != Scope::Dynamic,
         "enabledMcpjsonServers" | "enableAllProjectMcpServers" => {
             matches!(scope, Scope::User | Scope::Local | Scope::Enterprise)
@@ -149,17 +158,23 @@ fn honours(scope: Scope, member: &str) -> bool {
             matches!(scope, Scope::User | Scope::Enterprise)
         }
         "inherit" => scope == Scope::User,
-        // Unknown, which is mentioned as such.
+        // `permissions` and `$schema` are for everyone; what is unknown is mentioned as such.
         _ => true,
     }
 }
 
 fn mention_not_honoured(node: &Node, scope: Scope, problems: &mut Vec<Problem>) {
-    for member in node.members().iter().filter(|member| !honours(scope, &member.key)) {
+    for member in node
+        .members()
+        .iter()
+        .filter(|member| !honours(scope, &member.key))
+    {
         let message = format!("`{}` has no effect in the {scope} scope", member.key);
         let mut problem = Problem::warning(Kind::NotHonoured, message).at(member.at.clone());
         if scope == Scope::Project && member.key == "mcpServers" {
-            problem = problem.hint(Hint::Other("put servers of a project into `.mcp.json`".to_owned()));
+            problem = problem.hint(Hint::Other(
+                "put servers of a project into `.mcp.json`".to_owned(),
+            ));
         } else if honours(Scope::User, &member.key) {
             problem = problem.hint(Hint::MoveToUserSettings);
         }

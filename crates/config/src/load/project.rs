@@ -13,8 +13,17 @@ use crate::surroundings::Surroundings;
 pub fn project_root(surroundings: &Surroundings) -> PathBuf {
     let ownership = surroundings.ownership();
     let marks = [".switchboard", ".mcp.json", ".git"];
-    let is_root = |folder: &&Path| marks.iter().any(|mark| is_owned(&folder.join(mark), ownership));
-    surroundings.cwd.ancestors().find(is_root).unwrap_or(&surroundings.cwd).to_owned()
+    let is_root = |folder: &&Path| {
+        marks
+            .iter()
+            .any(|mark| is_owned(&folder.join(mark), ownership))
+    };
+    surroundings
+        .cwd
+        .ancestors()
+        .find(is_root)
+        .unwrap_or(&surroundings.cwd)
+        .to_owned()
 }
 
 impl Loaded {
@@ -35,18 +44,27 @@ impl Loaded {
             self.add_servers(servers, Scope::Local);
         }
         self.agents(&folder.join("agents"), Scope::Project, surroundings);
-        self.agents(&surroundings.config_dir.join("agents"), Scope::User, surroundings);
+        self.agents(
+            &surroundings.config_dir.join("agents"),
+            Scope::User,
+            surroundings,
+        );
     }
 
     fn agents(&mut self, folder: &Path, scope: Scope, surroundings: &Surroundings) {
-        let ownership = if scope.is_trusted() { crate::source::Ownership::Any } else { surroundings.ownership() };
+        let ownership = if scope.is_trusted() {
+            crate::source::Ownership::Any
+        } else {
+            surroundings.ownership()
+        };
         for path in self.shelf.list(folder) {
             if path.extension().is_none_or(|extension| extension != "md") {
                 continue;
             }
             match self.shelf.read(&path, ownership) {
                 Found::Text(text) => {
-                    let agent = agent::parse(&Origin::file(&path), &text, scope, &mut self.problems);
+                    let agent =
+                        agent::parse(&Origin::file(&path), &text, scope, &mut self.problems);
                     self.agents.extend(agent);
                 }
                 Found::Nothing => {}

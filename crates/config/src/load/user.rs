@@ -46,7 +46,8 @@ impl Loaded {
         let node = self.json(path, Ownership::Any);
         if node.is_none() && !path.exists() {
             let message = format!("cannot read {}: there is no such file", path.display());
-            self.problems.push(Problem::error(Kind::Unreadable, message).in_file(path));
+            self.problems
+                .push(Problem::error(Kind::Unreadable, message).in_file(path));
         }
         node
     }
@@ -54,13 +55,15 @@ impl Loaded {
     /// Catalogues are text from the network: an entry of theirs that would start a process is refused later.
     pub(super) fn connectors(&mut self, asked: &Asked) {
         for fetched in &asked.connectors {
-            let Some(node) = self.noted(jsonc::parse(&fetched.origin, &fetched.text)) else { continue };
-            match catalogue(&node) {
-                Some(servers) => self.add_servers(servers, Scope::Connectors),
-                None => {
-                    let message = format!("{} is not a list of servers", fetched.origin);
-                    self.problems.push(Problem::error(Kind::WrongType, message).at(node.at));
-                }
+            let Some(node) = self.noted(jsonc::parse(&fetched.origin, &fetched.text)) else {
+                continue;
+            };
+            if let Some(servers) = catalogue(&node) {
+                self.add_servers(servers, Scope::Connectors);
+            } else {
+                let message = format!("{} is not a list of servers", fetched.origin);
+                self.problems
+                    .push(Problem::error(Kind::WrongType, message).at(node.at));
             }
         }
     }
@@ -68,10 +71,16 @@ impl Loaded {
     pub(super) fn plugins(&mut self, surroundings: &Surroundings) {
         let folder = surroundings.config_dir.join("plugins");
         for bundle in self.shelf.list(&folder) {
-            let Some(name) = bundle.file_name().and_then(|name| name.to_str()) else { continue };
-            let Some(root) = bundle.to_str() else { continue };
+            let Some(name) = bundle.file_name().and_then(|name| name.to_str()) else {
+                continue;
+            };
+            let Some(root) = bundle.to_str() else {
+                continue;
+            };
             let path = bundle.join(".mcp.json");
-            let Some(node) = self.json(&path, Ownership::Any) else { continue };
+            let Some(node) = self.json(&path, Ownership::Any) else {
+                continue;
+            };
             for member in bundle_servers(&node, &mut self.problems).0 {
                 self.candidates.push(Candidate {
                     name: format!("plugin:{name}:{}", member.key),
@@ -87,14 +96,20 @@ impl Loaded {
 
     /// Other clients' files, which the user named in their own settings. They are only ever read.
     pub(super) fn inherited(&mut self, surroundings: &Surroundings) {
-        let user = self.layers.iter().filter(|layer| layer.scope == Scope::User);
-        let names: Vec<_> = user.flat_map(|layer| layer.settings.inherit.clone()).collect();
+        let user = self
+            .layers
+            .iter()
+            .filter(|layer| layer.scope == Scope::User);
+        let names: Vec<_> = user
+            .flat_map(|layer| layer.settings.inherit.clone())
+            .collect();
         for name in names {
             match name.value.parse::<Client>() {
                 Ok(client) => self.inherit(client, surroundings),
                 Err(error) => {
                     let message = format!("cannot inherit servers: {error}");
-                    self.problems.push(Problem::warning(Kind::CannotInherit, message).at(name.at));
+                    self.problems
+                        .push(Problem::warning(Kind::CannotInherit, message).at(name.at));
                 }
             }
         }
@@ -110,7 +125,8 @@ impl Loaded {
                     self.problems.extend(read.problems);
                     let root = self.root.clone();
                     let servers = read.servers.into_iter();
-                    let here = servers.filter(|server| server.project.as_ref().is_none_or(|at| *at == root));
+                    let here = servers
+                        .filter(|server| server.project.as_ref().is_none_or(|at| *at == root));
                     self.candidates.extend(here.map(|server| Candidate {
                         node: Node::from_json(&server.entry, &server.at),
                         name: server.name,
@@ -128,13 +144,23 @@ impl Loaded {
 /// Bundles made for other hosts leave out the outer member.
 fn bundle_servers(node: &Node, problems: &mut Vec<Problem>) -> Servers {
     let is_bare = node.get("mcpServers").is_none()
-        && node.members().iter().all(|member| matches!(member.value.value, Value::Object(_)));
-    if is_bare { Servers(crate::settings::last_of_each(node)) } else { servers_only(node, problems) }
+        && node
+            .members()
+            .iter()
+            .all(|member| matches!(member.value.value, Value::Object(_)));
+    if is_bare {
+        Servers(crate::settings::last_of_each(node))
+    } else {
+        servers_only(node, problems)
+    }
 }
 
 /// A catalogue is an object of entries by name, or a list of entries that carry their names.
 fn catalogue(node: &Node) -> Option<Servers> {
-    let list = node.get("mcpServers").or_else(|| node.get("servers")).unwrap_or(node);
+    let list = node
+        .get("mcpServers")
+        .or_else(|| node.get("servers"))
+        .unwrap_or(node);
     match &list.value {
         Value::Object(members) => Some(Servers(members.clone())),
         Value::List(elements) => Some(Servers(elements.iter().filter_map(named_entry).collect())),
@@ -144,7 +170,19 @@ fn catalogue(node: &Node) -> Option<Servers> {
 
 fn named_entry(node: &Node) -> Option<crate::source::Member> {
     let key = node.get("name")?.as_str()?.to_owned();
-    let members = node.members().iter().filter(|member| member.key != "name").cloned().collect();
-    let value = Node { value: Value::Object(members), at: node.at.clone() };
-    Some(crate::source::Member { key, at: node.at.clone(), value })
+    let members = node
+        .members()
+        .iter()
+        .filter(|member| member.key != "name")
+        .cloned()
+        .collect();
+    let value = Node {
+        value: Value::Object(members),
+        at: node.at.clone(),
+    };
+    Some(crate::source::Member {
+        key,
+        at: node.at.clone(),
+        value,
+    })
 }

@@ -13,8 +13,8 @@ use crate::scope::Scope;
 use crate::source::{Located, Location};
 
 pub use glob::glob;
-pub(crate) use rule::server_rule;
 pub use rule::ServerRule;
+pub(crate) use rule::server_rule;
 pub use url::{BadPattern, UrlPattern};
 
 /// Everything that limits which servers run, from all scopes that may say so.
@@ -56,11 +56,17 @@ impl Policy {
     /// Whether a server may run. `entry` is absent where its variables have no values; then only names are judged.
     pub fn judge(&self, name: &str, entry: Option<&Entry>) -> Result<(), Blocked> {
         if let Some(problem) = &self.closed {
-            return Err(Blocked { why: problem.message.clone(), by: problem.at.clone() });
+            return Err(Blocked {
+                why: problem.message.clone(),
+                by: problem.at.clone(),
+            });
         }
         if let Some(rule) = self.deny.iter().find(|rule| rule.value.denies(name, entry)) {
             let why = format!("denied by the rule {}", rule.value);
-            return Err(Blocked { why, by: Some(rule.at.clone()) });
+            return Err(Blocked {
+                why,
+                by: Some(rule.at.clone()),
+            });
         }
         match &self.allow {
             Some(rules) if !allows(rules, name, entry) => Err(Blocked {
@@ -74,7 +80,9 @@ impl Policy {
 
 fn allows(rules: &[Located<ServerRule>], name: &str, entry: Option<&Entry>) -> bool {
     let rules = || rules.iter().map(|rule| &rule.value);
-    let Some(entry) = entry else { return rules().any(|rule| rule.names(name)) || rules().next().is_some() };
+    let Some(entry) = entry else {
+        return rules().any(|rule| rule.names(name)) || rules().next().is_some();
+    };
     let decisive: fn(&ServerRule) -> bool = match entry.transport {
         Transport::Stdio(_) => |rule| matches!(rule, ServerRule::ServerCommand(_)),
         _ => |rule| matches!(rule, ServerRule::ServerUrl(_)),

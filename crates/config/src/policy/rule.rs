@@ -30,11 +30,16 @@ impl ServerRule {
     pub(crate) fn allows(&self, name: &str, entry: &Entry) -> bool {
         match (self, &entry.transport) {
             (Self::ServerName(_), _) => self.names(name),
-            (Self::ServerUrl(pattern), transport) => transport.url().is_some_and(|url| pattern.allows(url)),
+            (Self::ServerUrl(pattern), transport) => {
+                transport.url().is_some_and(|url| pattern.allows(url))
+            }
             (Self::ServerCommand(globs), Transport::Stdio(stdio)) => {
                 let words: Vec<_> = std::iter::once(&stdio.command).chain(&stdio.args).collect();
                 globs.len() == words.len()
-                    && globs.iter().zip(words).all(|(pattern, word)| glob(pattern, word))
+                    && globs
+                        .iter()
+                        .zip(words)
+                        .all(|(pattern, word)| glob(pattern, word))
             }
             (Self::ServerCommand(_), _) => false,
         }
@@ -65,16 +70,24 @@ impl fmt::Display for ServerRule {
 /// Reads a rule; the error completes the sentence "a rule …".
 pub(crate) fn server_rule(node: &Node) -> Result<ServerRule, String> {
     let [member] = node.members() else {
-        return Err("must have exactly one of `serverName`, `serverUrl` and `serverCommand`".to_owned());
+        return Err(
+            "must have exactly one of `serverName`, `serverUrl` and `serverCommand`".to_owned(),
+        );
     };
     match (member.key.as_str(), &member.value.value) {
         ("serverName", Value::String(name)) => Ok(ServerRule::ServerName(name.clone())),
-        ("serverUrl", Value::String(url)) => {
-            url.parse().map(ServerRule::ServerUrl).map_err(|error| format!("cannot be used: {error}"))
-        }
+        ("serverUrl", Value::String(url)) => url
+            .parse()
+            .map(ServerRule::ServerUrl)
+            .map_err(|error| format!("cannot be used: {error}")),
         ("serverCommand", Value::List(words)) if !words.is_empty() => {
-            let globs: Option<Vec<_>> = words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-            globs.map(ServerRule::ServerCommand).ok_or_else(|| "must hold strings only".to_owned())
+            let globs: Option<Vec<_>> = words
+                .iter()
+                .map(|word| word.as_str().map(str::to_owned))
+                .collect();
+            globs
+                .map(ServerRule::ServerCommand)
+                .ok_or_else(|| "must hold strings only".to_owned())
         }
         ("serverName" | "serverUrl", _) => Err(format!("must give `{}` as a string", member.key)),
         ("serverCommand", _) => Err("must give `serverCommand` as a list of strings".to_owned()),

@@ -47,7 +47,9 @@ pub struct BadPattern {
 impl UrlPattern {
     /// Whether an allow rule with this pattern covers `url`.
     pub fn allows(&self, url: &str) -> bool {
-        let Some(url) = Parts::of(url) else { return false };
+        let Some(url) = Parts::of(url) else {
+            return false;
+        };
         let port = match self.port {
             Port::Any => true,
             Port::Absent => url.port == default_port(&url.scheme),
@@ -59,7 +61,9 @@ impl UrlPattern {
 
     /// Whether a deny rule with this pattern covers `url`. What is no URL is covered by all of them.
     pub fn denies(&self, url: &str) -> bool {
-        let Some(url) = Parts::of(url) else { return true };
+        let Some(url) = Parts::of(url) else {
+            return true;
+        };
         let port = match self.port {
             Port::Any | Port::Absent => true,
             Port::Exactly(port) => port.or_else(|| default_port(&url.scheme)) == url.port,
@@ -71,7 +75,10 @@ impl UrlPattern {
     fn matches(&self, url: &Parts) -> bool {
         (self.scheme == "*" || self.scheme == url.scheme)
             && glob(&self.host, &url.host)
-            && self.query.as_ref().is_none_or(|query| url.query.as_ref() == Some(query))
+            && self
+                .query
+                .as_ref()
+                .is_none_or(|query| url.query.as_ref() == Some(query))
     }
 }
 
@@ -79,11 +86,16 @@ impl FromStr for UrlPattern {
     type Err = BadPattern;
 
     fn from_str(pattern: &str) -> Result<Self, BadPattern> {
-        let bad = |why: &str| BadPattern { pattern: pattern.to_owned(), why: why.to_owned() };
+        let bad = |why: &str| BadPattern {
+            pattern: pattern.to_owned(),
+            why: why.to_owned(),
+        };
         let (scheme, rest) = pattern.split_once("://").unwrap_or(("*", pattern));
         let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
         let (authority, tail) = rest.split_at(end);
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host);
         let (host, port) = split_port(host);
         if host.contains(STAND_IN) || host.is_empty() {
             return Err(bad("it has no host"));
@@ -96,7 +108,11 @@ impl FromStr for UrlPattern {
         let parts = Parts::of_url(&url).ok_or_else(|| bad("it is not a web URL"))?;
         Ok(Self {
             written: pattern.to_owned(),
-            scheme: if scheme == "*" { "*".to_owned() } else { parts.scheme },
+            scheme: if scheme == "*" {
+                "*".to_owned()
+            } else {
+                parts.scheme
+            },
             host: parts.host.replace(STAND_IN, "*"),
             port,
             path: (!tail.is_empty() && !tail.starts_with(['?', '#'])).then_some(parts.path),
@@ -118,7 +134,10 @@ fn parse_port(port: Option<&str>) -> Option<Port> {
         None => Some(Port::Absent),
         Some("*") => Some(Port::Any),
         Some("") => Some(Port::Exactly(None)),
-        Some(digits) => digits.parse().ok().map(|number| Port::Exactly(Some(number))),
+        Some(digits) => digits
+            .parse()
+            .ok()
+            .map(|number| Port::Exactly(Some(number))),
     }
 }
 
@@ -180,7 +199,9 @@ fn decoded(text: &str) -> String {
         result.push_str(&rest[..at]);
         let escape = rest.get(at..at + 3).unwrap_or("%");
         match u8::from_str_radix(escape.trim_start_matches('%'), 16).map(char::from) {
-            Ok(c) if escape.len() == 3 && (c.is_ascii_alphanumeric() || "-._~".contains(c)) => result.push(c),
+            Ok(c) if escape.len() == 3 && (c.is_ascii_alphanumeric() || "-._~".contains(c)) => {
+                result.push(c);
+            }
             _ => result.push_str(&escape.to_ascii_uppercase()),
         }
         rest = &rest[at + escape.len()..];

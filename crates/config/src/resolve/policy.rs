@@ -17,8 +17,14 @@ pub(super) fn policy(loaded: &Loaded) -> Policy {
     });
     for layer in &loaded.layers {
         policy.deny(&layer.settings.denied_mcp_servers);
-        let may_allow = layer.scope == Scope::Enterprise || (layer.scope == Scope::User && !managed_only);
-        if let Some(rules) = layer.settings.allowed_mcp_servers.as_ref().filter(|_| may_allow) {
+        let may_allow =
+            layer.scope == Scope::Enterprise || (layer.scope == Scope::User && !managed_only);
+        if let Some(rules) = layer
+            .settings
+            .allowed_mcp_servers
+            .as_ref()
+            .filter(|_| may_allow)
+        {
             policy.allow(&rules.value, &rules.at);
         }
     }

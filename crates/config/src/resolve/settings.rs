@@ -18,7 +18,7 @@ use crate::trust::{Item, ItemKind};
 /// What a project may set once it is trusted; anything else could point a server elsewhere.
 const PROJECT_VARIABLES: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
 /// How long a hook may take that does not say so.
-const HOOK_TIMEOUT: Duration = Duration::from_secs(60);
+const HOOK_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(super) fn effective(
     loaded: &Loaded,
@@ -39,32 +39,34 @@ pub(super) fn effective(
 /// Settings that only the user and the administrator may have; the administrator's are read last and win.
 fn owned(layer: &Layer, effective: &mut Effective) {
     let settings = &layer.settings;
-    replace(&mut effective.connectors, &settings.connectors);
-    replace(&mut effective.xaa_idp, &settings.xaa_idp);
-    replace(&mut effective.ide_tools, &settings.ide_tools);
-    effective.native_plugins.extend(settings.native_plugins.iter().cloned());
+    replace(&mut effective.connectors, settings.connectors.as_ref());
+    replace(&mut effective.xaa_idp, settings.xaa_idp.as_ref());
+    replace(&mut effective.ide_tools, settings.ide_tools.as_ref());
+    effective
+        .native_plugins
+        .extend(settings.native_plugins.iter().cloned());
     limits(&mut effective.limits, &settings.limits);
 }
 
-fn replace<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
-    if new.is_some() {
-        old.clone_from(new);
+fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
+    if let Some(new) = new {
+        *old = Some(new.clone());
     }
 }
 
 fn limits(old: &mut Limits, new: &Limits) {
-    replace(&mut old.request_timeout_ms, &new.request_timeout_ms);
-    replace(&mut old.reconnect_attempts, &new.reconnect_attempts);
-    replace(&mut old.reset_on_progress, &new.reset_on_progress);
-    replace(&mut old.first_list_wait_ms, &new.first_list_wait_ms);
-    replace(&mut old.question_ttl_ms, &new.question_ttl_ms);
-    replace(&mut old.calls_in_flight, &new.calls_in_flight);
-    replace(&mut old.session_idle_ms, &new.session_idle_ms);
-    replace(&mut old.hub_idle_ms, &new.hub_idle_ms);
-    replace(&mut old.spill_bytes, &new.spill_bytes);
-    replace(&mut old.spill_days, &new.spill_days);
-    replace(&mut old.image_pixels, &new.image_pixels);
-    replace(&mut old.image_bytes, &new.image_bytes);
+    replace(&mut old.request_timeout_ms, new.request_timeout_ms.as_ref());
+    replace(&mut old.reconnect_attempts, new.reconnect_attempts.as_ref());
+    replace(&mut old.reset_on_progress, new.reset_on_progress.as_ref());
+    replace(&mut old.first_list_wait_ms, new.first_list_wait_ms.as_ref());
+    replace(&mut old.question_ttl_ms, new.question_ttl_ms.as_ref());
+    replace(&mut old.calls_in_flight, new.calls_in_flight.as_ref());
+    replace(&mut old.session_idle_ms, new.session_idle_ms.as_ref());
+    replace(&mut old.hub_idle_ms, new.hub_idle_ms.as_ref());
+    replace(&mut old.spill_bytes, new.spill_bytes.as_ref());
+    replace(&mut old.spill_days, new.spill_days.as_ref());
+    replace(&mut old.image_pixels, new.image_pixels.as_ref());
+    replace(&mut old.image_bytes, new.image_bytes.as_ref());
 }
 
 fn environment(
@@ -84,14 +86,27 @@ fn environment(
             problems.push(problem.hint(Hint::MoveToUserSettings));
             continue;
         }
-        if !counts(layer, gate, ItemKind::Variable, name, json!(value.value), &value.at) {
+        if !counts(
+            layer,
+            gate,
+            ItemKind::Variable,
+            name,
+            json!(value.value),
+            &value.at,
+        ) {
             continue;
         }
         let (text, missing) = expand::string(&value.value, &surroundings.env);
         match missing.first() {
-            None => drop(effective.env.insert(name.clone(), Located::new(text, value.at.clone()))),
+            None => drop(
+                effective
+                    .env
+                    .insert(name.clone(), Located::new(text, value.at.clone())),
+            ),
             Some(variable) => {
-                let message = format!("the setting `env.{name}` needs the variable `{variable}`, and it is not set");
+                let message = format!(
+                    "the setting `env.{name}` needs the variable `{variable}`, and it is not set"
+                );
                 let problem = Problem::warning(Kind::MissingVariable, message).at(value.at.clone());
                 problems.push(problem.hint(Hint::SetVariable(variable.clone())));
             }
@@ -116,7 +131,9 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
     for layer in &loaded.layers {
         let permissions = &layer.settings.permissions;
         let mut understood = |list: &[Located<String>]| -> Vec<_> {
-            list.iter().filter_map(|text| rule(text, layer.scope, problems)).collect()
+            list.iter()
+                .filter_map(|text| rule(text, layer.scope, problems))
+                .collect()
         };
         rules.deny.extend(understood(&permissions.deny));
         rules.ask.extend(understood(&permissions.ask));
@@ -124,7 +141,14 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
             if allow.rule == Rule::Everything {
                 let message = "`mcp__*` can deny and ask, not allow".to_owned();
                 problems.push(Problem::error(Kind::BadRule, message).at(allow.at));
-            } else if counts(layer, gate, ItemKind::AllowRule, &allow.text, json!(allow.text), &allow.at) {
+            } else if counts(
+                layer,
+                gate,
+                ItemKind::AllowRule,
+                &allow.text,
+                json!(allow.text),
+                &allow.at,
+            ) {
                 rules.allow.push(allow);
             }
         }
@@ -136,7 +160,14 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
         }
         if let Some(command) = &permissions.classifier {
             let content = json!(command.value);
-            if counts(layer, gate, ItemKind::Classifier, &command.value, content, &command.at) {
+            if counts(
+                layer,
+                gate,
+                ItemKind::Classifier,
+                &command.value,
+                content,
+                &command.at,
+            ) {
                 rules.classifier = Some(command.clone());
             }
         }
@@ -144,11 +175,18 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
     rules
 }
 
-fn rule(text: &Located<String>, scope: Scope, problems: &mut Vec<Problem>) -> Option<PermissionRule> {
+fn rule(
+    text: &Located<String>,
+    scope: Scope,
+    problems: &mut Vec<Problem>,
+) -> Option<PermissionRule> {
     match Rule::parse(&text.value) {
-        Ok(rule) => {
-            Some(PermissionRule { text: text.value.clone(), rule, scope, at: text.at.clone() })
-        }
+        Ok(rule) => Some(PermissionRule {
+            text: text.value.clone(),
+            rule,
+            scope,
+            at: text.at.clone(),
+        }),
         Err(error) => {
             problems.push(Problem::error(Kind::BadRule, error.to_string()).at(text.at.clone()));
             None
@@ -158,9 +196,16 @@ fn rule(text: &Located<String>, scope: Scope, problems: &mut Vec<Problem>) -> Op
 
 pub(super) fn hooks(loaded: &Loaded, gate: &mut Gate) -> Vec<Hook> {
     let mut hooks = Vec::new();
-    for layer in loaded.layers.iter().filter(|layer| layer.scope != Scope::Dynamic) {
+    for layer in loaded
+        .layers
+        .iter()
+        .filter(|layer| layer.scope != Scope::Dynamic)
+    {
         for (event, groups) in &layer.settings.hooks {
-            for (group, hook) in groups.iter().flat_map(|group| group.hooks.iter().map(move |hook| (group, hook))) {
+            for (group, hook) in groups
+                .iter()
+                .flat_map(|group| group.hooks.iter().map(move |hook| (group, hook)))
+            {
                 let content = json!({
                     "matcher": group.matcher,
                     "command": hook.value.command,

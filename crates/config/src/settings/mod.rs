@@ -9,6 +9,6 @@ mod types;
 pub(crate) use parse::{last_of_each, servers, settings};
 pub use rule::{BadRule, Rule};
 pub use types::{
-    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode, Permissions,
-    Servers, Settings,
+    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
+    Permissions, Servers, Settings,
 };

@@ -20,7 +20,9 @@ pub enum Rule {
 
 /// Text that is no rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a rule; rules look like `mcp__server`, `mcp__server__*` or `mcp__server__tool`")]
+#[error(
+    "`{0}` is not a rule; rules look like `mcp__server`, `mcp__server__*` or `mcp__server__tool`"
+)]
 pub struct BadRule(String);
 
 impl Rule {
@@ -32,13 +34,15 @@ impl Rule {
             return Ok(Self::Everything);
         }
         let is_word = |part: &str| !part.is_empty() && part.chars().all(is_plain);
-        let is_glob = |part: &str| !part.is_empty() && part.chars().all(|c| c == '*' || is_plain(c));
+        let is_glob =
+            |part: &str| !part.is_empty() && part.chars().all(|c| c == '*' || is_plain(c));
         match rest.split_once("__") {
             None if is_word(rest) => Ok(Self::Server(rest.to_owned())),
             Some((server, "*")) if is_word(server) => Ok(Self::Server(server.to_owned())),
-            Some((server, tools)) if is_word(server) && is_glob(tools) => {
-                Ok(Self::Tools { server: server.to_owned(), tools: tools.to_owned() })
-            }
+            Some((server, tools)) if is_word(server) && is_glob(tools) => Ok(Self::Tools {
+                server: server.to_owned(),
+                tools: tools.to_owned(),
+            }),
             _ => Err(bad()),
         }
     }

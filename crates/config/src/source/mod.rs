@@ -13,6 +13,6 @@ pub(crate) mod yaml;
 
 pub(crate) use fields::Fields;
 pub(crate) use files::{Found, Ownership, Shelf, is_owned};
+pub(crate) use location::{Lines, narrow};
 pub use location::{Located, Location, Origin};
-pub(crate) use location::Lines;
 pub use node::{Member, Node, Value};

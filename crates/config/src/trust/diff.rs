@@ -25,7 +25,7 @@ struct Side<'a> {
     shown: Option<&'a Value>,
 }
 
-impl<'a> Side<'a> {
+impl Side<'_> {
     fn member(self, name: &str) -> Option<Self> {
         let shown = self.shown.and_then(|shown| shown.get(name));
         self.raw.get(name).map(|raw| Self { raw, shown })
@@ -45,25 +45,45 @@ impl<'a> Side<'a> {
 pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
     let (shown_before, shown_after) = (masked(before), masked(after));
     let mut found = Vec::new();
-    let before = Side { raw: before, shown: Some(&shown_before) };
-    let after = Side { raw: after, shown: Some(&shown_after) };
+    let before = Side {
+        raw: before,
+        shown: Some(&shown_before),
+    };
+    let after = Side {
+        raw: after,
+        shown: Some(&shown_after),
+    };
     compare("", Some(before), Some(after), &mut found);
     found
 }
 
-fn compare(field: &str, before: Option<Side<'_>>, after: Option<Side<'_>>, found: &mut Vec<Change>) {
+fn compare(
+    field: &str,
+    before: Option<Side<'_>>,
+    after: Option<Side<'_>>,
+    found: &mut Vec<Change>,
+) {
     match (before, after) {
         (Some(old), Some(new)) if old.raw == new.raw => {}
         (Some(old), Some(new)) if old.raw.is_object() && new.raw.is_object() => {
             for name in names(old.raw, new.raw) {
-                let path = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };
+                let path = if field.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{field}.{name}")
+                };
                 compare(&path, old.member(&name), new.member(&name), found);
             }
         }
         (Some(old), Some(new)) if old.raw.is_array() && new.raw.is_array() => {
             let length = |value: &Value| value.as_array().map_or(0, Vec::len);
             for index in 0..length(old.raw).max(length(new.raw)) {
-                compare(&format!("{field}[{index}]"), old.element(index), new.element(index), found);
+                compare(
+                    &format!("{field}[{index}]"),
+                    old.element(index),
+                    new.element(index),
+                    found,
+                );
             }
         }
         (before, after) => found.push(Change {
@@ -75,8 +95,16 @@ fn compare(field: &str, before: Option<Side<'_>>, after: Option<Side<'_>>, found
 }
 
 fn names(before: &Value, after: &Value) -> Vec<String> {
-    let keys = |value: &Value| value.as_object().map_or_else(Vec::new, |map| map.keys().cloned().collect());
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .map_or_else(Vec::new, |map| map.keys().cloned().collect())
+    };
     let mut names = keys(before);
-    names.extend(keys(after).into_iter().filter(|name| before.get(name).is_none()));
+    names.extend(
+        keys(after)
+            .into_iter()
+            .filter(|name| before.get(name).is_none()),
+    );
     names
 }

@@ -69,11 +69,26 @@ pub struct Item {
 
 impl Item {
     /// An item of the file that `at` names.
-    pub(crate) fn new(kind: ItemKind, name: impl Into<String>, content: Value, at: Location) -> Self {
-        let folder = at.origin.path().and_then(Path::parent).unwrap_or(Path::new(""));
+    pub(crate) fn new(
+        kind: ItemKind,
+        name: impl Into<String>,
+        content: Value,
+        at: Location,
+    ) -> Self {
+        let folder = at
+            .origin
+            .path()
+            .and_then(Path::parent)
+            .unwrap_or(Path::new(""));
         // Links resolved, so that one folder has one key; a folder that is gone keeps the name it was given.
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        Self { kind, name: name.into(), content, at, folder }
+        Self {
+            kind,
+            name: name.into(),
+            content,
+            at,
+            folder,
+        }
     }
 
     /// The folder of its file.
@@ -100,7 +115,14 @@ impl Item {
 // What is printed for debugging ends in logs, so secrets stay out of it.
 impl fmt::Debug for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} `{}` at {}: {}", self.kind, self.name, self.at, crate::mask::masked(&self.content))
+        write!(
+            f,
+            "{} `{}` at {}: {}",
+            self.kind,
+            self.name,
+            self.at,
+            crate::mask::masked(&self.content)
+        )
     }
 }
 
@@ -114,11 +136,13 @@ pub(crate) fn folder_key(folder: &Path) -> String {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 fn sorted(value: &Value) -> Value {

@@ -1,8 +1,21 @@
 //! The library as its users see it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::unnecessary_wraps,
+    clippy::format_collect,
+    clippy::needless_pass_by_value,
+    reason = "a test that fails should say where, and a rendering need not be fast"
+)]
 
+mod basics;
 mod case;
 mod desired;
 mod edits;
+mod import;
+mod laws;
+mod mask;
 mod schema;
 mod urls;
 mod workspace;

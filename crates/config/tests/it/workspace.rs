@@ -19,10 +19,16 @@ fn text(world: &World, place: &str) -> String {
 #[test]
 fn add_writes_and_approves_what_it_wrote() {
     let world = World::new();
-    world.write("project/.mcp.json", "{\"mcpServers\": {\"theirs\": {\"command\": \"evil\"}}}");
+    world.write(
+        "project/.mcp.json",
+        "{\"mcpServers\": {\"theirs\": {\"command\": \"evil\"}}}",
+    );
     let entry = json!({ "command": "npx", "args": ["-y", "x"] });
     for scope in [Scope::Local, Scope::Project, Scope::User] {
-        let path = world.workspace().add(scope, &format!("my-{scope}"), &entry, Existing::Keep).unwrap();
+        let path = world
+            .workspace()
+            .add(scope, &format!("my-{scope}"), &entry, Existing::Keep)
+            .unwrap();
         assert!(path.exists());
     }
     assert_eq!(
@@ -33,7 +39,10 @@ fn add_writes_and_approves_what_it_wrote() {
          my-user ready (user config/settings.json:3:5): npx -y x\n\
          pending server theirs"
     );
-    assert_eq!(text(&world, "project/.switchboard/.gitignore"), "settings.local.json\n");
+    assert_eq!(
+        text(&world, "project/.switchboard/.gitignore"),
+        "settings.local.json\n"
+    );
 }
 
 #[test]
@@ -41,32 +50,66 @@ fn add_refuses_what_it_should() {
     let world = World::new();
     let workspace = world.workspace();
     let add = |name: &str, entry| workspace.add(Scope::Local, name, &entry, Existing::Keep);
-    assert!(matches!(add("a b", json!({ "command": "x" })), Err(Error::Name(_))));
-    let Err(Error::Entry { problems, .. }) = add("a", json!({ "timeout": 5 })) else { panic!() };
-    assert_eq!(problems[0].message, "server `a` has neither `command` nor `url`");
+    assert!(matches!(
+        add("a b", json!({ "command": "x" })),
+        Err(Error::Name(_))
+    ));
+    let Err(Error::Entry { problems, .. }) = add("a", json!({ "timeout": 5 })) else {
+        panic!()
+    };
+    assert_eq!(
+        problems[0].message,
+        "server `a` has neither `command` nor `url`"
+    );
     add("a", json!({ "command": "x" })).unwrap();
     let error = add("a", json!({ "command": "y" })).unwrap_err();
     assert_eq!(
         world.tidy(&error.to_string()),
         "there is a server `a` in the local scope already, at project/.switchboard/settings.local.json:3:5"
     );
-    workspace.add(Scope::Local, "a", &json!({ "command": "y" }), Existing::Replace).unwrap();
-    assert!(shown(&world).contains("a ready (local project/.switchboard/settings.local.json:3:5): y"));
+    workspace
+        .add(
+            Scope::Local,
+            "a",
+            &json!({ "command": "y" }),
+            Existing::Replace,
+        )
+        .unwrap();
+    assert!(
+        shown(&world).contains("a ready (local project/.switchboard/settings.local.json:3:5): y")
+    );
     assert!(matches!(
-        workspace.add(Scope::Plugin, "a", &json!({ "command": "x" }), Existing::Keep),
+        workspace.add(
+            Scope::Plugin,
+            "a",
+            &json!({ "command": "x" }),
+            Existing::Keep
+        ),
         Err(Error::ReadOnly { .. })
     ));
-    world.write("managed/managed-settings.json", "{\"deniedMcpServers\": [{\"serverName\": \"b\"}]}");
-    assert!(matches!(add("b", json!({ "command": "x" })), Err(Error::Blocked { .. })));
+    world.write(
+        "managed/managed-settings.json",
+        "{\"deniedMcpServers\": [{\"serverName\": \"b\"}]}",
+    );
+    assert!(matches!(
+        add("b", json!({ "command": "x" })),
+        Err(Error::Blocked { .. })
+    ));
     world.write("managed/managed-mcp.json", "{");
-    assert!(matches!(add("c", json!({ "command": "x" })), Err(Error::Managed { .. })));
+    assert!(matches!(
+        add("c", json!({ "command": "x" })),
+        Err(Error::Managed { .. })
+    ));
 }
 
 #[test]
 fn add_takes_entries_whose_variables_have_no_values_yet() {
     let world = World::new();
     let entry = json!({ "type": "http", "url": "https://${HOST}/mcp" });
-    world.workspace().add(Scope::User, "a", &entry, Existing::Keep).unwrap();
+    world
+        .workspace()
+        .add(Scope::User, "a", &entry, Existing::Keep)
+        .unwrap();
     assert!(shown(&world).starts_with("a invalid (user"));
 }
 
@@ -75,26 +118,51 @@ fn remove_needs_one_that_can_be_meant() {
     let world = World::new();
     let workspace = world.workspace();
     let entry = json!({ "command": "x" });
-    workspace.add(Scope::Local, "a", &entry, Existing::Keep).unwrap();
-    workspace.add(Scope::User, "a", &entry, Existing::Keep).unwrap();
+    workspace
+        .add(Scope::Local, "a", &entry, Existing::Keep)
+        .unwrap();
+    workspace
+        .add(Scope::User, "a", &entry, Existing::Keep)
+        .unwrap();
     let error = workspace.remove("a", None).unwrap_err().to_string();
-    assert_eq!(error, "there is a server `a` in several scopes: local, user");
-    assert_eq!(workspace.remove("a", Some(Scope::Local)).unwrap().0, Scope::Local);
+    assert_eq!(
+        error,
+        "there is a server `a` in several scopes: local, user"
+    );
+    assert_eq!(
+        workspace.remove("a", Some(Scope::Local)).unwrap().0,
+        Scope::Local
+    );
     assert_eq!(workspace.remove("a", None).unwrap().0, Scope::User);
-    assert!(matches!(workspace.remove("a", None), Err(Error::NoServer { .. })));
-    world.write("config/plugins/p/.mcp.json", "{\"mcpServers\": {\"x\": {\"command\": \"x\"}}}");
-    let error = workspace.remove("plugin:p:x", None).unwrap_err().to_string();
+    assert!(matches!(
+        workspace.remove("a", None),
+        Err(Error::NoServer { .. })
+    ));
+    world.write(
+        "config/plugins/p/.mcp.json",
+        "{\"mcpServers\": {\"x\": {\"command\": \"x\"}}}",
+    );
+    let error = workspace
+        .remove("plugin:p:x", None)
+        .unwrap_err()
+        .to_string();
     assert_eq!(error, "the plugin scope cannot be changed here");
 }
 
 #[test]
 fn a_server_of_an_ancestor_is_removed_where_it_stands() {
     let mut world = World::new();
-    world.write("home/.mcp.json", "{\"mcpServers\": {\"far\": {\"command\": \"x\"}}}");
+    world.write(
+        "home/.mcp.json",
+        "{\"mcpServers\": {\"far\": {\"command\": \"x\"}}}",
+    );
     world.write("project/.git/HEAD", "");
     world.surroundings.cwd = world.path("project");
     let (scope, path) = world.workspace().remove("far", None).unwrap();
-    assert_eq!((scope, path), (Scope::Project, world.path("home/.mcp.json")));
+    assert_eq!(
+        (scope, path),
+        (Scope::Project, world.path("home/.mcp.json"))
+    );
     assert_eq!(text(&world, "home/.mcp.json"), "{\"mcpServers\": {}}");
 }
 
@@ -102,29 +170,50 @@ fn a_server_of_an_ancestor_is_removed_where_it_stands() {
 fn switching() {
     let world = World::new();
     let workspace = world.workspace();
-    workspace.add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep).unwrap();
+    workspace
+        .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
+        .unwrap();
     workspace.switch(Scope::Local, "a", Switch::Off).unwrap();
     assert!(shown(&world).contains("a disabled"));
     workspace.switch(Scope::Local, "a", Switch::Off).unwrap();
     workspace.switch(Scope::Local, "a", Switch::On).unwrap();
     assert!(shown(&world).contains("a ready"));
-    assert!(!text(&world, "project/.switchboard/settings.local.json").contains("enabledMcpServers\": [\n"));
+    assert!(
+        !text(&world, "project/.switchboard/settings.local.json")
+            .contains("enabledMcpServers\": [\n")
+    );
     workspace.switch(Scope::User, "a", Switch::Off).unwrap();
     workspace.switch(Scope::Local, "a", Switch::On).unwrap();
     assert_eq!(shown(&world), "a ready (user config/settings.json:3:5): x");
-    assert!(matches!(workspace.switch(Scope::User, "z", Switch::On), Err(Error::NoServer { .. })));
+    assert!(matches!(
+        workspace.switch(Scope::User, "z", Switch::On),
+        Err(Error::NoServer { .. })
+    ));
 }
 
 #[test]
 fn approving_rejecting_and_forgetting() {
     let world = World::new();
-    world.write("project/.mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"}, \"b\": {\"command\": \"y\"}}}");
-    let items: Vec<_> = world.desired().pending.into_iter().map(|pending| pending.item).collect();
+    world.write(
+        "project/.mcp.json",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\"}, \"b\": {\"command\": \"y\"}}}",
+    );
+    let items: Vec<_> = world
+        .desired()
+        .pending
+        .into_iter()
+        .map(|pending| pending.item)
+        .collect();
     let workspace = world.workspace();
     workspace.approve(&items[..1]).unwrap();
     workspace.reject(&items[1..]).unwrap();
     let states = |world: &World| {
-        world.desired().servers.iter().map(|server| server.state.name()).collect::<Vec<_>>()
+        world
+            .desired()
+            .servers
+            .iter()
+            .map(|server| server.state.name())
+            .collect::<Vec<_>>()
     };
     assert_eq!(states(&world), ["ready", "rejected"]);
     workspace.reject(&items[..1]).unwrap();
@@ -136,8 +225,14 @@ fn approving_rejecting_and_forgetting() {
 #[test]
 fn reset_is_about_one_project() {
     let mut world = World::new();
-    world.write("project/.mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}");
-    world.write("home/project-two/.mcp.json", "{\"mcpServers\": {\"b\": {\"command\": \"x\"}}}");
+    world.write(
+        "project/.mcp.json",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}",
+    );
+    world.write(
+        "home/project-two/.mcp.json",
+        "{\"mcpServers\": {\"b\": {\"command\": \"x\"}}}",
+    );
     world.approve(|_| true);
     world.surroundings.cwd = world.path("home/project-two");
     world.approve(|_| true);
@@ -152,24 +247,51 @@ fn shown_is_the_template_and_masked() {
     world.write("config/settings.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"K\": \"secret\", \"T\": \"${HOME}\"}}}}");
     let desired = world.desired();
     let server = desired.named("a").next().unwrap();
-    assert_eq!(server.shown(Secrets::Masked), json!({ "command": "x", "env": { "K": "********", "T": "${HOME}" } }));
-    assert_eq!(server.shown(Secrets::Revealed), json!({ "command": "x", "env": { "K": "secret", "T": "${HOME}" } }));
-    assert!(!format!("{desired:?}").contains("secret"), "debugging output is no place for secrets");
+    assert_eq!(
+        server.shown(Secrets::Masked),
+        json!({ "command": "x", "env": { "K": "********", "T": "${HOME}" } })
+    );
+    assert_eq!(
+        server.shown(Secrets::Revealed),
+        json!({ "command": "x", "env": { "K": "secret", "T": "${HOME}" } })
+    );
+    assert!(
+        !format!("{desired:?}").contains("secret"),
+        "debugging output is no place for secrets"
+    );
 }
 
 #[test]
 fn every_file_looked_at_can_be_watched() {
     let world = World::new();
     world.write("config/plugins/p/.mcp.json", "{}");
-    let watched: Vec<_> = world.desired().watched.iter().map(|path| world.tidy(&path.display().to_string())).collect();
+    let watched: Vec<_> = world
+        .desired()
+        .watched
+        .iter()
+        .map(|path| world.tidy(&path.display().to_string()))
+        .collect();
     let wanted = [
-        "config/settings.json", "project/.mcp.json", "home/.mcp.json", "/.mcp.json", "project/.switchboard/settings.json",
-        "project/.switchboard/settings.local.json", "project/.switchboard/agents", "config/agents", "config/plugins",
-        "config/plugins/p/.mcp.json", "managed/managed-settings.json", "managed/managed-settings.d",
-        "managed/managed-mcp.json", "state/approvals.json",
+        "config/settings.json",
+        "project/.mcp.json",
+        "home/.mcp.json",
+        "/.mcp.json",
+        "project/.switchboard/settings.json",
+        "project/.switchboard/settings.local.json",
+        "project/.switchboard/agents",
+        "config/agents",
+        "config/plugins",
+        "config/plugins/p/.mcp.json",
+        "managed/managed-settings.json",
+        "managed/managed-settings.d",
+        "managed/managed-mcp.json",
+        "state/approvals.json",
     ];
     for place in wanted {
-        assert!(watched.iter().any(|seen| seen == place), "{place} is not among {watched:?}");
+        assert!(
+            watched.iter().any(|seen| seen == place),
+            "{place} is not among {watched:?}"
+        );
     }
 }
 
@@ -180,7 +302,11 @@ mod unix {
     use super::*;
 
     fn mode(world: &World, place: &str) -> u32 {
-        fs::metadata(world.path(place)).unwrap().permissions().mode() & 0o777
+        fs::metadata(world.path(place))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
     }
 
     #[test]
@@ -188,18 +314,44 @@ mod unix {
         let world = World::new();
         fs::set_permissions(world.path("state"), fs::Permissions::from_mode(0o755)).unwrap();
         world.write("state/approvals.json", "{}");
-        world.workspace().add(Scope::Local, "a", &json!({ "command": "x" }), Existing::Keep).unwrap();
-        assert_eq!((mode(&world, "state"), mode(&world, "state/approvals.json")), (0o700, 0o600));
+        world
+            .workspace()
+            .add(
+                Scope::Local,
+                "a",
+                &json!({ "command": "x" }),
+                Existing::Keep,
+            )
+            .unwrap();
+        assert_eq!(
+            (mode(&world, "state"), mode(&world, "state/approvals.json")),
+            (0o700, 0o600)
+        );
     }
 
     #[test]
     fn mode_and_links_are_kept() {
         let world = World::new();
         world.write("home/dotfiles/settings.json", "{}");
-        fs::set_permissions(world.path("home/dotfiles/settings.json"), fs::Permissions::from_mode(0o640)).unwrap();
-        symlink("../home/dotfiles/settings.json", world.path("config/settings.json")).unwrap();
-        world.workspace().add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep).unwrap();
-        assert!(fs::symlink_metadata(world.path("config/settings.json")).unwrap().is_symlink());
+        fs::set_permissions(
+            world.path("home/dotfiles/settings.json"),
+            fs::Permissions::from_mode(0o640),
+        )
+        .unwrap();
+        symlink(
+            "../home/dotfiles/settings.json",
+            world.path("config/settings.json"),
+        )
+        .unwrap();
+        world
+            .workspace()
+            .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
+            .unwrap();
+        assert!(
+            fs::symlink_metadata(world.path("config/settings.json"))
+                .unwrap()
+                .is_symlink()
+        );
         assert!(text(&world, "home/dotfiles/settings.json").contains("\"a\""));
         assert_eq!(mode(&world, "home/dotfiles/settings.json"), 0o640);
     }
@@ -207,15 +359,60 @@ mod unix {
     #[test]
     fn a_link_to_nowhere_is_followed() {
         let world = World::new();
-        symlink(world.path("home/later.json"), world.path("config/settings.json")).unwrap();
-        world.workspace().add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep).unwrap();
+        symlink(
+            world.path("home/later.json"),
+            world.path("config/settings.json"),
+        )
+        .unwrap();
+        world
+            .workspace()
+            .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
+            .unwrap();
         assert!(text(&world, "home/later.json").contains("\"a\""));
+    }
+
+    #[test]
+    fn a_project_cannot_lead_us_out_of_it() {
+        let world = World::new();
+        world.write("home/.bashrc", "alias x=y\n");
+        world.write("config/settings.json", "{}");
+        fs::create_dir_all(world.path("project/.switchboard")).unwrap();
+        let entry = json!({ "command": "x" });
+        let add = |scope| world.workspace().add(scope, "a", &entry, Existing::Keep);
+        symlink(
+            "../../.bashrc",
+            world.path("project/.switchboard/.gitignore"),
+        )
+        .unwrap();
+        assert!(matches!(add(Scope::Local), Err(Error::LeadsOut { .. })));
+        fs::remove_file(world.path("project/.switchboard/.gitignore")).unwrap();
+        symlink(
+            "../../../config/settings.json",
+            world.path("project/.switchboard/settings.local.json"),
+        )
+        .unwrap();
+        assert!(matches!(add(Scope::Local), Err(Error::LeadsOut { .. })));
+        symlink("../.bashrc", world.path("project/.mcp.json")).unwrap();
+        assert!(matches!(add(Scope::Project), Err(Error::LeadsOut { .. })));
+        fs::remove_dir_all(world.path("project/.switchboard")).unwrap();
+        symlink("../../config", world.path("project/.switchboard")).unwrap();
+        assert!(matches!(add(Scope::Local), Err(Error::LeadsOut { .. })));
+        assert_eq!(
+            (
+                &*text(&world, "home/.bashrc"),
+                &*text(&world, "config/settings.json")
+            ),
+            ("alias x=y\n", "{}")
+        );
     }
 
     #[test]
     fn new_user_settings_are_private() {
         let world = World::new();
-        world.workspace().add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep).unwrap();
+        world
+            .workspace()
+            .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
+            .unwrap();
         assert_eq!(mode(&world, "config/settings.json"), 0o600);
     }
 
@@ -223,20 +420,33 @@ mod unix {
     fn a_failed_write_leaves_the_old_file() {
         let world = World::new();
         world.write("config/settings.json", "{\"mcpServers\": {");
-        let error = world.workspace().add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep);
+        let error =
+            world
+                .workspace()
+                .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep);
         assert!(matches!(error, Err(Error::Edit { .. })));
         assert_eq!(text(&world, "config/settings.json"), "{\"mcpServers\": {");
-        assert_eq!(fs::read_dir(world.path("config")).unwrap().count(), 1, "no temporary file stays behind");
+        assert_eq!(
+            fs::read_dir(world.path("config")).unwrap().count(),
+            1,
+            "no temporary file stays behind"
+        );
     }
 
     #[test]
     fn pipes_and_devices_are_not_read() {
         let world = World::new();
-        let made = Command::new("mkfifo").arg(world.path("project/.mcp.json")).status();
+        let made = Command::new("mkfifo")
+            .arg(world.path("project/.mcp.json"))
+            .status();
         assert!(made.unwrap().success());
         symlink("/dev/zero", world.path("config/settings.json")).unwrap();
         let shown = shown(&world);
-        assert_eq!(shown.matches("it is not a regular file").count(), 2, "{shown}");
+        assert_eq!(
+            shown.matches("it is not a regular file").count(),
+            2,
+            "{shown}"
+        );
     }
 }
 
@@ -244,7 +454,10 @@ mod unix {
 #[test]
 fn concurrent_adds_lose_nothing() {
     let world = World::new();
-    world.write("project/.mcp.json", "{\n  // shared\n  \"mcpServers\": {}\n}\n");
+    world.write(
+        "project/.mcp.json",
+        "{\n  // shared\n  \"mcpServers\": {}\n}\n",
+    );
     let children: Vec<_> = (0..200)
         .map(|number| {
             Command::new(std::env::current_exe().unwrap())
@@ -261,7 +474,11 @@ fn concurrent_adds_lose_nothing() {
     }
     let desired = world.desired();
     assert_eq!(desired.problems, []);
-    assert_eq!(desired.ready().count(), 200, "every one is there and approved");
+    assert_eq!(
+        desired.ready().count(),
+        200,
+        "every one is there and approved"
+    );
     assert!(text(&world, "project/.mcp.json").starts_with("{\n  // shared\n"));
 }
 
@@ -269,8 +486,18 @@ fn concurrent_adds_lose_nothing() {
 #[test]
 #[ignore = "run by `concurrent_adds_lose_nothing`"]
 fn add_one() {
-    let (Ok(number), Ok(home)) = (std::env::var("ADD_NUMBER"), std::env::var("ADD_HOME")) else { return };
+    let (Ok(number), Ok(home)) = (std::env::var("ADD_NUMBER"), std::env::var("ADD_HOME")) else {
+        return;
+    };
     let world = World::at(home.as_ref());
     let entry = json!({ "command": "x", "args": [number] });
-    world.workspace().add(Scope::Project, &format!("s{number}"), &entry, Existing::Keep).unwrap();
+    world
+        .workspace()
+        .add(
+            Scope::Project,
+            &format!("s{number}"),
+            &entry,
+            Existing::Keep,
+        )
+        .unwrap();
 }
