@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::check::check;
 use crate::edit::{self, EditError, Privacy, update};
 use crate::error::Error;
+use crate::import::{self, Client, Plan};
 use crate::load::{self, Candidate, server_item};
 use crate::name;
 use crate::resolve::{self, Desired, setting_item};
@@ -179,6 +180,12 @@ impl Workspace {
             self.bless(scope, &[setting_item(to, Some(name), &at)])?;
         }
         Ok(path)
+    }
+
+    /// What importing the servers of another client would do; [`Workspace::add`] does it.
+    pub fn plan_import(&self, client: Client) -> Plan {
+        let read = import::gather(client, &self.surroundings, &self.root);
+        import::plan(read, &self.desired().signatures(), &self.surroundings.env)
     }
 
     /// Records that a person agreed to these items.

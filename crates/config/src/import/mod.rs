@@ -17,12 +17,13 @@ mod vscode;
 mod windsurf;
 mod zed;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::problem::Problem;
-use crate::source::{Location, Node, Origin, jsonc, toml, yaml};
+use crate::source::{self, Location, Node, Origin, Ownership, Shelf, jsonc, toml, yaml};
+use crate::surroundings::Surroundings;
 
 pub use client::{Client, UnknownClient};
 pub use plan::{Plan, Skipped, plan};
@@ -67,6 +68,27 @@ pub fn read(client: Client, origin: &Origin, text: &str) -> Read {
             problems: vec![problem],
         },
     }
+}
+
+/// Reads the user's own files of `client`; of servers that belong to one project only those of `root` are given.
+///
+/// Files of a project are not among them: whoever wrote the project wrote those, and an import would make them the
+/// user's. [`read`] takes them where a person names one.
+pub fn gather(client: Client, surroundings: &Surroundings, root: &Path) -> Read {
+    let mut all = Read::default();
+    for path in client.user_files(surroundings) {
+        match Shelf::default().read(&path, Ownership::Any) {
+            source::Found::Nothing => {}
+            source::Found::Unusable(problem) => all.problems.push(problem),
+            source::Found::Text(text) => {
+                let read = read(client, &Origin::file(&path), &text);
+                let is_here = |found: &Found| found.project.as_deref().is_none_or(|at| at == root);
+                all.servers.extend(read.servers.into_iter().filter(is_here));
+                all.problems.extend(read.problems);
+            }
+        }
+    }
+    all
 }
 
 fn servers(client: Client, node: &Node) -> Read {

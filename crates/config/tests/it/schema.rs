@@ -17,6 +17,63 @@ fn check(name: &str, schema: &serde_json::Value) {
     );
 }
 
+fn names(schema: &serde_json::Value) -> Vec<String> {
+    schema["properties"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .cloned()
+        .collect()
+}
+
+/// What the schema offers is what the reader knows.
+#[test]
+fn every_published_member_is_read() {
+    let schema = switchboard_config::schema::settings();
+    let nulls = |names: Vec<String>| {
+        names
+            .into_iter()
+            .map(|name| (name, serde_json::Value::Null))
+    };
+    let mut settings: serde_json::Map<_, _> = nulls(names(&schema)).collect();
+    for inner in ["Permissions", "Limits"] {
+        let member = inner.to_lowercase();
+        let members: serde_json::Map<_, _> = nulls(names(&schema["$defs"][inner])).collect();
+        settings.insert(member, members.into());
+    }
+    let common = names(&schema["$defs"]["Entry"]);
+    let mut servers = serde_json::Map::new();
+    for (kind, form, must) in [
+        ("stdio", "Stdio", "command"),
+        ("http", "Remote", "url"),
+        ("sse-ide", "Ide", "url"),
+    ] {
+        let members = names(&schema["$defs"][form])
+            .into_iter()
+            .chain(common.clone());
+        let mut entry: serde_json::Map<_, _> = nulls(members.collect()).collect();
+        entry.insert("type".to_owned(), kind.into());
+        entry.insert(must.to_owned(), "https://a.example".into());
+        servers.insert(kind.to_owned(), entry.into());
+    }
+    let oauth: serde_json::Map<_, _> = nulls(names(&schema["$defs"]["OAuth"])).collect();
+    servers["http"]["oauth"] = oauth.into();
+    settings.insert("mcpServers".to_owned(), servers.into());
+    let world = crate::case::World::new();
+    world.write(
+        "config/settings.json",
+        &serde_json::Value::Object(settings).to_string(),
+    );
+    let desired = world.desired();
+    let surprising: Vec<_> = desired
+        .problems
+        .iter()
+        .filter(|problem| problem.kind != switchboard_config::Kind::NotHonoured)
+        .collect();
+    assert!(surprising.is_empty(), "{surprising:?}");
+    assert_eq!(desired.ready().count(), 3);
+}
+
 #[test]
 fn settings_schema_is_current() {
     check(

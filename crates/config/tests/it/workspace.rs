@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
+use switchboard_config::import::Client;
 use switchboard_config::{Error, Existing, Scope, Secrets, Switch};
 
 use crate::case::{World, render};
@@ -220,6 +221,63 @@ fn approving_rejecting_and_forgetting() {
     assert_eq!(states(&world), ["rejected", "rejected"]);
     assert_eq!(workspace.reset().unwrap(), 2);
     assert_eq!(states(&world), ["awaiting-approval", "awaiting-approval"]);
+}
+
+#[test]
+fn an_entry_is_edited_where_it_stands() {
+    let world = World::new();
+    world.write(
+        "project/.mcp.json",
+        "{\n  // ours\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" } // why\n  }\n}\n",
+    );
+    let workspace = world.workspace();
+    let (scope, path) = workspace.find("a", None).unwrap();
+    let edited = json!({ "command": "y" });
+    workspace.replace(scope, &path, "a", &edited).unwrap();
+    assert_eq!(
+        text(&world, "project/.mcp.json"),
+        "{\n  // ours\n  \"mcpServers\": {\n    \"a\": { \"command\": \"y\" } // why\n  }\n}\n",
+    );
+    assert_eq!(shown(&world), "a ready (project project/.mcp.json:4:5): y");
+    let error = workspace.replace(scope, &path, "a", &json!({ "command": 5 }));
+    assert!(matches!(error, Err(Error::Entry { .. })));
+}
+
+#[test]
+fn an_import_is_planned_then_added() {
+    let world = World::new();
+    world.write(
+        "home/.codex/config.toml",
+        "[mcp_servers.docs]\ncommand = \"docs\"\n[mcp_servers.mine]\ncommand = \"x\"\n",
+    );
+    world.write(
+        "project/.codex/config.toml",
+        "[mcp_servers.evil]\ncommand = \"evil\"\n",
+    );
+    let workspace = world.workspace();
+    workspace
+        .add(
+            Scope::User,
+            "here",
+            &json!({ "command": "x" }),
+            Existing::Keep,
+        )
+        .unwrap();
+    let plan = workspace.plan_import(Client::Codex);
+    assert_eq!(plan.skip.len(), 1);
+    for found in &plan.add {
+        workspace
+            .add(Scope::User, &found.name, &found.entry, Existing::Keep)
+            .unwrap();
+    }
+    let names: Vec<_> = world
+        .desired()
+        .servers
+        .into_iter()
+        .map(|server| server.name)
+        .collect();
+    assert_eq!(names, ["here", "docs"]);
+    assert_eq!(workspace.plan_import(Client::Codex).add, []);
 }
 
 #[test]
