@@ -234,6 +234,12 @@ fn bracketed(open: char, items: Vec<String>, trailing: bool, close: char) -> Str
     format!("{open}{}{comma}{close}", text.collect::<Vec<_>>().join(","))
 }
 
+/// Whether a reader that knows no comments and no trailing commas can still read what it could before.
+fn stays_strict(before: &str, after: &str) -> bool {
+    let is_strict = |text| serde_json::from_str::<Value>(text).is_ok();
+    !is_strict(before) || is_strict(after)
+}
+
 fn root(text: &str) -> Value {
     get(text, &[]).unwrap().unwrap()
 }
@@ -253,6 +259,7 @@ proptest! {
     fn adding_keeps_every_byte(text in document(), deep in any::<bool>()) {
         let path: &[&str] = if deep { &["mcpServers", "new"] } else { &["new"] };
         let after = set(&text, path, &json!({ "command": "x", "args": ["y"] })).unwrap();
+        prop_assert!(stays_strict(&text, &after), "{text:?} became {after:?}");
         prop_assert!(holds_in_order(&after, text.trim_end()), "{text:?} became {after:?}");
         let mut expected = root(&text);
         if deep { expected["mcpServers"]["new"] = json!({ "command": "x", "args": ["y"] }); }
@@ -264,6 +271,7 @@ proptest! {
     fn taking_away_keeps_every_other_byte(text in document(), index in 0_usize..5) {
         let key = format!("m{index}");
         let after = remove(&text, &[&key]).unwrap();
+        prop_assert!(stays_strict(&text, &after), "{text:?} became {after:?}");
         prop_assert!(holds_in_order(&text, &after), "{text:?} became {after:?}");
         let mut expected = root(&text);
         expected.as_object_mut().unwrap().shift_remove(&key);
