@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::{Layer, Loaded};
 use crate::policy::failed_closed;
-use crate::problem::{Problem, Severity};
+use crate::problem::{Kind, Problem, Severity};
 use crate::scope::Scope;
-use crate::settings::settings;
+use crate::settings::{Rule, Settings, settings};
 use crate::source::{Found, Node, Origin, Ownership, jsonc};
 use crate::surroundings::Surroundings;
 
@@ -64,6 +64,9 @@ impl Loaded {
         {
             self.close(problem);
         }
+        if let Some(problem) = unclear_rule(&settings) {
+            self.close(&problem);
+        }
         self.problems.extend(problems);
         let servers = std::mem::take(&mut settings.mcp_servers);
         self.layers.push(Layer {
@@ -87,4 +90,17 @@ impl Loaded {
         self.problems.push(problem.clone());
         self.closed.get_or_insert(problem);
     }
+}
+
+/// A deny or ask rule that means nothing would let through what the administrator wanted to stop.
+fn unclear_rule(settings: &Settings) -> Option<Problem> {
+    let permissions = &settings.permissions;
+    permissions
+        .deny
+        .iter()
+        .chain(&permissions.ask)
+        .find_map(|rule| {
+            let error = Rule::parse(&rule.value).err()?;
+            Some(Problem::error(Kind::BadRule, error.to_string()).at(rule.at.clone()))
+        })
 }

@@ -24,6 +24,10 @@ use crate::trust::{ApprovalStore, Approvals};
 use gate::Gate;
 
 /// Reads every scope and decides which servers are desired.
+///
+/// A hub calls this whenever one of [`Desired::watched`] changes. The catalogue named in [`Effective::connectors`] is
+/// its to fetch: resolve once, fetch, then resolve again with the text in [`Asked::connectors`]. A file that broke since
+/// shows as a [`Problem`] of kind `malformed` or `unreadable` with its place, so the last good state can be kept.
 pub fn resolve(surroundings: &Surroundings, asked: &Asked) -> Desired {
     let mut loaded = load::load(surroundings, asked);
     let store = ApprovalStore::new(&surroundings.state_dir);

@@ -113,7 +113,7 @@ fn folders(platform: Platform, env: &[(&str, &str)]) -> Option<[PathBuf; 3]> {
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    let found = Surroundings::usual(platform, env, "/work".into())?;
+    let found = Surroundings::usual(platform, env, "/somewhere".into())?;
     Some([found.config_dir, found.state_dir, found.managed_dir])
 }
 
@@ -162,14 +162,14 @@ fn the_usual_folders() {
 
 #[test]
 fn arguments_that_are_files_or_the_configuration_itself() {
-    let cwd = Path::new("/work");
+    let cwd = Path::new("/somewhere");
     assert_eq!(
         Dynamic::from_argument(" {\"a\": 1}", cwd),
         Dynamic::Text(" {\"a\": 1}".to_owned())
     );
     assert_eq!(
         Dynamic::from_argument("x.json", cwd),
-        Dynamic::File("/work/x.json".into())
+        Dynamic::File("/somewhere/x.json".into())
     );
 }
 
