@@ -8,7 +8,7 @@ use super::{
     Id, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
     message::CallSpans,
 };
-use crate::json::{Elements, Scanner, Syntax, decode_string};
+use crate::json::{Elements, Scanner, Syntax, decode_string, quote};
 
 /// What a text held.
 #[derive(Debug, Clone)]
@@ -136,33 +136,36 @@ impl Spans {
     }
 
     /// Remembers a member; returns its name if it was there before.
+    #[inline]
     fn put(&mut self, quoted: &str, value: Range<usize>) -> Option<&'static str> {
-        let decoded;
-        let key = if quoted.contains('\\') {
-            decoded = decode_string(quoted)?;
-            decoded.as_ref()
-        } else {
-            &quoted[1..quoted.len() - 1]
-        };
-        let (name, slot) = match key {
-            "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
-            "id" => ("id", &mut self.id),
-            "method" => ("method", &mut self.method),
-            "params" => ("params", &mut self.params),
-            "result" => ("result", &mut self.result),
-            "error" => ("error", &mut self.error),
+        let (name, slot) = match quoted {
+            r#""jsonrpc""# => ("jsonrpc", &mut self.jsonrpc),
+            r#""id""# => ("id", &mut self.id),
+            r#""method""# => ("method", &mut self.method),
+            r#""params""# => ("params", &mut self.params),
+            r#""result""# => ("result", &mut self.result),
+            r#""error""# => ("error", &mut self.error),
+            _ if quoted.as_bytes().contains(&b'\\') => return self.put_decoded(quoted, value),
             _ => return None,
         };
         slot.replace(value).map(|_| name)
     }
 
+    /// A key with escapes may mean one of ours all the same.
+    #[cold]
+    fn put_decoded(&mut self, quoted: &str, value: Range<usize>) -> Option<&'static str> {
+        let plain = quote(&decode_string(quoted)?);
+        // Escapes that are still there are needed, and none of our names needs any.
+        if plain.as_bytes().contains(&b'\\') {
+            return None;
+        }
+        self.put(&plain, value)
+    }
+
     /// Decides what the members amount to.
     fn judge(self, text: &str) -> Result<Judged, MalformedKind> {
-        let said = self
-            .jsonrpc
-            .clone()
-            .and_then(|span| decode_string(&text[span]));
-        if said.as_deref() != Some("2.0") {
+        let said = self.jsonrpc.as_ref().map(|span| &text[span.clone()]);
+        if !said.is_some_and(is_version_two) {
             return Err(MalformedKind::Version);
         }
         match (&self.method, &self.result, &self.error) {
@@ -214,6 +217,10 @@ impl Spans {
         }
         Ok(Judged::Response(id, payload, true))
     }
+}
+
+fn is_version_two(quoted: &str) -> bool {
+    quoted == r#""2.0""# || decode_string(quoted).is_some_and(|said| said == "2.0")
 }
 
 fn check_id(text: &str) -> Result<(), MalformedKind> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Scanner, decode_string};
+use super::{Scanner, decode_string, find::value_end};
 
 /// The members of one object, in the order written.
 #[derive(Clone)]
@@ -69,8 +69,7 @@ impl<'a> Iterator for Members<'a> {
         }
         let key = scanner.key().ok()?;
         let value_start = scanner.at();
-        scanner.value(0).ok()?;
-        self.at = scanner.at();
+        self.at = after_value(self.text, value_start)?;
         Some(Member {
             key: &self.text[key.clone()],
             value: &self.text[value_start..self.at],
@@ -100,10 +99,16 @@ impl<'a> Iterator for Elements<'a> {
             scanner.space();
         }
         let start = scanner.at();
-        scanner.value(0).ok()?;
-        self.at = scanner.at();
+        self.at = after_value(self.text, start)?;
         Some(&self.text[start..self.at])
     }
+}
+
+/// Where the value at `start` ends; `None` if there is none.
+#[inline]
+fn after_value(text: &str, start: usize) -> Option<usize> {
+    let end = value_end(text.as_bytes(), start);
+    (end > start).then_some(end)
 }
 
 // === impl Member ===
@@ -126,7 +131,8 @@ impl Member<'_> {
 }
 
 /// Compares a key as written, quotes included, with the name it may stand for.
-pub(super) fn key_is(written: &str, name: &str) -> bool {
+#[inline]
+fn key_is(written: &str, name: &str) -> bool {
     let inner = &written.as_bytes()[1..written.len() - 1];
     inner == name.as_bytes()
         || (inner.contains(&b'\\') && decode_string(written).is_some_and(|key| key == name))
