@@ -5,9 +5,10 @@
 //! by the clock.
 //!
 //! ```text
-//! cargo xtask bench wire              print the table
-//! cargo xtask bench wire -- --write   and put it into docs/benchmarks.md
-//! cargo xtask bench wire -- --quick   few samples, to see that it runs
+//! cargo xtask bench wire                     print the table
+//! cargo xtask bench wire --write             and put it into docs/benchmarks.md
+//! cargo xtask bench wire --quick             few samples, to see that it runs
+//! cargo xtask bench wire --profile [WORD]    ours alone, for a profiler; messages named so
 //! ```
 #![allow(
     clippy::print_stdout,
@@ -62,6 +63,9 @@ fn main() {
     } else {
         Effort::FULL
     };
+    if asked("--profile") {
+        return profile(&std::env::args().next_back().unwrap_or_default());
+    }
     let mut rows = Vec::new();
     for input in inputs::all() {
         for task in &TASKS {
@@ -73,6 +77,18 @@ fn main() {
     println!("{table}");
     if asked("--write") {
         report::write(&table);
+    }
+}
+
+/// Ours alone, on the messages and tasks whose names hold `word`, or on all.
+fn profile(word: &str) {
+    let word = if word.starts_with("--") { "" } else { word };
+    for input in inputs::all() {
+        for task in &TASKS {
+            if format!("{}, {}", input.name, task.name).contains(word) {
+                measure::repeat(&input, task.works[0]);
+            }
+        }
     }
 }
 

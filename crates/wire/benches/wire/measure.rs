@@ -56,6 +56,13 @@ pub(crate) fn row(input: &Input, task: &Task, effort: Effort) -> Row {
     }
 }
 
+/// Some megabytes of one message, one after the other.
+pub(crate) fn repeat(input: &Input, work: Work) {
+    for _ in 0..(8 << 20) / input.bytes.len() {
+        black_box(work(black_box(input)));
+    }
+}
+
 /// How many messages fill a turn; trying it out also warms up.
 fn messages_per_turn(input: &Input, work: Work, effort: Effort) -> u32 {
     let mut count = 1;
