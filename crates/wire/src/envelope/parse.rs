@@ -8,7 +8,7 @@ use super::{
     Id, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
     message::CallSpans,
 };
-use crate::json::{Elements, Scanner, Syntax, decode_string, quote};
+use crate::json::{Elements, Scanner, Syntax, decode_string};
 
 /// What a text held.
 #[derive(Debug, Clone)]
@@ -121,7 +121,7 @@ impl Spans {
                 let start = scanner.at();
                 scanner.value(1)?;
                 let value = start..scanner.at();
-                duplicate = duplicate.or(spans.put(&text[key], value));
+                duplicate = duplicate.or(spans.put(&text[key.span.clone()], key.escaped, value));
                 scanner.space();
                 if scanner.eat(b'}') {
                     break;
@@ -135,31 +135,28 @@ impl Spans {
         Ok(duplicate.map_or(Ok(spans), |key| Err(MalformedKind::Duplicate(key))))
     }
 
-    /// Remembers a member; returns its name if it was there before.
+    /// Remembers a member; returns its name if it was there before. A key with escapes may mean
+    /// one of ours all the same.
     #[inline]
-    fn put(&mut self, quoted: &str, value: Range<usize>) -> Option<&'static str> {
-        let (name, slot) = match quoted {
-            r#""jsonrpc""# => ("jsonrpc", &mut self.jsonrpc),
-            r#""id""# => ("id", &mut self.id),
-            r#""method""# => ("method", &mut self.method),
-            r#""params""# => ("params", &mut self.params),
-            r#""result""# => ("result", &mut self.result),
-            r#""error""# => ("error", &mut self.error),
-            _ if quoted.as_bytes().contains(&b'\\') => return self.put_decoded(quoted, value),
+    fn put(&mut self, quoted: &str, escaped: bool, value: Range<usize>) -> Option<&'static str> {
+        if escaped {
+            return self.put_named(&decode_string(quoted)?, value);
+        }
+        self.put_named(&quoted[1..quoted.len() - 1], value)
+    }
+
+    #[inline]
+    fn put_named(&mut self, key: &str, value: Range<usize>) -> Option<&'static str> {
+        let (name, slot) = match key {
+            "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
+            "id" => ("id", &mut self.id),
+            "method" => ("method", &mut self.method),
+            "params" => ("params", &mut self.params),
+            "result" => ("result", &mut self.result),
+            "error" => ("error", &mut self.error),
             _ => return None,
         };
         slot.replace(value).map(|_| name)
-    }
-
-    /// A key with escapes may mean one of ours all the same.
-    #[cold]
-    fn put_decoded(&mut self, quoted: &str, value: Range<usize>) -> Option<&'static str> {
-        let plain = quote(&decode_string(quoted)?);
-        // Escapes that are still there are needed, and none of our names needs any.
-        if plain.as_bytes().contains(&b'\\') {
-            return None;
-        }
-        self.put(&plain, value)
     }
 
     /// Decides what the members amount to.

@@ -5,8 +5,8 @@
 //! megabyte of text inside a result is mostly one string.
 
 /// How much of a string is looked at by words before blocks are worth it.
-const SHORT: usize = 32;
-const BLOCK: usize = 64;
+const SHORT: usize = 16;
+const BLOCK: usize = 32;
 
 /// Where the run of bytes from `at` ends that need no attention inside a string: at a quote, a
 /// backslash, a control character, or the end of the text.

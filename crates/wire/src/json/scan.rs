@@ -56,6 +56,14 @@ pub(crate) struct Scanner<'a> {
     at: usize,
 }
 
+/// A key that was read.
+pub(crate) struct Key {
+    /// Its place, quotes included.
+    pub(crate) span: Range<usize>,
+    /// Whether it must be decoded before it is compared.
+    pub(crate) escaped: bool,
+}
+
 // === impl Scanner ===
 
 impl<'a> Scanner<'a> {
@@ -206,7 +214,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn scalar(&mut self) -> Result<(), Syntax> {
         match self.peek() {
-            Some(b'"') => self.string(),
+            Some(b'"') => self.string().map(|_| ()),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.literal(b"true"),
             Some(b'f') => self.literal(b"false"),
@@ -215,27 +223,34 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over `"key" :` and the space after; returns the key's span with its quotes.
+    /// Steps over `"key" :` and the space after.
     #[inline]
-    pub(crate) fn key(&mut self) -> Result<Range<usize>, Syntax> {
+    pub(crate) fn key(&mut self) -> Result<Key, Syntax> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.unexpected());
         }
-        self.string()?;
-        let end = self.at;
+        let escaped = self.string()?;
+        let span = start..self.at;
         self.space();
         self.expect(b':')?;
         self.space();
-        Ok(start..end)
+        Ok(Key { span, escaped })
     }
 
-    /// Steps over a string, the opening quote being next.
+    /// Steps over a string, the opening quote being next; tells whether it has escapes.
     #[inline]
-    fn string(&mut self) -> Result<(), Syntax> {
-        self.at += 1;
+    fn string(&mut self) -> Result<bool, Syntax> {
+        self.at = plain_end(self.text, self.at + 1);
+        if self.eat(b'"') {
+            return Ok(false);
+        }
+        self.rest_of_string().map(|()| true)
+    }
+
+    /// The part of a string from its first escape on.
+    fn rest_of_string(&mut self) -> Result<(), Syntax> {
         loop {
-            self.at = plain_end(self.text, self.at);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -245,9 +260,11 @@ impl<'a> Scanner<'a> {
                 Some(_) => return Err(self.error(SyntaxKind::ControlCharacter)),
                 None => return Err(self.error(SyntaxKind::Truncated)),
             }
+            self.at = plain_end(self.text, self.at);
         }
     }
 
+    #[inline]
     fn escape(&mut self) -> Result<(), Syntax> {
         match self.text.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {

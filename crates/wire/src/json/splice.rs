@@ -34,7 +34,7 @@ pub enum SpliceError {
 impl<'a> Edit<'a> {
     /// Gives the member at `path` the JSON text `value`, adding it, and the objects that lead
     /// to it, where missing. A `null` on the way counts as missing.
-    pub fn set(path: &'a [&'a str], value: &'a str) -> Self {
+    pub const fn set(path: &'a [&'a str], value: &'a str) -> Self {
         Self {
             path,
             value: Some(value),
@@ -42,7 +42,7 @@ impl<'a> Edit<'a> {
     }
 
     /// Takes the member at `path` out, if it is there.
-    pub fn remove(path: &'a [&'a str]) -> Self {
+    pub const fn remove(path: &'a [&'a str]) -> Self {
         Self { path, value: None }
     }
 }
@@ -227,7 +227,7 @@ impl Layout {
 
     /// Leaves out what was removed at the end, and adds what is new.
     fn finish(self, patch: &mut Patch<'_>, level: &Level<'_>, marks: &Marks) {
-        let adds = level.missing(marks).next().is_some();
+        let adds = !level.is_done(marks) && level.missing(marks).next().is_some();
         if !adds && self.removed.is_none() {
             return;
         }
@@ -235,7 +235,10 @@ impl Layout {
         let start = self.kept_end.or(first).unwrap_or(self.start + 1);
         let end = self.removed.map_or(start, |gone| gone.end);
         patch.leave_out(start..end);
-        if adds && self.kept_end.is_some() {
+        if !adds {
+            return;
+        }
+        if self.kept_end.is_some() {
             patch.new.push(',');
         }
         level.write(&mut patch.new, marks);

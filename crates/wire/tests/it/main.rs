@@ -1,5 +1,6 @@
 //! The one integration binary of this crate.
 
+mod envelope;
 mod http;
 mod process;
 mod session;

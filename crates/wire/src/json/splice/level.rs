@@ -18,6 +18,7 @@ pub(super) struct Level<'e> {
 pub(super) struct Marks {
     first: u64,
     others: Vec<usize>,
+    count: usize,
 }
 
 // === impl Level ===
@@ -71,6 +72,11 @@ impl<'e> Level<'e> {
     #[inline]
     pub(super) fn about(&self, member: &Member<'_>) -> Option<usize> {
         self.indices().find(|&index| member.is(self.key(index)))
+    }
+
+    /// Whether nothing can be left to add: as many members were met as there are edits.
+    pub(super) fn is_done(&self, marks: &Marks) -> bool {
+        marks.count == self.edits.len()
     }
 
     fn first_about(&self, key: &str) -> Option<usize> {
@@ -127,6 +133,7 @@ impl Marks {
             Some(bit) => self.first |= bit,
             None => self.others.push(index),
         }
+        self.count += 1;
         true
     }
 
