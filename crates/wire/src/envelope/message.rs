@@ -6,7 +6,7 @@ use bytestring::ByteString;
 use serde::Deserialize;
 
 use super::Id;
-use crate::json::{Cuts, Edit, Raw, SpliceError, decode_string, quote, written};
+use crate::json::{Edit, Patch, Raw, SpliceError, decode_string, quote, quote_into, room};
 
 /// Error codes with a meaning of their own.
 pub mod code {
@@ -142,10 +142,16 @@ impl Request {
 
     /// This message under another id and with members of its params changed.
     pub fn edited(&self, id: &Id, params: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
-        let mut cuts = Cuts::default();
-        cuts.replace(self.id.clone(), id.as_str());
-        self.call.edit_params(&self.text, params, &mut cuts)?;
-        Ok(cuts.apply(&self.text).into())
+        let size = resized(&self.text, Some(&self.id), id) + self.call.room(params);
+        let mut patch = Patch::new(&self.text, size);
+        if self.call.params_are_after(self.id.start) {
+            patch.replace(self.id.clone(), id.as_str());
+            self.call.edit_params(params, &mut patch)?;
+        } else {
+            self.call.edit_params(params, &mut patch)?;
+            patch.replace(self.id.clone(), id.as_str());
+        }
+        Ok(patch.finish().into())
     }
 
     fn slice(&self, span: &Range<usize>) -> Raw {
@@ -184,9 +190,9 @@ impl Notification {
 
     /// This message with members of its params changed.
     pub fn edited(&self, params: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
-        let mut cuts = Cuts::default();
-        self.call.edit_params(&self.text, params, &mut cuts)?;
-        Ok(cuts.apply(&self.text).into())
+        let mut patch = Patch::new(&self.text, self.text.len() + self.call.room(params));
+        self.call.edit_params(params, &mut patch)?;
+        Ok(patch.finish().into())
     }
 }
 
@@ -197,7 +203,7 @@ impl CallSpans {
     fn write(text: &mut String, method: &str, params: Option<&Raw>) -> Self {
         text.push_str(r#","method":"#);
         let start = text.len();
-        text.push_str(&quote(method));
+        quote_into(text, method);
         let method = start..text.len();
         let params = params.map(|raw| {
             text.push_str(r#","params":"#);
@@ -220,26 +226,36 @@ impl CallSpans {
         decode_string(quoted).unwrap_or(Cow::Borrowed(quoted))
     }
 
-    fn edit_params(
-        &self,
-        text: &str,
-        edits: &[Edit<'_>],
-        cuts: &mut Cuts,
-    ) -> Result<(), SpliceError> {
-        if edits.is_empty() {
-            return Ok(());
-        }
-        match &self.params {
-            Some(span) => cuts.object(&text[span.clone()], span.start, "params", edits),
-            None => {
-                let new = written(edits);
-                if !new.is_empty() {
-                    cuts.replace(self.end..self.end, format!(r#","params":{{{new}}}"#));
-                }
-                Ok(())
-            }
+    /// Params that are missing are added at the end.
+    fn params_are_after(&self, place: usize) -> bool {
+        self.params.as_ref().is_none_or(|span| place < span.start)
+    }
+
+    fn room(&self, edits: &[Edit<'_>]) -> usize {
+        match (edits, &self.params) {
+            ([], _) => 0,
+            (_, Some(_)) => room(edits),
+            (_, None) => room(edits) + MISSING.len() + 2,
         }
     }
+
+    fn edit_params(&self, edits: &[Edit<'_>], patch: &mut Patch<'_>) -> Result<(), SpliceError> {
+        match (edits, &self.params) {
+            ([], _) => {}
+            (_, Some(span)) => patch.object(span.clone(), "params", edits)?,
+            (_, None) => patch.insert_object(self.end, MISSING, edits),
+        }
+        Ok(())
+    }
+}
+
+/// What params that were not there are added with.
+const MISSING: &str = r#","params":"#;
+
+/// How long `text` is with `id` in the place of `span`. Exact, since a buffer that turns out larger
+/// than its text costs another allocation when it is shared.
+fn resized(text: &str, span: Option<&Range<usize>>, id: &Id) -> usize {
+    text.len() + span.map_or(0, |_| id.as_str().len()) - span.map_or(0, Range::len)
 }
 
 // === impl Response ===
@@ -296,15 +312,24 @@ impl Response {
     /// This message under another id and with members of its result changed. The edits are left
     /// out where the response is an error.
     pub fn edited(&self, id: &Id, result: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
-        let mut cuts = Cuts::default();
-        if let Some(span) = &self.id {
-            cuts.replace(span.clone(), id.as_str());
+        let edits = if self.is_error { &[] } else { result };
+        let size = resized(&self.text, self.id.as_ref(), id) + room(edits);
+        let mut patch = Patch::new(&self.text, size);
+        let (before, after) = match &self.id {
+            Some(span) if span.start < self.payload.start => (Some(span), None),
+            span => (None, span.as_ref()),
+        };
+        let put_id = |patch: &mut Patch<'_>, span: Option<&Range<usize>>| {
+            if let Some(span) = span {
+                patch.replace(span.clone(), id.as_str());
+            }
+        };
+        put_id(&mut patch, before);
+        if !edits.is_empty() {
+            patch.object(self.payload.clone(), "result", edits)?;
         }
-        if !self.is_error && !result.is_empty() {
-            let text = &self.text[self.payload.clone()];
-            cuts.object(text, self.payload.start, "result", result)?;
-        }
-        Ok(cuts.apply(&self.text).into())
+        put_id(&mut patch, after);
+        Ok(patch.finish().into())
     }
 
     fn slice(&self, span: &Range<usize>) -> Raw {

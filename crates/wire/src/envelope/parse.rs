@@ -121,7 +121,7 @@ impl Spans {
                 let start = scanner.at();
                 scanner.value(1)?;
                 let value = start..scanner.at();
-                duplicate = duplicate.or(spans.put(&text[key], value));
+                duplicate = duplicate.or(spans.put(&text[key.span.clone()], key.escaped, value));
                 scanner.space();
                 if scanner.eat(b'}') {
                     break;
@@ -135,15 +135,18 @@ impl Spans {
         Ok(duplicate.map_or(Ok(spans), |key| Err(MalformedKind::Duplicate(key))))
     }
 
-    /// Remembers a member; returns its name if it was there before.
-    fn put(&mut self, quoted: &str, value: Range<usize>) -> Option<&'static str> {
-        let decoded;
-        let key = if quoted.contains('\\') {
-            decoded = decode_string(quoted)?;
-            decoded.as_ref()
-        } else {
-            &quoted[1..quoted.len() - 1]
-        };
+    /// Remembers a member; returns its name if it was there before. A key with escapes may mean
+    /// one of ours all the same.
+    #[inline]
+    fn put(&mut self, quoted: &str, escaped: bool, value: Range<usize>) -> Option<&'static str> {
+        if escaped {
+            return self.put_named(&decode_string(quoted)?, value);
+        }
+        self.put_named(&quoted[1..quoted.len() - 1], value)
+    }
+
+    #[inline]
+    fn put_named(&mut self, key: &str, value: Range<usize>) -> Option<&'static str> {
         let (name, slot) = match key {
             "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
             "id" => ("id", &mut self.id),
@@ -158,11 +161,8 @@ impl Spans {
 
     /// Decides what the members amount to.
     fn judge(self, text: &str) -> Result<Judged, MalformedKind> {
-        let said = self
-            .jsonrpc
-            .clone()
-            .and_then(|span| decode_string(&text[span]));
-        if said.as_deref() != Some("2.0") {
+        let said = self.jsonrpc.as_ref().map(|span| &text[span.clone()]);
+        if !said.is_some_and(is_version_two) {
             return Err(MalformedKind::Version);
         }
         match (&self.method, &self.result, &self.error) {
@@ -214,6 +214,10 @@ impl Spans {
         }
         Ok(Judged::Response(id, payload, true))
     }
+}
+
+fn is_version_two(quoted: &str) -> bool {
+    quoted == r#""2.0""# || decode_string(quoted).is_some_and(|said| said == "2.0")
 }
 
 fn check_id(text: &str) -> Result<(), MalformedKind> {

@@ -6,7 +6,7 @@
 //! it that stands.
 
 use super::{Id, Malformed, MalformedKind};
-use crate::json::Raw;
+use crate::json::{Raw, decode_string};
 
 /// Longest id that is salvaged, and longest key that is looked at.
 const KEEP: usize = 256;
@@ -16,7 +16,8 @@ const KEEP: usize = 256;
 pub struct Salvager {
     depth: usize,
     string: Option<Escape>,
-    expecting: Expecting,
+    /// Whose value is being read; none while a key is.
+    member: Option<Name>,
     key: Vec<u8>,
     value: Vec<u8>,
     ids: Vec<Vec<u8>>,
@@ -41,12 +42,13 @@ enum Escape {
     Yes,
 }
 
-/// What comes next at the top level of the object.
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
-enum Expecting {
-    #[default]
-    Key,
-    Value,
+/// A member of the outermost object.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Name {
+    Id,
+    Method,
+    Outcome,
+    Other,
 }
 
 // === impl Salvager ===
@@ -77,7 +79,11 @@ impl Salvager {
     }
 
     fn full(&self) -> bool {
-        self.expecting == Expecting::Value && (self.key != b"\"id\"" || self.value.len() >= KEEP)
+        match self.member {
+            None => self.key.len() > KEEP,
+            Some(Name::Id) => self.value.len() > KEEP,
+            Some(_) => true,
+        }
     }
 
     fn in_string(&mut self, byte: u8, escape: Escape) {
@@ -93,7 +99,7 @@ impl Salvager {
     fn outside(&mut self, byte: u8) {
         match byte {
             b'"' => {
-                if self.depth == 1 && self.expecting == Expecting::Key {
+                if self.depth == 1 && self.member.is_none() {
                     self.key.clear();
                 }
                 self.keep(byte);
@@ -109,49 +115,66 @@ impl Salvager {
                 }
                 self.depth = self.depth.saturating_sub(1);
             }
-            b':' if self.depth == 1 => self.expecting = Expecting::Value,
+            b':' if self.depth == 1 && self.member.is_none() => self.member = Some(self.name()),
             b',' if self.depth == 1 => self.end_member(),
-            b' ' | b'\t' | b'\r' | b'\n' => {}
+            b' ' | b'\t' | b'\r' | b'\n' => self.keep_space(),
             _ => self.keep(byte),
         }
     }
 
+    /// Keeps a byte of what may matter, and one more than that so that too much can be told.
     fn keep(&mut self, byte: u8) {
         if self.depth != 1 {
             return;
         }
-        let kept = match self.expecting {
-            Expecting::Key => &mut self.key,
-            Expecting::Value => &mut self.value,
+        let kept = match self.member {
+            None => &mut self.key,
+            Some(Name::Id) => &mut self.value,
+            Some(_) => return,
         };
-        if kept.len() < KEEP {
+        if kept.len() <= KEEP {
             kept.push(byte);
         }
     }
 
+    /// Space inside an id parts two things that are not one: `1 2` is not 12.
+    fn keep_space(&mut self) {
+        if self.value.last().is_some_and(|last| *last != b' ') {
+            self.keep(b' ');
+        }
+    }
+
+    /// What the key that was read means, escapes and all.
+    fn name(&self) -> Name {
+        let key = std::str::from_utf8(&self.key).ok().and_then(decode_string);
+        match key.as_deref() {
+            Some("id") => Name::Id,
+            Some("method") => Name::Method,
+            Some("result" | "error") => Name::Outcome,
+            _ => Name::Other,
+        }
+    }
+
     fn end_member(&mut self) {
-        match self.key.as_slice() {
-            b"\"id\"" if self.expecting == Expecting::Value => {
-                self.ids.push(std::mem::take(&mut self.value));
-            }
-            b"\"method\"" => self.named_method = true,
-            b"\"result\"" | b"\"error\"" => self.named_outcome = true,
-            _ => {}
+        match self.member.take() {
+            Some(Name::Id) => self.ids.push(std::mem::take(&mut self.value)),
+            Some(Name::Method) => self.named_method = true,
+            Some(Name::Outcome) => self.named_outcome = true,
+            Some(Name::Other) | None => {}
         }
         self.value.clear();
         self.key.clear();
-        self.expecting = Expecting::Key;
     }
 
     /// What was found. Two ids are as good as none.
     pub fn finish(mut self) -> Salvage {
         // A text that stops short ends its last member where it stops; a number cut in half
         // would be another call's id, so only what was closed counts.
-        if self.expecting == Expecting::Value && self.key != b"\"id\"" {
+        if self.member != Some(Name::Id) {
             self.end_member();
         }
         let id = match self.ids.as_slice() {
-            [only] => std::str::from_utf8(only)
+            [only] if only.len() <= KEEP => std::str::from_utf8(only)
                 .ok()
                 .and_then(|text| Raw::parse(text.to_owned()).ok())
                 .and_then(Id::from_raw),
@@ -201,6 +224,8 @@ mod tests {
     #[test]
     fn finds_the_id_wherever_it_stands() {
         let own = |id: &str| Some(id.to_owned());
+        // Half of a number is another number.
+        let long_number = format!(r#"{{"id":{},"result":3}}"#, "1".repeat(KEEP + 1));
         let deep = format!(
             r#"{{"result":{},"id": 7 }}"#,
             "[".repeat(3) + &"]".repeat(3)
@@ -218,6 +243,13 @@ mod tests {
             (r#"{"id":12,"error":{"mess"#, (own("12"), false, true)),
             (r#"{"id":1"#, (None, false, false)),
             (r#"{"id":1,"id":2}"#, (None, false, false)),
+            (r#"{"\u0069d":1,"m\u0065thod":2}"#, (own("1"), true, false)),
+            (r#"{"id":1,"\u0069d":2,"result":3}"#, (None, false, true)),
+            (r#"{"id": 1 ,"result":3}"#, (own("1"), false, true)),
+            (r#"{"id":1 2,"result":3}"#, (None, false, true)),
+            (r#"{"id":1:2,"result":3}"#, (None, false, true)),
+            (r#"{"id":"a" "b","result":3}"#, (None, false, true)),
+            (long_number.as_str(), (None, false, true)),
             (r#"{"id":null,"method":"x"}"#, (None, true, false)),
             (r#"{"x":"id","y":"id","result":1}"#, (None, false, true)),
             ("[{\"id\":1}]", (None, false, false)),

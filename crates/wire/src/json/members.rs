@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Scanner, decode_string};
+use super::{Scanner, decode_string, find::value_end};
 
 /// The members of one object, in the order written.
 #[derive(Clone)]
@@ -27,6 +27,7 @@ pub struct Member<'a> {
     pub value: &'a str,
     start: usize,
     value_start: usize,
+    escaped: bool,
 }
 
 /// Why a member could not be read.
@@ -69,13 +70,13 @@ impl<'a> Iterator for Members<'a> {
         }
         let key = scanner.key().ok()?;
         let value_start = scanner.at();
-        scanner.value(0).ok()?;
-        self.at = scanner.at();
+        self.at = after_value(self.text, value_start)?;
         Some(Member {
-            key: &self.text[key.clone()],
+            key: &self.text[key.span.clone()],
             value: &self.text[value_start..self.at],
-            start: key.start,
+            start: key.span.start,
             value_start,
+            escaped: key.escaped,
         })
     }
 }
@@ -100,18 +101,28 @@ impl<'a> Iterator for Elements<'a> {
             scanner.space();
         }
         let start = scanner.at();
-        scanner.value(0).ok()?;
-        self.at = scanner.at();
+        self.at = after_value(self.text, start)?;
         Some(&self.text[start..self.at])
     }
+}
+
+/// Where the value at `start` ends; `None` if there is none.
+#[inline]
+fn after_value(text: &str, start: usize) -> Option<usize> {
+    let end = value_end(text.as_bytes(), start);
+    (end > start).then_some(end)
 }
 
 // === impl Member ===
 
 impl Member<'_> {
     /// Whether the key means `name`, however it is escaped.
+    #[inline]
     pub fn is(&self, name: &str) -> bool {
-        key_is(self.key, name)
+        if self.escaped {
+            return decode_string(self.key).is_some_and(|key| key == name);
+        }
+        self.key.as_bytes().get(1..self.key.len() - 1) == Some(name.as_bytes())
     }
 
     /// From the key's opening quote to the end of the value, within the object's text.
@@ -123,13 +134,6 @@ impl Member<'_> {
     pub fn value_span(&self) -> Range<usize> {
         self.value_start..self.value_start + self.value.len()
     }
-}
-
-/// Compares a key as written, quotes included, with the name it may stand for.
-pub(super) fn key_is(written: &str, name: &str) -> bool {
-    let inner = &written.as_bytes()[1..written.len() - 1];
-    inner == name.as_bytes()
-        || (inner.contains(&b'\\') && decode_string(written).is_some_and(|key| key == name))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //!
 //! Nothing here knows what a message is; that is [`crate::envelope`].
 
+mod find;
 mod members;
 mod scan;
 mod splice;
@@ -22,7 +23,8 @@ pub use splice::{Edit, SpliceError, splice};
 pub use string::{decode_string, quote};
 
 pub(crate) use scan::Scanner;
-pub(crate) use splice::{Cuts, written};
+pub(crate) use splice::{Patch, room};
+pub(crate) use string::quote_into;
 
 /// One well-formed JSON value, as text over shared bytes. Cloning is a reference count.
 #[derive(Clone, PartialEq, Eq)]

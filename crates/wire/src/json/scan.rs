@@ -1,10 +1,11 @@
 //! One pass over JSON text that checks its grammar and allocates nothing.
 //!
 //! The text is a `str`, so its UTF-8 has been checked before. What is left is RFC 8259's grammar
-//! plus a limit on nesting. Long strings are searched with `memchr`, because a megabyte of text
-//! inside a result is mostly one string.
+//! plus a limit on nesting.
 
 use std::{fmt, ops::Range};
+
+use super::find::plain_end;
 
 /// How deep arrays and objects may nest. Past it a peer is testing stacks, not sending data.
 pub const MAX_DEPTH: usize = 512;
@@ -55,14 +56,19 @@ pub(crate) struct Scanner<'a> {
     at: usize,
 }
 
+/// A key that was read.
+pub(crate) struct Key {
+    /// Its place, quotes included.
+    pub(crate) span: Range<usize>,
+    /// Whether it must be decoded before it is compared.
+    pub(crate) escaped: bool,
+}
+
 // === impl Scanner ===
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self {
-            text: text.as_bytes(),
-            at: 0,
-        }
+        Self::starting(text, 0)
     }
 
     /// A scanner that continues at `at`.
@@ -104,6 +110,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -126,11 +133,88 @@ impl<'a> Scanner<'a> {
     }
 
     /// Steps over one value that starts here, `depth` levels down.
+    #[inline]
     pub(crate) fn value(&mut self, depth: usize) -> Result<(), Syntax> {
         match self.peek() {
-            Some(b'"') => self.string(),
-            Some(b'{') => self.object(depth + 1),
-            Some(b'[') => self.array(depth + 1),
+            Some(b'{' | b'[') => self.nested(depth),
+            _ => self.scalar(),
+        }
+    }
+
+    /// Steps over an array or object. A loop and not a recursion: the levels are bits, so that
+    /// depth costs no stack.
+    fn nested(&mut self, depth: usize) -> Result<(), Syntax> {
+        let mut levels = Levels::default();
+        loop {
+            match self.peek() {
+                Some(open @ (b'{' | b'[')) => {
+                    if depth + levels.count >= MAX_DEPTH {
+                        return Err(self.error(SyntaxKind::TooDeep));
+                    }
+                    if self.open(open)? {
+                        levels.enter(open == b'{');
+                        continue;
+                    }
+                }
+                _ => self.scalar()?,
+            }
+            loop {
+                if levels.count == 0 {
+                    return Ok(());
+                }
+                if self.next_or_close(levels.in_object)? {
+                    break;
+                }
+                levels.leave();
+            }
+        }
+    }
+
+    /// Steps into an array or object, up to its first value; `false` if it has none and is over.
+    #[inline]
+    fn open(&mut self, open: u8) -> Result<bool, Syntax> {
+        self.at += 1;
+        self.space();
+        // `{` and `}`, `[` and `]` are two apart.
+        if self.eat(open + 2) {
+            return Ok(false);
+        }
+        if open == b'{' {
+            self.key()?;
+        }
+        Ok(true)
+    }
+
+    /// After a value: steps up to the next one beside it, or over the bracket that ends them.
+    #[inline]
+    fn next_or_close(&mut self, in_object: bool) -> Result<bool, Syntax> {
+        self.space();
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                self.space();
+                if in_object {
+                    self.key()?;
+                }
+                Ok(true)
+            }
+            Some(b'}') if in_object => self.closed(),
+            Some(b']') if !in_object => self.closed(),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    #[inline]
+    fn closed(&mut self) -> Result<bool, Syntax> {
+        self.at += 1;
+        Ok(false)
+    }
+
+    /// Steps over a value that holds no other.
+    #[inline]
+    fn scalar(&mut self) -> Result<(), Syntax> {
+        match self.peek() {
+            Some(b'"') => self.string().map(|_| ()),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.literal(b"true"),
             Some(b'f') => self.literal(b"false"),
@@ -139,115 +223,48 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), Syntax> {
-        self.enter(depth)?;
-        self.space();
-        if self.eat(b'}') {
-            return Ok(());
-        }
-        loop {
-            self.key()?;
-            self.value(depth)?;
-            self.space();
-            if self.eat(b'}') {
-                return Ok(());
-            }
-            self.expect(b',')?;
-            self.space();
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Result<(), Syntax> {
-        self.enter(depth)?;
-        self.space();
-        if self.eat(b']') {
-            return Ok(());
-        }
-        loop {
-            self.value(depth)?;
-            self.space();
-            if self.eat(b']') {
-                return Ok(());
-            }
-            self.expect(b',')?;
-            self.space();
-        }
-    }
-
-    fn enter(&mut self, depth: usize) -> Result<(), Syntax> {
-        if depth > MAX_DEPTH {
-            return Err(self.error(SyntaxKind::TooDeep));
-        }
-        self.at += 1;
-        Ok(())
-    }
-
-    /// Steps over `"key" :` and the space after; returns the key's span with its quotes.
-    pub(crate) fn key(&mut self) -> Result<Range<usize>, Syntax> {
+    /// Steps over `"key" :` and the space after.
+    #[inline]
+    pub(crate) fn key(&mut self) -> Result<Key, Syntax> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.unexpected());
         }
-        self.string()?;
-        let end = self.at;
+        let escaped = self.string()?;
+        let span = start..self.at;
         self.space();
         self.expect(b':')?;
         self.space();
-        Ok(start..end)
+        Ok(Key { span, escaped })
     }
 
-    /// Steps over a string, the opening quote being next.
-    pub(crate) fn string(&mut self) -> Result<(), Syntax> {
-        self.at += 1;
+    /// Steps over a string, the opening quote being next; tells whether it has escapes.
+    #[inline]
+    fn string(&mut self) -> Result<bool, Syntax> {
+        self.at = plain_end(self.text, self.at + 1);
+        if self.eat(b'"') {
+            return Ok(false);
+        }
+        self.rest_of_string().map(|()| true)
+    }
+
+    /// The part of a string from its first escape on.
+    fn rest_of_string(&mut self) -> Result<(), Syntax> {
         loop {
-            self.plain_run()?;
-            match self.text[self.at] {
-                b'"' => {
+            match self.peek() {
+                Some(b'"') => {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => self.escape()?,
+                Some(b'\\') => self.escape()?,
+                Some(_) => return Err(self.error(SyntaxKind::ControlCharacter)),
+                None => return Err(self.error(SyntaxKind::Truncated)),
             }
+            self.at = plain_end(self.text, self.at);
         }
     }
 
-    /// Moves to the next quote or backslash. Most strings are short, so a few bytes are looked
-    /// at one by one before the vectorised search is worth its call.
     #[inline]
-    fn plain_run(&mut self) -> Result<(), Syntax> {
-        const SHORT: usize = 24;
-        let rest = &self.text[self.at..];
-        for (offset, &byte) in rest.iter().take(SHORT).enumerate() {
-            match byte {
-                b'"' | b'\\' => {
-                    self.at += offset;
-                    return Ok(());
-                }
-                0..0x20 => {
-                    self.at += offset;
-                    return Err(self.error(SyntaxKind::ControlCharacter));
-                }
-                _ => {}
-            }
-        }
-        self.long_run(rest)
-    }
-
-    fn long_run(&mut self, rest: &[u8]) -> Result<(), Syntax> {
-        let Some(length) = memchr::memchr2(b'"', b'\\', rest) else {
-            self.at = self.text.len();
-            return Err(self.error(SyntaxKind::Truncated));
-        };
-        let run = &rest[..length];
-        // A fold without an early exit becomes vector instructions; `position` would not.
-        if run.iter().fold(false, |found, &byte| found | (byte < 0x20)) {
-            self.at += run.iter().position(|&byte| byte < 0x20).unwrap_or(0);
-            return Err(self.error(SyntaxKind::ControlCharacter));
-        }
-        self.at += length;
-        Ok(())
-    }
-
     fn escape(&mut self) -> Result<(), Syntax> {
         match self.text.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
@@ -273,6 +290,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline]
     fn number(&mut self) -> Result<(), Syntax> {
         self.eat(b'-');
         match self.peek() {
@@ -290,6 +308,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    #[inline]
     fn digits(&mut self) -> Result<(), Syntax> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
@@ -317,6 +336,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The error for whatever stands here, the end of the text included.
+    #[cold]
     pub(crate) fn unexpected(&self) -> Syntax {
         match self.peek() {
             None => self.error(SyntaxKind::Truncated),
@@ -324,8 +344,38 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[cold]
     fn error(&self, kind: SyntaxKind) -> Syntax {
         Syntax { kind, at: self.at }
+    }
+}
+
+/// Which of the arrays and objects around a place are objects, one bit each.
+#[derive(Default)]
+struct Levels {
+    bits: [u64; MAX_DEPTH / 64],
+    count: usize,
+    /// Whether the innermost one is an object.
+    in_object: bool,
+}
+
+// === impl Levels ===
+
+impl Levels {
+    #[inline]
+    fn enter(&mut self, object: bool) {
+        let (word, bit) = (self.count / 64 % self.bits.len(), self.count % 64);
+        self.bits[word] = self.bits[word] & !(1 << bit) | u64::from(object) << bit;
+        self.count += 1;
+        self.in_object = object;
+    }
+
+    #[inline]
+    fn leave(&mut self) {
+        self.count -= 1;
+        if let Some(outer) = self.count.checked_sub(1) {
+            self.in_object = self.bits[outer / 64 % self.bits.len()] >> (outer % 64) & 1 == 1;
+        }
     }
 }
 

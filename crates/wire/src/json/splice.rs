@@ -4,9 +4,12 @@
 //! encoding it again would lose key order, number spelling and whatever the types do not know;
 //! so the members to change are found, cut out, and the new text put in their place.
 
+mod level;
+
 use std::ops::Range;
 
-use super::{Members, quote};
+use super::{Member, Members};
+use level::{Level, Marks};
 
 /// One change to an object.
 #[derive(Debug, Clone, Copy)]
@@ -26,29 +29,12 @@ pub enum SpliceError {
     NotAnObject(String),
 }
 
-/// A piece of the old text and what stands there in the new one.
-struct Cut {
-    range: Range<usize>,
-    with: String,
-}
-
-/// Cuts to make in one text, gathered before anything is copied.
-#[derive(Default)]
-pub(crate) struct Cuts(Vec<Cut>);
-
-/// Where in the old text an object stands, and what it is called in errors.
-struct Place<'a> {
-    text: &'a str,
-    offset: usize,
-    name: &'a str,
-}
-
 // === impl Edit ===
 
 impl<'a> Edit<'a> {
     /// Gives the member at `path` the JSON text `value`, adding it, and the objects that lead
     /// to it, where missing. A `null` on the way counts as missing.
-    pub fn set(path: &'a [&'a str], value: &'a str) -> Self {
+    pub const fn set(path: &'a [&'a str], value: &'a str) -> Self {
         Self {
             path,
             value: Some(value),
@@ -56,231 +42,206 @@ impl<'a> Edit<'a> {
     }
 
     /// Takes the member at `path` out, if it is there.
-    pub fn remove(path: &'a [&'a str]) -> Self {
+    pub const fn remove(path: &'a [&'a str]) -> Self {
         Self { path, value: None }
-    }
-
-    fn key(&self) -> &'a str {
-        self.path.first().copied().unwrap_or_default()
-    }
-
-    fn inner(&self) -> Option<Edit<'a>> {
-        (self.path.len() > 1).then(|| Edit {
-            path: &self.path[1..],
-            value: self.value,
-        })
     }
 }
 
 /// Returns `object` with `edits` made. Paths must be distinct and none may lead through another.
 pub fn splice(object: &str, edits: &[Edit<'_>]) -> Result<String, SpliceError> {
-    let mut cuts = Cuts::default();
-    cuts.object(object, 0, "the value", edits)?;
-    Ok(cuts.apply(object))
+    let mut patch = Patch::new(object, object.len() + room(edits));
+    patch.object(0..object.len(), "the value", edits)?;
+    Ok(patch.finish())
 }
 
-// === impl Cuts ===
+/// About how much longer `edits` make a text.
+pub(crate) fn room(edits: &[Edit<'_>]) -> usize {
+    const PUNCTUATION: usize = r#","":{}"#.len();
+    let length = |edit: &Edit<'_>| {
+        let keys: usize = edit.path.iter().map(|key| key.len() + PUNCTUATION).sum();
+        edit.value.map_or(0, |value| value.len() + keys)
+    };
+    edits.iter().map(length).sum()
+}
 
-impl Cuts {
-    /// Puts `with` in the place of `range`.
-    pub(crate) fn replace(&mut self, range: Range<usize>, with: impl Into<String>) {
-        self.0.push(Cut {
-            range,
-            with: with.into(),
-        });
+/// A new text under way: the old one is copied up to each change as it is made, so changes are
+/// made from front to back.
+pub(crate) struct Patch<'t> {
+    old: &'t str,
+    /// How much of the old text is copied or left out.
+    copied: usize,
+    new: String,
+}
+
+// === impl Patch ===
+
+impl<'t> Patch<'t> {
+    /// Starts on `old`; the new text will be about `size` bytes long.
+    pub(crate) fn new(old: &'t str, size: usize) -> Self {
+        Self {
+            old,
+            copied: 0,
+            new: String::with_capacity(size),
+        }
     }
 
-    /// Edits the object `text`, which stands at `offset` of the whole and is called `name` in
-    /// errors.
+    /// Puts `with` in the place of `range`.
+    pub(crate) fn replace(&mut self, range: Range<usize>, with: &str) {
+        self.leave_out(range);
+        self.new.push_str(with);
+    }
+
+    /// Copies what is before `range` and skips it.
+    fn leave_out(&mut self, range: Range<usize>) {
+        self.new.push_str(&self.old[self.copied..range.start]);
+        self.copied = range.end;
+    }
+
+    /// Edits the object at `range`, which is called `name` in errors.
     pub(crate) fn object(
         &mut self,
-        text: &str,
-        offset: usize,
+        range: Range<usize>,
         name: &str,
         edits: &[Edit<'_>],
     ) -> Result<(), SpliceError> {
-        collect(&Place { text, offset, name }, edits, &mut self.0)
+        self.level(range, name, Level::top(edits))
     }
 
-    /// The new text. Every byte outside the cuts is copied once.
-    pub(crate) fn apply(mut self, text: &str) -> String {
-        self.0.sort_by_key(|cut| cut.range.start);
-        let added: usize = self.0.iter().map(|cut| cut.with.len()).sum();
-        let mut out = String::with_capacity(text.len() + added);
-        let mut copied = 0;
-        for cut in self.0 {
-            out.push_str(&text[copied..cut.range.start]);
-            out.push_str(&cut.with);
-            copied = cut.range.end;
+    /// Adds `prefix` and an object of the members that `edits` set at `at`; nothing if they set
+    /// none.
+    pub(crate) fn insert_object(&mut self, at: usize, prefix: &str, edits: &[Edit<'_>]) {
+        let level = Level::top(edits);
+        if level.missing(&Marks::default()).next().is_some() {
+            self.replace(at..at, prefix);
+            level.write_object(&mut self.new);
         }
-        out.push_str(&text[copied..]);
-        out
     }
-}
 
-fn collect(place: &Place<'_>, edits: &[Edit<'_>], cuts: &mut Vec<Cut>) -> Result<(), SpliceError> {
-    if !place.text.starts_with('{') {
-        return Err(SpliceError::NotAnObject(place.name.to_owned()));
+    /// The new text.
+    pub(crate) fn finish(mut self) -> String {
+        self.new.push_str(&self.old[self.copied..]);
+        self.new
     }
-    let mut done = vec![false; edits.len()];
-    let mut layout = Layout::default();
-    for member in Members::of(place.text) {
-        let key = edits.iter().position(|edit| member.is(edit.key()));
-        let Some(key) = key.map(|index| edits[index].key()) else {
-            layout.keep(member.span());
-            continue;
+
+    fn level(
+        &mut self,
+        range: Range<usize>,
+        name: &str,
+        level: Level<'_>,
+    ) -> Result<(), SpliceError> {
+        let text = &self.old[range.clone()];
+        if !text.starts_with('{') {
+            return Err(SpliceError::NotAnObject(name.to_owned()));
+        }
+        let mut layout = Layout::within(range.start);
+        let mut marks = Marks::default();
+        for member in Members::of(text) {
+            let Some(index) = level.about(&member) else {
+                layout.keep(self, &member);
+                continue;
+            };
+            if !marks.add(index) {
+                return Err(SpliceError::Duplicate(level.key(index).to_owned()));
+            }
+            if level.removes(index) {
+                layout.remove(&member);
+            } else {
+                layout.keep(self, &member);
+                self.change(layout.value(&member), &level, index)?;
+            }
+        }
+        layout.finish(self, &level, &marks);
+        Ok(())
+    }
+
+    /// Changes a member that is there and stays.
+    fn change(
+        &mut self,
+        range: Range<usize>,
+        level: &Level<'_>,
+        index: usize,
+    ) -> Result<(), SpliceError> {
+        let Some(inner) = level.inner(index) else {
+            self.replace(range, level.edits[index].value.unwrap_or("null"));
+            return Ok(());
         };
-        let here: Vec<usize> = (0..edits.len())
-            .filter(|&i| edits[i].key() == key)
-            .collect();
-        if here.iter().any(|&i| done[i]) {
-            return Err(SpliceError::Duplicate(key.to_owned()));
+        let value = &self.old[range.clone()];
+        if value.starts_with('{') {
+            return self.level(range, level.key(index), inner);
         }
-        here.iter().for_each(|&i| done[i] = true);
-        let mine: Vec<Edit<'_>> = here.iter().map(|&i| edits[i]).collect();
-        match change(place, &mine, member.value, member.value_span(), cuts)? {
-            Fate::Kept => layout.keep(member.span()),
-            Fate::Removed => layout.remove(member.span()),
+        if inner.missing(&Marks::default()).next().is_none() {
+            return Ok(()); // Nothing stands inside it that could be taken out.
         }
+        if value != "null" {
+            return Err(SpliceError::NotAnObject(level.key(index).to_owned()));
+        }
+        self.leave_out(range);
+        inner.write_object(&mut self.new);
+        Ok(())
     }
-    let missing: Vec<Edit<'_>> = edits
-        .iter()
-        .zip(&done)
-        .filter(|(_, done)| !**done)
-        .map(|(edit, _)| *edit)
-        .collect();
-    layout.finish(place.offset, &written(&missing), cuts);
-    Ok(())
-}
-
-enum Fate {
-    Kept,
-    Removed,
-}
-
-/// Makes the edits that concern one member that is there.
-fn change(
-    place: &Place<'_>,
-    edits: &[Edit<'_>],
-    value: &str,
-    span: Range<usize>,
-    cuts: &mut Vec<Cut>,
-) -> Result<Fate, SpliceError> {
-    let offset = place.offset + span.start;
-    let inner: Vec<Edit<'_>> = edits.iter().filter_map(Edit::inner).collect();
-    if !inner.is_empty() {
-        let only_removes = inner.iter().all(|edit| edit.value.is_none());
-        if only_removes && !value.starts_with('{') {
-            // Nothing stands inside it that could be taken out.
-        } else if value == "null" {
-            let with = format!("{{{}}}", written(&inner));
-            cuts.push(Cut {
-                range: offset..offset + value.len(),
-                with,
-            });
-        } else {
-            collect(
-                &Place {
-                    text: value,
-                    offset,
-                    name: edits[0].key(),
-                },
-                &inner,
-                cuts,
-            )?;
-        }
-        return Ok(Fate::Kept);
-    }
-    let Some(new) = edits.iter().find_map(|edit| edit.value) else {
-        return Ok(Fate::Removed);
-    };
-    cuts.push(Cut {
-        range: offset..offset + value.len(),
-        with: new.to_owned(),
-    });
-    Ok(Fate::Kept)
-}
-
-/// The text of members that were not there, without a comma in front.
-pub(crate) fn written(edits: &[Edit<'_>]) -> String {
-    let mut out = String::new();
-    let mut seen: Vec<&str> = Vec::new();
-    for edit in edits.iter().filter(|edit| edit.value.is_some()) {
-        let key = edit.key();
-        if seen.contains(&key) {
-            continue;
-        }
-        seen.push(key);
-        if !out.is_empty() {
-            out.push(',');
-        }
-        out.push_str(&quote(key));
-        out.push(':');
-        let inner: Vec<Edit<'_>> = edits
-            .iter()
-            .filter(|other| other.key() == key)
-            .filter_map(Edit::inner)
-            .collect();
-        if inner.is_empty() {
-            out.push_str(edit.value.unwrap_or("null"));
-        } else {
-            out.push('{');
-            out.push_str(&written(&inner));
-            out.push('}');
-        }
-    }
-    out
 }
 
 /// What stays and what goes in one object, so that commas come out right.
-#[derive(Default)]
 struct Layout {
+    /// Where the object starts in the old text.
+    start: usize,
     /// End of the last member that stays.
     kept_end: Option<usize>,
-    /// Removed members whose end is not yet known to meet another member.
+    /// Removed members that are not yet known to meet another member.
     removed: Option<Range<usize>>,
-    /// Finished removals that reach up to the member after them.
-    gaps: Vec<Range<usize>>,
 }
 
+// === impl Layout ===
+
 impl Layout {
-    fn keep(&mut self, span: Range<usize>) {
+    fn within(start: usize) -> Self {
+        Self {
+            start,
+            kept_end: None,
+            removed: None,
+        }
+    }
+
+    fn shift(&self, span: &Range<usize>) -> Range<usize> {
+        self.start + span.start..self.start + span.end
+    }
+
+    /// The place of a member's value in the old text.
+    fn value(&self, member: &Member<'_>) -> Range<usize> {
+        self.shift(&member.value_span())
+    }
+
+    fn keep(&mut self, patch: &mut Patch<'_>, member: &Member<'_>) {
+        let span = self.shift(&member.span());
         if let Some(gone) = self.removed.take() {
-            self.gaps.push(gone.start..span.start);
+            patch.leave_out(gone.start..span.start);
         }
         self.kept_end = Some(span.end);
     }
 
-    fn remove(&mut self, span: Range<usize>) {
+    fn remove(&mut self, member: &Member<'_>) {
+        let span = self.shift(&member.span());
         let start = self.removed.as_ref().map_or(span.start, |gone| gone.start);
         self.removed = Some(start..span.end);
     }
 
-    /// Adds the cuts for removals, and one at the end for what is new.
-    fn finish(self, offset: usize, new: &str, cuts: &mut Vec<Cut>) {
-        for gap in self.gaps {
-            cuts.push(Cut {
-                range: offset + gap.start..offset + gap.end,
-                with: String::new(),
-            });
-        }
-        if new.is_empty() && self.removed.is_none() {
+    /// Leaves out what was removed at the end, and adds what is new.
+    fn finish(self, patch: &mut Patch<'_>, level: &Level<'_>, marks: &Marks) {
+        let adds = !level.is_done(marks) && level.missing(marks).next().is_some();
+        if !adds && self.removed.is_none() {
             return;
         }
-        let start = self
-            .kept_end
-            .or(self.removed.as_ref().map(|gone| gone.start))
-            .unwrap_or(1);
+        let first = self.removed.as_ref().map(|gone| gone.start);
+        let start = self.kept_end.or(first).unwrap_or(self.start + 1);
         let end = self.removed.map_or(start, |gone| gone.end);
-        let comma = if self.kept_end.is_some() && !new.is_empty() {
-            ","
-        } else {
-            ""
-        };
-        cuts.push(Cut {
-            range: offset + start..offset + end,
-            with: format!("{comma}{new}"),
-        });
+        patch.leave_out(start..end);
+        if !adds {
+            return;
+        }
+        if self.kept_end.is_some() {
+            patch.new.push(',');
+        }
+        level.write(&mut patch.new, marks);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::find::plain_end;
+
 /// The text a JSON string stands for. `quoted` includes the quotes and is well formed; `None`
 /// if it is not a string, or names half of a surrogate pair.
 pub fn decode_string(quoted: &str) -> Option<Cow<'_, str>> {
@@ -14,13 +16,20 @@ pub fn decode_string(quoted: &str) -> Option<Cow<'_, str>> {
 
 /// `text` as a JSON string, quotes included.
 pub fn quote(text: &str) -> String {
-    let plain = text
-        .bytes()
-        .all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-    if plain {
-        return format!("\"{text}\"");
+    let mut out = String::with_capacity(text.len() + 2);
+    quote_into(&mut out, text);
+    out
+}
+
+/// Adds `text` to `out` as a JSON string.
+pub(crate) fn quote_into(out: &mut String, text: &str) {
+    if plain_end(text.as_bytes(), 0) < text.len() {
+        out.push_str(&serde_json::Value::from(text).to_string());
+        return;
     }
-    serde_json::Value::from(text).to_string()
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
 }
 
 #[cfg(test)]

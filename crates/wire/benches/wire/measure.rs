@@ -1,0 +1,89 @@
+//! Turns and medians.
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use crate::{CONTENDERS, Task, Work, inputs::Input};
+
+/// How long to measure.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    /// Turns of each contender.
+    turns: usize,
+    /// About how long one turn takes.
+    turn: Duration,
+}
+
+/// What was seen of one task on one input.
+pub(crate) struct Row {
+    pub(crate) input: &'static str,
+    pub(crate) bytes: usize,
+    pub(crate) task: &'static str,
+    /// The median time of one message, for each contender.
+    pub(crate) medians: [Duration; CONTENDERS.len()],
+}
+
+impl Effort {
+    pub(crate) const FULL: Self = Self {
+        turns: 101,
+        turn: Duration::from_millis(4),
+    };
+    pub(crate) const QUICK: Self = Self {
+        turns: 5,
+        turn: Duration::from_micros(500),
+    };
+}
+
+/// Measures one task on one input. The contenders take turns, so that a machine that is busy for a
+/// moment is busy for all of them; a median does not mind the moment.
+pub(crate) fn row(input: &Input, task: &Task, effort: Effort) -> Row {
+    let counts = task
+        .works
+        .map(|work| messages_per_turn(input, work, effort));
+    let mut seen = task.works.map(|_| Vec::with_capacity(effort.turns));
+    for _ in 0..effort.turns {
+        for (contender, work) in task.works.iter().enumerate() {
+            seen[contender].push(turn(input, *work, counts[contender]));
+        }
+    }
+    Row {
+        input: input.name,
+        bytes: input.bytes.len(),
+        task: task.name,
+        medians: seen.map(median),
+    }
+}
+
+/// Some megabytes of one message, one after the other.
+pub(crate) fn repeat(input: &Input, work: Work) {
+    for _ in 0..(8 << 20) / input.bytes.len() {
+        black_box(work(black_box(input)));
+    }
+}
+
+/// How many messages fill a turn; trying it out also warms up.
+fn messages_per_turn(input: &Input, work: Work, effort: Effort) -> u32 {
+    let mut count = 1;
+    loop {
+        let took = turn(input, work, count) * count;
+        if took >= effort.turn || count >= 1 << 20 {
+            return count;
+        }
+        count *= 2;
+    }
+}
+
+fn turn(input: &Input, work: Work, count: u32) -> Duration {
+    let start = Instant::now();
+    for _ in 0..count {
+        black_box(work(black_box(input)));
+    }
+    start.elapsed() / count
+}
+
+fn median(mut seen: Vec<Duration>) -> Duration {
+    seen.sort_unstable();
+    seen[seen.len() / 2]
+}

@@ -1,0 +1,87 @@
+//! The table, on the terminal and in the documentation.
+
+use std::{fmt::Write, path::PathBuf, process::Command, time::Duration};
+
+use crate::{CONTENDERS, measure::Row};
+
+/// Markdown: ratios with ours as 1, and what ours comes to.
+pub(crate) fn table(rows: &[Row]) -> String {
+    let mut out = format!(
+        "| message | task | {} | time of ours | throughput of ours |\n|---|---|{}---:|---:|",
+        CONTENDERS.join(" | "),
+        "---:|".repeat(CONTENDERS.len())
+    );
+    for row in rows {
+        let ours = row.medians[0];
+        let _ = write!(out, "\n| {} | {} |", row.input, row.task);
+        for median in row.medians {
+            let _ = write!(out, " {} |", ratio(median, ours));
+        }
+        let _ = write!(out, " {} | {} |", time(ours), throughput(row.bytes, ours));
+    }
+    out
+}
+
+fn ratio(theirs: Duration, ours: Duration) -> String {
+    let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
+    if (ratio - 1.0).abs() < f64::EPSILON {
+        return "1".to_owned();
+    }
+    format!("{ratio:.1}")
+}
+
+fn time(duration: Duration) -> String {
+    let nanos = duration.as_nanos();
+    if nanos < 10_000 {
+        return format!("{nanos} ns");
+    }
+    format!("{:.1} µs", duration.as_secs_f64() * 1e6)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn throughput(bytes: usize, duration: Duration) -> String {
+    format!("{:.0} MB/s", bytes as f64 / duration.as_secs_f64() / 1e6)
+}
+
+/// Puts the table where people look for it.
+pub(crate) fn write(table: &str) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let page = format!(
+        "# Benchmarks\n\n\
+         What a message costs to forward: our envelope beside a `serde_json::Value` tree and beside the message\n\
+         type of rmcp 3.8.0, read and written as its transports do. Times are ratios, ours being 1; larger is slower.\n\
+         Every contender checks the same bytes for UTF-8, learns id and method, and where it forwards, writes the\n\
+         whole message; that all of them wrote the same is checked before each measurement. They take turns in one\n\
+         process, and a figure is the median of 101 turns.\n\n\
+         Written by `cargo xtask bench wire --write` on {}, {}, {cores} cores. Only ratios mean\n\
+         anything on another machine.\n\n\
+         {table}\n",
+        date(),
+        processor(),
+    );
+    let path = documents().join("benchmarks.md");
+    std::fs::create_dir_all(documents()).expect("the folder can be made");
+    std::fs::write(&path, page).expect("the page can be written");
+    println!("\nwritten to docs/benchmarks.md");
+}
+
+/// Cargo names our crate's folder when it runs us.
+fn documents() -> PathBuf {
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").expect("run by cargo");
+    PathBuf::from(own).join("../../docs")
+}
+
+fn date() -> String {
+    let said = Command::new("date").args(["-u", "+%F"]).output();
+    said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+        .unwrap_or_default()
+}
+
+fn processor() -> String {
+    let known = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = known.lines().find_map(|line| {
+        let (name, model) = line.split_once(':')?;
+        (name.trim() == "model name").then(|| model.trim().to_owned())
+    });
+    model.unwrap_or_else(|| "an unnamed processor".to_owned())
+}

@@ -1,0 +1,146 @@
+//! The edits that concern one object, found among all of them without gathering them anew.
+
+use super::{super::quote_into, Edit, Member};
+
+/// The edits whose paths go through one object.
+#[derive(Clone, Copy)]
+pub(super) struct Level<'e> {
+    pub(super) edits: &'e [Edit<'e>],
+    /// How many keys lead to the object.
+    depth: usize,
+    /// Those keys.
+    prefix: &'e [&'e str],
+}
+
+/// Which edits have met the member they are about. The first ones are bits, so that the usual few
+/// cost no allocation.
+#[derive(Default)]
+pub(super) struct Marks {
+    first: u64,
+    others: Vec<usize>,
+    count: usize,
+}
+
+// === impl Level ===
+
+impl<'e> Level<'e> {
+    pub(super) fn top(edits: &'e [Edit<'e>]) -> Self {
+        Self {
+            edits,
+            depth: 0,
+            prefix: &[],
+        }
+    }
+
+    /// The level inside the member that edit `index` is about; `None` if that is where it leads.
+    pub(super) fn inner(&self, index: usize) -> Option<Self> {
+        let depth = self.depth + 1;
+        let path = self.edits[index].path;
+        (path.len() > depth).then(|| Self {
+            edits: self.edits,
+            depth,
+            prefix: &path[..depth],
+        })
+    }
+
+    /// The key at this level of edit `index`.
+    pub(super) fn key(&self, index: usize) -> &'e str {
+        self.edits[index]
+            .path
+            .get(self.depth)
+            .copied()
+            .unwrap_or("")
+    }
+
+    /// Whether edit `index` takes out the member itself.
+    pub(super) fn removes(&self, index: usize) -> bool {
+        self.edits[index].value.is_none() && self.edits[index].path.len() <= self.depth + 1
+    }
+
+    fn indices(&self) -> impl Iterator<Item = usize> {
+        let Self {
+            edits,
+            depth,
+            prefix,
+        } = *self;
+        (0..edits.len()).filter(move |&index| {
+            depth == 0 || edits[index].path.len() > depth && edits[index].path.starts_with(prefix)
+        })
+    }
+
+    /// The first edit about `member`; it stands for all of them.
+    #[inline]
+    pub(super) fn about(&self, member: &Member<'_>) -> Option<usize> {
+        self.indices().find(|&index| member.is(self.key(index)))
+    }
+
+    /// Whether nothing can be left to add: as many members were met as there are edits.
+    pub(super) fn is_done(&self, marks: &Marks) -> bool {
+        marks.count == self.edits.len()
+    }
+
+    fn first_about(&self, key: &str) -> Option<usize> {
+        self.indices().find(|&index| self.key(index) == key)
+    }
+
+    /// One edit for each member to be added: those that set something and met nothing.
+    pub(super) fn missing(&self, marks: &Marks) -> impl Iterator<Item = usize> {
+        self.indices().filter(move |&index| {
+            let key = self.key(index);
+            let setting = |&other: &usize| self.key(other) == key && self.sets(other);
+            self.sets(index)
+                && self.indices().find(setting) == Some(index)
+                && self.first_about(key).is_some_and(|first| !marks.has(first))
+        })
+    }
+
+    fn sets(&self, index: usize) -> bool {
+        self.edits[index].value.is_some()
+    }
+
+    /// Writes the members to be added, without a comma in front.
+    pub(super) fn write(&self, out: &mut String, marks: &Marks) {
+        for (count, index) in self.missing(marks).enumerate() {
+            if count > 0 {
+                out.push(',');
+            }
+            quote_into(out, self.key(index));
+            out.push(':');
+            match self.inner(index) {
+                Some(inner) => inner.write_object(out),
+                None => out.push_str(self.edits[index].value.unwrap_or("null")),
+            }
+        }
+    }
+
+    /// Writes an object of everything set at this level.
+    pub(super) fn write_object(&self, out: &mut String) {
+        out.push('{');
+        self.write(out, &Marks::default());
+        out.push('}');
+    }
+}
+
+// === impl Marks ===
+
+impl Marks {
+    /// Marks `index`; `false` if it was marked before.
+    pub(super) fn add(&mut self, index: usize) -> bool {
+        if self.has(index) {
+            return false;
+        }
+        match 1u64.checked_shl(u32::try_from(index).unwrap_or(u32::MAX)) {
+            Some(bit) => self.first |= bit,
+            None => self.others.push(index),
+        }
+        self.count += 1;
+        true
+    }
+
+    fn has(&self, index: usize) -> bool {
+        match 1u64.checked_shl(u32::try_from(index).unwrap_or(u32::MAX)) {
+            Some(bit) => self.first & bit != 0,
+            None => self.others.contains(&index),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Laws that hold for any input.
+
+use bytestring::ByteString;
+use proptest::{collection::vec, prelude::*};
+use serde_json::value::RawValue;
+use switchboard_wire::{
+    envelope::{Salvager, parse},
+    json::{Elements, Members, Raw, splice},
+    link::{Frame, lines::LineReader},
+};
+
+use super::model::{self, Change};
+
+// --- what the laws are tried on
+
+fn space() -> impl Strategy<Value = String> {
+    prop_oneof![4 => Just(String::new()), 1 => "[ \t\r\n]{1,3}"]
+}
+
+fn key() -> impl Strategy<Value = String> {
+    // Few names, so that edits meet members; some spelled with escapes.
+    prop_oneof![
+        Just("name"),
+        Just("uri"),
+        Just("_meta"),
+        Just("progressToken"),
+        Just("k"),
+        Just("n\\u0061me"),
+        Just("\\u005fmeta"),
+        Just(""),
+        Just("é☃"),
+        Just("quo\\\"te"),
+    ]
+    .prop_map(|inner| format!("\"{inner}\""))
+}
+
+fn scalar() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        Just("-0".to_owned()),
+        Just("1.0".to_owned()),
+        Just("1e400".to_owned()),
+        Just("-12.50E-7".to_owned()),
+        "[1-9][0-9]{0,40}",
+        "[a-z{}\\[\\],: é☃]{0,80}".prop_map(|text| format!("\"{text}\"")),
+        Just(r#""\"\\\/\b\u00e9\ud83d\ude00\ud800""#.to_owned()),
+    ]
+}
+
+fn value() -> impl Strategy<Value = String> {
+    scalar().prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            (vec(inner.clone(), 0..4), space()).prop_map(|(items, space)| format!(
+                "[{space}{}]",
+                items.join(&format!(",{space}"))
+            )),
+            members(inner),
+        ]
+    })
+}
+
+/// An object of members that are `value`s, spaced anyhow.
+fn members(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    let member = (space(), key(), space(), space(), value, space())
+        .prop_map(|(a, key, b, c, value, d)| format!("{a}{key}{b}:{c}{value}{d}"));
+    (vec(member, 0..6), space()).prop_map(|(members, space)| match members.is_empty() {
+        true => format!("{{{space}}}"),
+        false => format!("{{{}}}", members.join(",")),
+    })
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let name = prop_oneof![
+        Just("name"),
+        Just("uri"),
+        Just("_meta"),
+        Just("progressToken"),
+        Just("k"),
+        Just("new"),
+        Just("quo\"te"),
+    ];
+    let path = vec(name.prop_map(str::to_owned), 1..=2);
+    (path, proptest::option::of(value())).prop_map(|(path, value)| Change { path, value })
+}
+
+/// Text that is nearly JSON.
+fn nearly_json() -> impl Strategy<Value = String> {
+    let broken = (
+        value(),
+        any::<prop::sample::Index>(),
+        r#"[\[\]{}",:\\ 0-9eE.+\-a-z\x00-\x20é]{0,2}"#,
+    )
+        .prop_map(|(mut text, at, with)| {
+            let mut at = at.index(text.len() + 1);
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            let end = text[at..].chars().next().map_or(at, |c| at + c.len_utf8());
+            text.replace_range(at..end, &with);
+            text
+        });
+    prop_oneof![2 => broken, 1 => value(), 1 => any::<String>()]
+}
+
+// --- the laws
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn splicing_changes_what_it_should_and_nothing_else(
+        object in members(value()),
+        changes in vec(change(), 0..5),
+    ) {
+        prop_assume!(model::can_tell(&object) && model::are_apart(&changes));
+        let paths: Vec<_> = changes.iter().map(Change::path).collect();
+        let spliced = splice(&object, &model::edits(&changes, &paths));
+        prop_assert_eq!(spliced.is_err(), model::refuses(&object, &changes));
+        if let Ok(new) = spliced {
+            prop_assert!(serde_json::from_str::<&RawValue>(&new).is_ok(), "{}", new);
+            model::check(&object, &new, &changes);
+        }
+    }
+
+    #[test]
+    fn setting_what_is_there_changes_nothing(object in members(value())) {
+        let raw = Raw::parse(object).unwrap();
+        for member in raw.members() {
+            let Some(key) = switchboard_wire::json::decode_string(member.key) else { continue };
+            let path = [key.as_ref()];
+            let edit = switchboard_wire::json::Edit::set(&path, member.value);
+            if let Ok(same) = raw.with(&[edit]) {
+                prop_assert_eq!(&same, &raw);
+            }
+        }
+        prop_assert_eq!(&raw.with(&[]).unwrap(), &raw);
+    }
+
+    #[test]
+    fn the_scanner_agrees_with_serde_json(text in nearly_json()) {
+        let theirs = serde_json::from_str::<&RawValue>(&text);
+        match Raw::parse(text.clone()) {
+            Ok(ours) => prop_assert_eq!(Some(ours.as_str()), theirs.ok().map(RawValue::get)),
+            Err(error) => prop_assert!(theirs.is_err(), "{}: {}", error, text),
+        }
+    }
+
+    #[test]
+    fn walking_what_is_not_json_ends(text in nearly_json()) {
+        prop_assert!(Members::of(&text).count() <= text.len());
+        prop_assert!(Elements::of(&text).count() <= text.len());
+        let _ = parse(ByteString::from(text));
+    }
+
+    #[test]
+    fn raw_comes_back_as_it_was(text in value()) {
+        let raw = Raw::parse(text.clone()).unwrap();
+        prop_assert_eq!(raw.as_str(), &text);
+        let there = serde_json::to_string(&raw).unwrap();
+        prop_assert_eq!(&there, &text);
+        prop_assert_eq!(serde_json::from_str::<Raw>(&there).unwrap(), raw.clone());
+        if raw.as_str().starts_with('[') {
+            let elements: Vec<&RawValue> = serde_json::from_str(&text).unwrap();
+            let ours: Vec<_> = raw.elements().collect();
+            prop_assert_eq!(
+                ours.iter().map(Raw::as_str).collect::<Vec<_>>(),
+                elements.iter().map(|element| element.get()).collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn a_salvager_minds_no_cuts(text in envelope(), sizes in vec(1..40usize, 1..20)) {
+        let mut whole = Salvager::default();
+        whole.feed(text.as_bytes());
+        let mut pieces = Salvager::default();
+        cut(text.as_bytes(), &sizes).for_each(|piece| pieces.feed(piece));
+        let found = whole.finish();
+        prop_assert_eq!(&found, &pieces.finish());
+        // What can be read in full has the id that is found without reading it.
+        if let Ok(switchboard_wire::envelope::Parsed::One(message)) = parse(text.into()) {
+            let id = message.id().map(|id| id.to_string());
+            prop_assert_eq!(found.id.map(|id| id.to_string()), id);
+        }
+    }
+
+    #[test]
+    fn a_reader_of_lines_minds_no_cuts(
+        lines in vec(line(), 0..8),
+        sizes in vec(1..40usize, 1..20),
+    ) {
+        let input = lines.concat();
+        let whole = frames(std::slice::from_ref(&input));
+        let pieces: Vec<_> = cut(&input, &sizes).map(<[u8]>::to_vec).collect();
+        prop_assert_eq!(whole, frames(&pieces));
+    }
+}
+
+/// A message, good or nearly so, its members in any order.
+fn envelope() -> impl Strategy<Value = String> {
+    let id = prop_oneof![scalar(), Just("7".to_owned()), Just(r#""a\"b""#.to_owned())];
+    let members = (id, value(), space()).prop_map(|(id, result, space)| {
+        vec![
+            format!(r#""jsonrpc":{space}"2.0""#),
+            format!(r#""id"{space}:{id}{space}"#),
+            format!(r#""result":{result}"#),
+        ]
+    });
+    (
+        members.prop_shuffle(),
+        any::<prop::sample::Index>(),
+        any::<bool>(),
+    )
+        .prop_map(|(members, at, truncated)| {
+            let mut text = format!("{{{}}}", members.join(","));
+            let mut at = at.index(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            if truncated {
+                text.truncate(at);
+            }
+            text
+        })
+}
+
+const LIMIT: usize = 100;
+
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    let long = envelope().prop_map(|text| text.replace(['\n', '\r'], " ") + &" ".repeat(LIMIT));
+    let text = prop_oneof![
+        envelope(),
+        long,
+        Just(String::new()),
+        Just("\u{feff}".into())
+    ];
+    let broken = vec(any::<u8>(), 0..150);
+    let content = prop_oneof![3 => text.prop_map(String::into_bytes), 1 => broken];
+    let end = prop_oneof![Just("\n"), Just("\r\n"), Just("\n\n"), Just("")];
+    (content, end).prop_map(|(content, end)| [&content, end.as_bytes()].concat())
+}
+
+/// The pieces of `input`, of these sizes in turn.
+fn cut<'a>(mut input: &'a [u8], sizes: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
+    let mut sizes = sizes.iter().cycle();
+    std::iter::from_fn(move || {
+        let size = sizes.next().copied().unwrap_or(1).min(input.len());
+        let (piece, rest) = input.split_at(size);
+        input = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+fn frames(pieces: &[Vec<u8>]) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut builder = Vec::new();
+        for piece in pieces {
+            builder.push(std::io::Cursor::new(piece.clone()));
+        }
+        let mut reader = LineReader::new(Chained(builder.into()), LIMIT);
+        let mut seen = Vec::new();
+        while let Some(frame) = reader.next().await.unwrap() {
+            seen.push(match frame {
+                Frame::Text(text) => text.to_string(),
+                Frame::Broken(malformed) => format!("{malformed:?}"),
+            });
+        }
+        seen
+    })
+}
+
+/// Gives one piece for each read.
+struct Chained(std::collections::VecDeque<std::io::Cursor<Vec<u8>>>);
+
+impl tokio::io::AsyncRead for Chained {
+    fn poll_read(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+        buffer: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        if let Some(piece) = self.0.pop_front() {
+            buffer.put_slice(piece.get_ref());
+        }
+        std::task::Poll::Ready(Ok(()))
+    }
+}
