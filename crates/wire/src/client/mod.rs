@@ -41,6 +41,7 @@ mod mailbox;
 mod options;
 mod request;
 mod session;
+pub mod skills;
 mod stream;
 mod target;
 mod tasks;
