@@ -147,7 +147,12 @@ fn is_within(uri: &str, folder: &str) -> bool {
 
 /// Whether a path has a step that leads out of where it stands.
 fn goes_up(path: &str) -> bool {
-    let is_dots = |step: &str| matches!(step.replace("%2E", ".").replace("%2e", ".").as_str(), "." | "..");
+    let is_dots = |step: &str| {
+        matches!(
+            step.replace("%2E", ".").replace("%2e", ".").as_str(),
+            "." | ".."
+        )
+    };
     path.split('/').any(is_dots)
 }
 
@@ -267,20 +272,60 @@ mod tests {
             assert_eq!(entry(uri, front_matter, resources).unwrap_err(), reason);
         };
         let good = format!("[{own}]");
-        check("skill://pdf/README.md", FRONT_MATTER, &good, "`uri` is not that of a SKILL.md");
-        check("skill://pdf/../SKILL.md", FRONT_MATTER, &good, "`uri` is not that of a SKILL.md");
-        check("skill://doc/SKILL.md", FRONT_MATTER, &good, "its folder is not named after it");
+        check(
+            "skill://pdf/README.md",
+            FRONT_MATTER,
+            &good,
+            "`uri` is not that of a SKILL.md",
+        );
+        check(
+            "skill://pdf/../SKILL.md",
+            FRONT_MATTER,
+            &good,
+            "`uri` is not that of a SKILL.md",
+        );
+        check(
+            "skill://doc/SKILL.md",
+            FRONT_MATTER,
+            &good,
+            "its folder is not named after it",
+        );
         check(uri, r#"{"name":"pdf"}"#, &good, "it has no `description`");
         check(uri, "[]", &good, "it has no `name`");
         check(uri, FRONT_MATTER, "{}", "`resources` is no list");
-        check(uri, FRONT_MATTER, "[]", "its own SKILL.md is not among its files");
+        check(
+            uri,
+            FRONT_MATTER,
+            "[]",
+            "its own SKILL.md is not among its files",
+        );
         let twice = format!("[{own},{own}]");
-        check(uri, FRONT_MATTER, &twice, "`skill://pdf/SKILL.md` is listed twice");
+        check(
+            uri,
+            FRONT_MATTER,
+            &twice,
+            "`skill://pdf/SKILL.md` is listed twice",
+        );
         let outside = format!("[{own},{}]", file("skill://pdf/%2e%2E/x"));
-        check(uri, FRONT_MATTER, &outside, "`skill://pdf/%2e%2E/x` is not in its folder");
+        check(
+            uri,
+            FRONT_MATTER,
+            &outside,
+            "`skill://pdf/%2e%2E/x` is not in its folder",
+        );
         let digest = good.replace("sha256:e", "sha256:E");
-        check(uri, FRONT_MATTER, &digest, "the digest of `skill://pdf/SKILL.md` is not one of SHA-256");
+        check(
+            uri,
+            FRONT_MATTER,
+            &digest,
+            "the digest of `skill://pdf/SKILL.md` is not one of SHA-256",
+        );
         let size = good.replace("\"size\":0", "\"size\":-1");
-        check(uri, FRONT_MATTER, &size, "the size of `skill://pdf/SKILL.md` is no number of bytes");
+        check(
+            uri,
+            FRONT_MATTER,
+            &size,
+            "the size of `skill://pdf/SKILL.md` is no number of bytes",
+        );
     }
 }

@@ -214,9 +214,6 @@ mod tests {
             differs(json!({"a": "1"}), json!({"a": 1})).as_deref(),
             Some("a")
         );
-        assert_eq!(
-            differs(json!({}), json!({"c": [1]})).as_deref(),
-            Some("c")
-        );
+        assert_eq!(differs(json!({}), json!({"c": [1]})).as_deref(), Some("c"));
     }
 }
