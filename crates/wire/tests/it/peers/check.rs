@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use switchboard_wire::client::{Call, Client, Event, List};
+use switchboard_wire::client::{Call, Client, Event, Inbox, Incoming, List};
+use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use switchboard_wire::{Era, Version};
 
@@ -33,8 +34,8 @@ pub(super) struct Expected {
 }
 
 /// Holds the conversation; the connection stays open for what is particular to one server.
-pub(super) async fn check(connected: &Connected, expected: &Expected) {
-    let client = &connected.client;
+pub(super) async fn check(connected: &mut Connected, expected: &Expected) {
+    let Connected { client, inbox, .. } = connected;
     let server = client.server();
     assert_eq!(server.version, expected.version);
     assert!(server.name().is_some(), "{server:?}");
@@ -59,7 +60,10 @@ pub(super) async fn check(connected: &Connected, expected: &Expected) {
         client.set_log_level("debug").await.unwrap();
     }
     if let Some(uri) = expected.subscribe {
-        client.subscribe(uri).await.unwrap();
+        tokio::select! {
+            subscribed = client.subscribe(uri) => subscribed.unwrap(),
+            () = sample(inbox) => {}
+        }
         client.unsubscribe(uri).await.unwrap();
     }
     if let Some((tool, quick, long, steps)) = expected.slow {
@@ -68,6 +72,22 @@ pub(super) async fn check(connected: &Connected, expected: &Expected) {
         call(client, expected).await;
     }
     refusal(client).await;
+}
+
+/// What a model would say.
+pub(super) fn haiku() -> Raw {
+    raw(r#"{"role":"assistant","model":"m","content":{"type":"text","text":"a haiku"}}"#)
+}
+
+/// Answers what is asked outside any call: some old servers consult a model before they let one
+/// subscribe.
+async fn sample(inbox: &mut Inbox) {
+    while let Ok(incoming) = inbox.next().await {
+        if let Incoming::Question(question) = incoming {
+            assert_eq!(question.method(), method::SAMPLE);
+            question.answer(Ok(haiku())).await.unwrap();
+        }
+    }
 }
 
 async fn lists(client: &Client, expected: &Expected) {

@@ -3,13 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use switchboard_wire::client::{Call, Client, Event, Inbox, Incoming, elicitation};
+use switchboard_wire::client::{Call, Client, Event, Inbox, Incoming, List, elicitation};
 use switchboard_wire::envelope::code;
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use switchboard_wire::{Remedy, Version};
 
-use super::check::{Expected, check};
+use super::check::{Expected, check, haiku};
 use super::place::{node, peers, reference, saying_port, script};
 use super::server::{Connected, Way};
 use super::{bounded, raw, text};
@@ -62,12 +62,13 @@ fn over_sse() {
 fn over_sse_found_by_falling_back() {
     bounded(async {
         let command = saying_port(server("sse"));
-        let connected = Connected::start(command, Way::Http, "/sse").await;
-        check(&connected, &expected()).await;
+        let mut connected = Connected::start(command, Way::Http, "/sse").await;
+        check(&mut connected, &expected()).await;
         connected.close().await;
     });
 }
 
+/// The gateway changes the ids of what a client answers, so nothing can be asked through it.
 #[test]
 fn behind_a_websocket_gateway() {
     bounded(async {
@@ -88,14 +89,27 @@ fn behind_a_websocket_gateway() {
             "--port",
             "0",
         ]);
-        whole(saying_port(command), Way::WebSocket, "/message").await;
+        let command = saying_port(command);
+        let mut connected = Connected::start(command, Way::WebSocket, "/message").await;
+        check(&mut connected, &expected()).await;
+        heard(&connected.client, &mut connected.inbox).await;
+        connected.close().await;
     });
 }
 
 /// Everything the server has, over any transport.
 async fn whole(command: switchboard_wire::process::Command, way: Way, path: &str) {
     let mut connected = Connected::start(command, way, path).await;
-    check(&connected, &expected()).await;
+    // It has more tools for a client that can be asked, and says so at once: too early for a stream
+    // that is opened after the handshake.
+    if way != Way::Http {
+        let heard = connected.inbox.next().await.unwrap();
+        assert!(
+            matches!(heard, Incoming::ListChanged(List::Tools)),
+            "{heard:?}"
+        );
+    }
+    check(&mut connected, &expected()).await;
     let Connected { client, inbox, .. } = &mut connected;
     heard(client, inbox).await;
     asks(client).await;
@@ -111,12 +125,12 @@ async fn heard(client: &Client, inbox: &mut Inbox) {
     for tool in ["toggle-subscriber-updates", "toggle-simulated-logging"] {
         call(client, tool, "{}").await;
     }
-    let (mut updated, mut logged, mut changed) = (false, false, false);
-    while !(updated && logged && changed) {
+    let (mut updated, mut logged) = (false, false);
+    while !(updated && logged) {
         match inbox.next().await.unwrap() {
             Incoming::ResourceUpdated { uri: heard, .. } => updated |= heard == uri,
             Incoming::Log(params) => logged |= text(&params, "data").contains("message"),
-            Incoming::ListChanged(_) => changed = true,
+            Incoming::ListChanged(_) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -141,9 +155,7 @@ async fn asks(client: &Client) {
         said.contains("User provided the requested information"),
         "{said}"
     );
-    let model = |_: &Raw| {
-        raw(r#"{"role":"assistant","model":"m","content":{"type":"text","text":"a haiku"}}"#)
-    };
+    let model = |_: &Raw| haiku();
     let prompt = r#"{"prompt":"write"}"#;
     let said = answered(
         client,
@@ -280,11 +292,9 @@ fn old(version: Version, tools: usize, prompts: usize) -> Expected {
 
 async fn check_old(tree: &str, expected: &Expected) {
     let command = reference(tree, "server-everything", &[]);
-    let connected = Connected::start(command, Way::Stdio, "").await;
-    check(&connected, expected).await;
-    let model = |_: &Raw| {
-        raw(r#"{"role":"assistant","model":"m","content":{"type":"text","text":"a haiku"}}"#)
-    };
+    let mut connected = Connected::start(command, Way::Stdio, "").await;
+    check(&mut connected, expected).await;
+    let model = |_: &Raw| haiku();
     let prompt = r#"{"prompt":"write","maxTokens":10}"#;
     let said = answered(
         &connected.client,
@@ -294,7 +304,8 @@ async fn check_old(tree: &str, expected: &Expected) {
         model,
     )
     .await;
-    assert!(said.contains("a haiku"), "{said}");
+    // The oldest prints the model's answer as `[object Object]`.
+    assert!(said.contains("LLM sampling result"), "{said}");
     let closing = Instant::now();
     connected.close().await;
     assert!(closing.elapsed() < Duration::from_secs(10));
@@ -321,6 +332,6 @@ fn of_2025_03_26() {
 fn of_2025_06_18() {
     bounded(check_old(
         "npm-2025-06-18",
-        &old(Version::V2025_06_18, 12, 3),
+        &old(Version::V2025_06_18, 11, 3),
     ));
 }

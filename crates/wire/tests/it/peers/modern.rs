@@ -38,7 +38,7 @@ fn over_http() {
 
 async fn whole(args: &[&str], way: Way) {
     let mut connected = Connected::start(our_node("ts2-server.mjs", args), way, "").await;
-    check(&connected, &expected(Version::V2026_07_28)).await;
+    check(&mut connected, &expected(Version::V2026_07_28)).await;
     let Connected { client, inbox, .. } = &mut connected;
     asks(client).await;
     tells_of_changes(client, inbox).await;

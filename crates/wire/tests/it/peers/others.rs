@@ -33,14 +33,14 @@ fn filesystem() {
         // Roots would take the place of the folder it was started with.
         let mut options = options(Greeting::Probe);
         options.roots = None;
-        let connected = Connected::start_in(folder, command, Way::Stdio, "", options).await;
+        let mut connected = Connected::start_in(folder, command, Way::Stdio, "", options).await;
         let arguments = format!(r#"{{"path":"{path}/note.txt"}}"#);
         let expected = Expected {
             lists: [Some(14), None, None, None],
             call: ("read_text_file", arguments, "a note"),
             ..NOTHING
         };
-        check(&connected, &expected).await;
+        check(&mut connected, &expected).await;
         let outside = Call::tool("read_text_file", &raw(r#"{"path":"/etc/hostname"}"#));
         let refused = connected.client.call(outside).result().await.unwrap();
         assert_eq!(refused.get("isError").unwrap().unwrap().as_str(), "true");
@@ -67,7 +67,7 @@ fn memory() {
             subscribe: Some(graph),
             ..NOTHING
         };
-        check(&connected, &expected).await;
+        check(&mut connected, &expected).await;
         connected.client.subscribe(graph).await.unwrap();
         let change = raw(r#"{"entityNames":["Ada"]}"#);
         let call = Call::tool("delete_entities", &change);
@@ -103,7 +103,7 @@ fn git() {
         let path = path.to_str().unwrap().to_owned();
         let command = python("python", "mcp-server-git", &["--repository", &path]);
         let options = options(Greeting::Probe);
-        let connected = Connected::start_in(folder, command, Way::Stdio, "", options).await;
+        let mut connected = Connected::start_in(folder, command, Way::Stdio, "", options).await;
         let expected = Expected {
             version: Version::V2026_07_28,
             lists: [Some(12), Some(0), Some(0), Some(0)],
@@ -114,7 +114,7 @@ fn git() {
             ),
             ..NOTHING
         };
-        check(&connected, &expected).await;
+        check(&mut connected, &expected).await;
         connected.close().await;
     });
 }
@@ -162,8 +162,8 @@ fn time_in_every_legacy_version() {
         {
             let command = python("python", "mcp-server-time", &[]);
             let options = options(Greeting::Only(version));
-            let connected = Connected::start_with(command, Way::Stdio, "", options).await;
-            check(&connected, &time(version)).await;
+            let mut connected = Connected::start_with(command, Way::Stdio, "", options).await;
+            check(&mut connected, &time(version)).await;
             connected.close().await;
         }
     });
@@ -216,7 +216,7 @@ fn python_over_sse() {
 }
 
 async fn plain(command: switchboard_wire::process::Command, way: Way, expected: Expected) {
-    let connected = Connected::start(command, way, "").await;
-    check(&connected, &expected).await;
+    let mut connected = Connected::start(command, way, "").await;
+    check(&mut connected, &expected).await;
     connected.close().await;
 }

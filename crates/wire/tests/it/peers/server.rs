@@ -14,6 +14,7 @@ use switchboard_wire::process::{
 };
 use switchboard_wire::ws::WsOptions;
 use tempfile::TempDir;
+use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 use url::Url;
 
@@ -32,7 +33,7 @@ pub(super) enum Way {
 pub(super) struct Connected {
     pub(super) client: Client,
     pub(super) inbox: Inbox,
-    server: Option<Process>,
+    server: Option<(Process, pipe::Sender)>,
     folder: TempDir,
 }
 
@@ -94,13 +95,16 @@ impl Connected {
                 None,
             )
         } else {
-            let (url, process) = listening(command, &guard).await;
-            (network(url.join(path).unwrap(), way), Some(process))
+            let (url, server) = listening(command, &guard).await;
+            (network(url.join(path).unwrap(), way), Some(server))
         };
         let (client, inbox) = Client::connect(target, options)
             .await
             .unwrap_or_else(|error| {
-                panic!("{error}: {:?}", server.as_ref().map(Process::stderr_tail))
+                panic!(
+                    "{error}: {:?}",
+                    server.as_ref().map(|it| it.0.stderr_tail())
+                )
             });
         Self {
             client,
@@ -113,17 +117,13 @@ impl Connected {
     /// Closes the connection, stops the server where the connection does not, and demands that no
     /// process is left of either.
     pub(super) async fn close(self) {
-        let root = self
-            .client
-            .process()
-            .or(self.server.as_ref())
-            .unwrap()
-            .pid();
+        let server = self.server.as_ref().map(|(process, _)| process);
+        let root = self.client.process().or(server).unwrap().pid();
         let guard = Identity::of(root).unwrap().parent().unwrap();
         let folder = self.folder.path().canonicalize().unwrap();
         assert!(!working_in(&folder).is_empty(), "the mark is wrong");
         self.client.close().await;
-        if let Some(server) = &self.server {
+        if let Some(server) = server {
             server.stop().await;
         }
         assert_eq!(working_in(&folder), [], "processes are left");
@@ -134,16 +134,16 @@ impl Connected {
     }
 }
 
-/// Starts a server and waits until it says where it listens.
-async fn listening(command: Command, guard: &Guard) -> (Url, Process) {
+/// Starts a server and waits until it says where it listens. Some end with their standard input.
+async fn listening(command: Command, guard: &Guard) -> (Url, (Process, pipe::Sender)) {
     let announcement = Arc::new(Announcement::default());
     let stderr = StderrOptions {
         sink: Some(announcement.clone()),
     };
     let Spawned {
+        stdin,
         mut stdout,
         process,
-        ..
     } = spawn(command, guard, stderr).await.unwrap();
     // What it says there is of no use, but it must not block on it.
     tokio::spawn(async move { tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await });
@@ -151,7 +151,7 @@ async fn listening(command: Command, guard: &Guard) -> (Url, Process) {
         url = announcement.url() => url,
         exit = process.exited() => panic!("the server {exit}: {}", process.stderr_tail()),
     };
-    (url, process)
+    (url, (process, stdin))
 }
 
 fn network(mut url: Url, way: Way) -> Target {
