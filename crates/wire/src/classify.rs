@@ -49,6 +49,7 @@ impl Error {
             | Self::InvalidResult { .. }
             | Self::Params { .. }
             | Self::TaskCancelled { .. }
+            | Self::Skill { .. }
             | Self::NotOffered { .. } => Remedy::GiveUp,
         }
     }

@@ -3,6 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use crate::{
+    client::skills::Mismatch,
     envelope::{Malformed, RpcError},
     http::HttpError,
     json::SpliceError,
@@ -113,6 +114,17 @@ pub enum Error {
     TaskCancelled {
         /// What it said.
         reason: String,
+    },
+    /// A skill is not what its server had announced.
+    #[error("`{uri}` of the skill `{name}` was refused")]
+    Skill {
+        /// The skill.
+        name: String,
+        /// The file.
+        uri: String,
+        /// How it differs.
+        #[source]
+        mismatch: Mismatch,
     },
     /// The peer offers no such thing, so it was not asked.
     #[error("the server does not offer `{what}`")]

@@ -37,6 +37,8 @@ pub mod method {
     pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
     pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
     pub const TEMPLATES_LIST: &str = "resources/templates/list";
+    pub const SKILLS_LIST: &str = "skills/list";
+    pub const SKILLS_GET: &str = "skills/get";
     pub const COMPLETE: &str = "completion/complete";
     pub const SET_LEVEL: &str = "logging/setLevel";
     pub const LISTEN: &str = "subscriptions/listen";

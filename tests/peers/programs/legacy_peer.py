@@ -19,11 +19,11 @@ def build() -> FastMCP:
         return a + b
 
     @server.tool()
-    async def slow(ms: float, ctx: Context) -> str:
-        """Takes its time, in ten steps"""
-        for step in range(1, 11):
-            await asyncio.sleep(ms / 10_000)
-            await ctx.report_progress(step, 10, f"step {step}")
+    async def slow(ms: float, ctx: Context, steps: int = 10) -> str:
+        """Takes its time, in steps"""
+        for step in range(1, steps + 1):
+            await asyncio.sleep(ms / 1000 / steps)
+            await ctx.report_progress(step, steps, f"step {step}")
         return f"waited {ms:g} ms"
 
     @server.resource("note://hello", mime_type="text/plain")

@@ -23,6 +23,9 @@ const { localhostHostValidation, localhostOriginValidation, toNodeHandler } =
   require('@modelcontextprotocol/node');
 const z = require('zod');
 
+// How subscribers hear of a change; HTTP has a server for each request and replaces this.
+let announce = (server, uri) => server.server.sendResourceUpdated({ uri });
+
 const NAMES = ['Ada', 'Alan', 'Grace'];
 const text = (value) => ({ content: [{ type: 'text', text: value }] });
 const note = (uri, value) => ({ contents: [{ uri, mimeType: 'text/plain', text: value }] });
@@ -34,21 +37,27 @@ function addTools(server) {
     ({ a, b }) => text(String(a + b)),
   );
 
-  // Ten steps, each with a progress notification where the caller gave a token.
+  // In steps, each with a progress notification where the caller gave a token.
+  const slow = z.object({ ms: z.number(), steps: z.number().default(10) });
   server.registerTool(
     'slow',
-    { description: 'Takes its time, in ten steps', inputSchema: z.object({ ms: z.number() }) },
-    async ({ ms }, { mcpReq }) => {
+    { description: 'Takes its time, in steps', inputSchema: slow },
+    async ({ ms, steps }, { mcpReq }) => {
       const progressToken = mcpReq._meta?.progressToken;
-      for (let progress = 1; progress <= 10; progress++) {
-        await sleep(ms / 10, undefined, { signal: mcpReq.signal });
+      for (let progress = 1; progress <= steps; progress++) {
+        await sleep(ms / steps, undefined, { signal: mcpReq.signal });
         if (progressToken === undefined) continue;
-        const params = { progressToken, progress, total: 10, message: `step ${progress}` };
+        const params = { progressToken, progress, total: steps, message: `step ${progress}` };
         await mcpReq.notify({ method: 'notifications/progress', params });
       }
       return text(`waited ${ms} ms`);
     },
   );
+
+  server.registerTool('touch', { description: 'Says that the note has changed' }, async () => {
+    await announce(server, 'note://hello');
+    return text('touched');
+  });
 
   // Modern elicitation: the first answer is `input_required`, the retry carries the name.
   const who = z.object({ name: z.string() });
@@ -84,7 +93,8 @@ function addPrompts(server) {
 }
 
 function build() {
-  const server = new McpServer({ name: 'ts2-server', version: '1.0.0' });
+  const capabilities = { resources: { subscribe: true } };
+  const server = new McpServer({ name: 'ts2-server', version: '1.0.0' }, { capabilities });
   addTools(server);
   addResources(server);
   addPrompts(server);
@@ -92,7 +102,9 @@ function build() {
 }
 
 function serveHttp(port, legacy) {
-  const handle = toNodeHandler(createMcpHandler(build, { legacy: legacy ? 'stateless' : 'reject' }));
+  const handler = createMcpHandler(build, { legacy: legacy ? 'stateless' : 'reject' });
+  announce = (_server, uri) => handler.notify.resourceUpdated(uri);
+  const handle = toNodeHandler(handler);
   const validHost = localhostHostValidation();
   const validOrigin = localhostOriginValidation();
   const server = createServer((req, res) => {

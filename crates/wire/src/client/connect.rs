@@ -53,7 +53,8 @@ pub(super) async fn connect(
     if let (Some(eras), Some(facts)) = (eras, opened.session.facts()) {
         eras.put(&key, facts.version);
     }
-    Ok((Client::assemble(opened.session, opened.tasks), opened.inbox))
+    let client = Client::assemble(opened.session, opened.tasks).await;
+    Ok((client, opened.inbox))
 }
 
 // === impl Opened ===

@@ -27,6 +27,11 @@ use crate::{
 enum Judged {
     Modern(Box<ServerFacts>),
     Legacy,
+    /// Refused, though among what it offers is a modern version that we speak.
+    Again {
+        version: Version,
+        offered: Vec<String>,
+    },
 }
 
 impl Session {
@@ -37,11 +42,8 @@ impl Session {
                 self.initialize(version).await
             }
             (Greeting::Only(_), _) => match self.discover().await? {
-                Judged::Modern(facts) => {
-                    self.set_facts(*facts);
-                    Ok(())
-                }
-                Judged::Legacy => Err(Error::NoCommonVersion {
+                Era::Modern => Ok(()),
+                Era::Legacy => Err(Error::NoCommonVersion {
                     offered: Vec::new(),
                 }),
             },
@@ -59,45 +61,52 @@ impl Session {
     async fn probe(self: &Arc<Self>) -> Result<(), Error> {
         let mut discovering = Box::pin(self.discover());
         let patience = tokio::time::sleep(self.options.probe_patience);
-        let judged = tokio::select! {
-            judged = &mut discovering => judged,
+        let era = tokio::select! {
+            era = &mut discovering => era?,
             () = patience, if !self.channel.is_http() => {
                 return self.race(discovering).await;
             }
         };
-        self.settle(judged?).await
+        match era {
+            Era::Modern => Ok(()),
+            Era::Legacy => self.initialize(Version::LATEST_LEGACY).await,
+        }
     }
 
     /// The probe has not been answered yet: greet the old way too.
     async fn race(
         self: &Arc<Self>,
-        mut discovering: std::pin::Pin<Box<impl Future<Output = Result<Judged, Error>>>>,
+        mut discovering: std::pin::Pin<Box<impl Future<Output = Result<Era, Error>>>>,
     ) -> Result<(), Error> {
         let mut shaking = Box::pin(self.initialize(Version::LATEST_LEGACY));
         tokio::select! {
             done = &mut shaking => done,
-            judged = &mut discovering => match judged? {
-                Judged::Modern(facts) => {
-                    self.set_facts(*facts);
-                    Ok(())
-                }
-                Judged::Legacy => shaking.await,
+            era = &mut discovering => match era? {
+                Era::Modern => Ok(()),
+                Era::Legacy => shaking.await,
             },
         }
     }
 
-    async fn settle(self: &Arc<Self>, judged: Judged) -> Result<(), Error> {
+    /// Asks which era the server lives in; of a modern one the facts are kept.
+    async fn discover(self: &Arc<Self>) -> Result<Era, Error> {
+        let mut judged = self.ask_discover(Version::LATEST).await?;
+        // Once is no answer yet: another replica may have refused.
+        if let Judged::Again { version, .. } = judged {
+            judged = self.ask_discover(version).await?;
+        }
         match judged {
             Judged::Modern(facts) => {
                 self.set_facts(*facts);
-                Ok(())
+                Ok(Era::Modern)
             }
-            Judged::Legacy => self.initialize(Version::LATEST_LEGACY).await,
+            Judged::Legacy => Ok(Era::Legacy),
+            Judged::Again { offered, .. } => Err(Error::NoCommonVersion { offered }),
         }
     }
 
-    async fn discover(self: &Arc<Self>) -> Result<Judged, Error> {
-        let answer = self.exchange(self.discover_request()).await;
+    async fn ask_discover(self: &Arc<Self>, version: Version) -> Result<Judged, Error> {
+        let answer = self.exchange(self.discover_request(version)).await;
         match answer {
             Ok(Some(response)) => judge(&response),
             Ok(None) => Ok(Judged::Legacy),
@@ -105,12 +114,11 @@ impl Session {
         }
     }
 
-    fn discover_request(&self) -> Outgoing {
+    fn discover_request(&self, version: Version) -> Outgoing {
         let id = self.next_id();
-        let version = quote(Version::LATEST.as_str());
         let (info, capabilities) = (self.own_info(), self.own_capabilities());
         let params = format!(
-            r#"{{"_meta":{{"{}":{version},"{}":{info},"{}":{capabilities}}}}}"#,
+            r#"{{"_meta":{{"{}":"{version}","{}":{info},"{}":{capabilities}}}}}"#,
             meta::PROTOCOL_VERSION,
             meta::CLIENT_INFO,
             meta::CLIENT_CAPABILITIES,
@@ -124,7 +132,7 @@ impl Session {
             id,
             method: method::DISCOVER.to_owned(),
             text: request.text().clone(),
-            headers: headers::standard(Version::LATEST, method::DISCOVER, None),
+            headers: headers::standard(version, method::DISCOVER, None),
             can_ask: false,
             cancellable: false,
         }
@@ -262,8 +270,7 @@ fn judge_refusal(error: &RpcError) -> Result<Judged, Error> {
         return Ok(Judged::Legacy);
     }
     match newest(&offered, Era::Modern) {
-        // It would refuse the only modern version we know; were it among these, it would not have.
-        Some(_) => Err(Error::NoCommonVersion { offered }),
+        Some(version) => Ok(Judged::Again { version, offered }),
         None => legacy_or_nothing(offered),
     }
 }

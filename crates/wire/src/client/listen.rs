@@ -4,9 +4,9 @@
 //! open. Either is opened again when it breaks, with growing pauses, for as long as the session
 //! lives. One task for each connection.
 
-use std::{sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use super::{
     channel::Channel,
@@ -26,14 +26,22 @@ use crate::{
 /// The longest pause before a stream is opened again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Keeps the stream open until the session ends. `changed` says that the subscriptions have.
-pub(crate) async fn keep(session: Arc<Session>, changed: Arc<Notify>) {
+/// Keeps the stream open until the session ends. `changed` says that the subscriptions have;
+/// `ready` is dropped once nothing can be missed any more that a legacy server says by itself.
+pub(crate) async fn keep(
+    session: Arc<Session>,
+    changed: Arc<Notify>,
+    ready: oneshot::Sender<Infallible>,
+) {
     let closing = session.closing.clone();
     let listening = async {
         match (session.era(), &session.channel) {
-            (Era::Legacy, Channel::Http(http)) => keep_get(&session, http).await,
+            (Era::Legacy, Channel::Http(http)) => keep_get(&session, http, ready).await,
             (Era::Legacy, Channel::Link(_)) => {}
-            (Era::Modern, _) => keep_listen(&session, &changed).await,
+            (Era::Modern, _) => {
+                drop(ready);
+                keep_listen(&session, &changed).await;
+            }
         }
     };
     tokio::select! {
@@ -66,7 +74,8 @@ impl Pauses {
     }
 }
 
-async fn keep_get(session: &Arc<Session>, http: &HttpChannel) {
+async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Sender<Infallible>) {
+    let mut ready = Some(ready);
     let mut pauses = Pauses::new(session);
     let mut last_id: Option<String> = None;
     let mut generation = http.generation();
@@ -77,7 +86,9 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel) {
             last_id = None;
         }
         let mut retry = None;
-        match http.listen(facts.as_deref(), last_id.as_deref()).await {
+        let opened = http.listen(facts.as_deref(), last_id.as_deref()).await;
+        drop(ready.take());
+        match opened {
             Ok(None) => return, // The server does not speak by itself.
             Ok(Some(events)) => {
                 pauses.failures = 0;

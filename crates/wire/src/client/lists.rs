@@ -96,6 +96,19 @@ impl List {
 impl Session {
     /// Reads a whole list. Of tools, what has to be known to call them is kept.
     pub(crate) async fn list(self: &Arc<Self>, list: List) -> Result<Listing, Error> {
+        let mut listing = self.read_list(list.method(), list.member()).await?;
+        if list == List::Tools {
+            self.keep_tools(&mut listing);
+        }
+        Ok(listing)
+    }
+
+    /// Reads all pages of the list that `asked` gives, whose items are in `member`.
+    pub(crate) async fn read_list(
+        self: &Arc<Self>,
+        asked: &str,
+        member: &str,
+    ) -> Result<Listing, Error> {
         let mut listing = Listing {
             public: true,
             ..Listing::default()
@@ -110,8 +123,8 @@ impl Session {
             let params = cursor
                 .as_ref()
                 .map(|cursor| Raw::trusted(format!(r#"{{"cursor":{cursor}}}"#).into()));
-            let result = self.request(list.method(), params.as_ref()).await?;
-            cursor = listing.add_page(list, &result)?;
+            let result = self.request(asked, params.as_ref()).await?;
+            cursor = listing.add_page(asked, member, &result)?;
             match &cursor {
                 None => break,
                 Some(next) if !seen.insert(next.as_str().to_owned()) => {
@@ -120,9 +133,6 @@ impl Session {
                 }
                 Some(_) => {}
             }
-        }
-        if list == List::Tools {
-            self.keep_tools(&mut listing);
         }
         Ok(listing)
     }
@@ -167,17 +177,15 @@ impl Session {
 
 impl Listing {
     /// Adds a page; returns the cursor of the next.
-    fn add_page(&mut self, list: List, result: &Raw) -> Result<Option<Raw>, Error> {
+    fn add_page(&mut self, asked: &str, items: &str, result: &Raw) -> Result<Option<Raw>, Error> {
         let member = |key: &str| {
             result
                 .get(key)
-                .map_err(|error| Error::invalid(list.method(), error.to_string()))
+                .map_err(|error| Error::invalid(asked, error.to_string()))
         };
-        let items = member(list.member())?
-            .filter(|items| items.kind() == JsonKind::Array)
-            .ok_or_else(|| {
-                Error::invalid(list.method(), format!("`{}` is not a list", list.member()))
-            })?;
+        let items = member(items)?
+            .filter(|found| found.kind() == JsonKind::Array)
+            .ok_or_else(|| Error::invalid(asked, format!("`{items}` is not a list")))?;
         self.items.extend(items.elements());
         if let Some(ttl) = member("ttlMs")?.and_then(|ttl| ttl.decode::<i64>().ok()) {
             let ttl = Duration::from_millis(u64::try_from(ttl).unwrap_or(0));

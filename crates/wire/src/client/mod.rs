@@ -41,6 +41,7 @@ mod mailbox;
 mod options;
 mod request;
 mod session;
+pub mod skills;
 mod stream;
 mod target;
 mod tasks;
@@ -48,7 +49,7 @@ mod tools;
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::{sync::DropGuard, task::TaskTracker};
 
 pub use call::{Answer, Call, InputRequest, Tasks};
@@ -71,6 +72,10 @@ use crate::{
 
 /// How long a server may take to hear that we leave.
 const GOODBYE: Duration = Duration::from_secs(5);
+
+/// How long the stream on which a legacy server speaks by itself may take to open before calls are
+/// made without it.
+const LISTENING: Duration = Duration::from_secs(1);
 
 /// A connection to one server. Clones share it; when the last one and the last exchange are gone,
 /// so is the connection.
@@ -101,17 +106,23 @@ impl Client {
         }
     }
 
-    fn assemble(session: Arc<Session>, tasks: TaskTracker) -> Self {
+    async fn assemble(session: Arc<Session>, tasks: TaskTracker) -> Self {
         let closing = session.closing.clone().drop_guard();
         let subscriptions_changed = Arc::new(Notify::new());
-        tasks.spawn(listen::keep(session.clone(), subscriptions_changed.clone()));
+        let (opened, opening) = oneshot::channel();
+        let listening = listen::keep(session.clone(), subscriptions_changed.clone(), opened);
+        tasks.spawn(listening);
         tasks.close();
-        Self(Arc::new(Handle {
+        let client = Self(Arc::new(Handle {
             session,
             subscriptions_changed,
             tasks,
             _closing: closing,
-        }))
+        }));
+        // A legacy server loses what it says while nobody listens: questions to a first call that is
+        // made too soon would never be heard. One that does not answer is not waited for.
+        let _ = tokio::time::timeout(LISTENING, opening).await;
+        client
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {

@@ -4,6 +4,7 @@
 
 mod envelope;
 mod http;
+mod peers;
 mod process;
 mod session;
 mod ws;

@@ -1,0 +1,261 @@
+//! What the official conformance suite starts as the client it tests: `conformance-client … URL`.
+//!
+//! It does what a scenario wants done, through the library's public interface, and knows nothing of
+//! the protocol. It ends with status 0 only if all of that worked.
+
+#![allow(clippy::print_stderr, reason = "telling why it failed is its job")]
+
+use std::process::ExitCode;
+
+use switchboard_wire::{
+    Error,
+    client::{
+        Answer, Call, Client, ClientOptions, Event, Exchange, HttpTarget, Inbox, Incoming,
+        InputRequest, List, Target, elicitation, skills,
+    },
+    http::{EndpointOptions, Pool, PoolOptions},
+    json::Raw,
+    meta::method,
+};
+
+/// What we can do; roots are added by the library.
+const CAPABILITIES: &str = r#"{"elicitation":{"form":{}},"sampling":{},
+    "extensions":{"io.modelcontextprotocol/skills":{}}}"#;
+
+type Failure = Box<dyn std::error::Error>;
+type Done = Result<(), Failure>;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            let mut cause = failure.source();
+            while let Some(error) = cause {
+                eprintln!("  caused by: {error}");
+                cause = error.source();
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Done {
+    let url = std::env::args().next_back().unwrap_or_default();
+    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO")?;
+    let (client, inbox) = Client::connect(target(&url)?, options()?).await?;
+    let answering = tokio::spawn(answer_all(inbox));
+    let done = play(&client, &scenario).await;
+    client.close().await;
+    answering.await?;
+    done
+}
+
+fn target(url: &str) -> Result<Target, Failure> {
+    Ok(Target::Http(HttpTarget {
+        url: url.parse()?,
+        pool: Pool::new(&PoolOptions::default())?,
+        options: EndpointOptions::default(),
+    }))
+}
+
+fn options() -> Result<ClientOptions, Failure> {
+    let mut options = ClientOptions::new("switchboard-conformance", env!("CARGO_PKG_VERSION"));
+    options.capabilities = Raw::parse(CAPABILITIES)?;
+    options.roots = Some(Vec::new());
+    Ok(options)
+}
+
+/// What each scenario wants done, once connected.
+async fn play(client: &Client, scenario: &str) -> Done {
+    match scenario {
+        "initialize" | "request-metadata" | "json-schema-ref-no-deref" => {
+            client.list(List::Tools).await?;
+            Ok(())
+        }
+        "tools_call" => call_listed(client, "add_numbers", r#"{"a":5,"b":3}"#).await,
+        "elicitation-sep1034-client-defaults" => {
+            call_listed(client, "test_client_elicitation_defaults", "{}").await
+        }
+        "sse-retry" => call_listed(client, "test_reconnection", "{}").await,
+        "http-standard-headers" => use_everything(client).await,
+        "http-invalid-tool-headers" => call_every_tool(client, r#"{"region":"eu"}"#).await,
+        "http-custom-headers" => call_what_the_context_says(client).await,
+        "json-schema-2020-12-preservation" => echo_schema(client).await,
+        "sep-2322-client-request-state" => interleave_rounds(client).await,
+        "sep-2640-client-no-prefetch" => {
+            skills::list(client).await?;
+            Ok(())
+        }
+        "sep-2640-client-verify-digest"
+        | "sep-2640-client-verify-size"
+        | "sep-2640-client-verify-frontmatter" => load_skills(client).await,
+        other => Err(format!("nobody has said what to do in `{other}`").into()),
+    }
+}
+
+/// Lists the tools, as a host does before it calls one, and calls this one.
+async fn call_listed(client: &Client, tool: &str, arguments: &str) -> Done {
+    let tools = names(client, List::Tools, "name").await?;
+    if !tools.iter().any(|name| name == tool) {
+        return Err(format!("there is no `{tool}` among {tools:?}").into());
+    }
+    finish(client, Call::tool(tool, &Raw::parse(arguments.to_owned())?)).await
+}
+
+async fn call_every_tool(client: &Client, arguments: &str) -> Done {
+    let arguments = Raw::parse(arguments.to_owned())?;
+    for tool in names(client, List::Tools, "name").await? {
+        finish(client, Call::tool(&tool, &arguments)).await?;
+    }
+    Ok(())
+}
+
+async fn use_everything(client: &Client) -> Done {
+    call_every_tool(client, "{}").await?;
+    for uri in names(client, List::Resources, "uri").await? {
+        finish(client, Call::read(&uri)).await?;
+    }
+    for prompt in names(client, List::Prompts, "name").await? {
+        finish(client, Call::prompt(&prompt, &Raw::empty_object())).await?;
+    }
+    Ok(())
+}
+
+/// The tool calls in the context. The tools are not listed first: the library has to see by itself
+/// which arguments travel in headers.
+async fn call_what_the_context_says(client: &Client) -> Done {
+    let context = Raw::parse(std::env::var("MCP_CONFORMANCE_CONTEXT")?)?;
+    let calls = member(&context, "toolCalls")?;
+    for call in calls.elements() {
+        let name = text(&call, "name")?;
+        finish(client, Call::tool(&name, &member(&call, "arguments")?)).await?;
+    }
+    Ok(())
+}
+
+/// Hands a tool's schema back as it came.
+async fn echo_schema(client: &Client) -> Done {
+    let tools = client.list(List::Tools).await?.items;
+    let tool = tools
+        .iter()
+        .find(|tool| text(tool, "name").is_ok_and(|name| name == "json_schema_2020_12_tool"))
+        .ok_or("the tool with the schema is missing")?;
+    let schema = member(tool, "inputSchema")?;
+    let arguments = Raw::parse(format!(r#"{{"schema":{schema}}}"#))?;
+    finish(client, Call::tool("json_schema_echo", &arguments)).await
+}
+
+/// A call that asks is put away while another runs, then goes on where it was.
+async fn interleave_rounds(client: &Client) -> Done {
+    let nothing = Raw::empty_object();
+    let asking = Call::tool("test_mrtr_echo_state", &nothing);
+    let mut exchange = client.call(asking.clone());
+    let questions = match exchange.next().await? {
+        Event::NeedsInput(questions) => questions,
+        other => return Err(format!("a question was expected, not {other:?}").into()),
+    };
+    let resume = exchange
+        .into_resume()
+        .ok_or("the call cannot be put away")?;
+    finish(client, Call::tool("test_mrtr_unrelated", &nothing)).await?;
+    conclude(client.resume(&asking, resume, answers(&questions))).await?;
+    finish(client, Call::tool("test_mrtr_no_state", &nothing)).await?;
+    finish(client, Call::tool("test_mrtr_no_result_type", &nothing)).await
+}
+
+/// Loads each skill, then the files it lists.
+async fn load_skills(client: &Client) -> Done {
+    for skill in skills::list(client).await?.skills {
+        let loaded = skill.load(client).await?;
+        if let skills::Files::Listed(files) = skill.files() {
+            for file in files {
+                loaded.read(client, &file.uri).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes a call, answers what is asked, and demands a result that is no error.
+async fn finish(client: &Client, call: Call) -> Done {
+    conclude(client.call(call)).await
+}
+
+async fn conclude(mut exchange: Exchange) -> Done {
+    loop {
+        match exchange.next().await? {
+            Event::NeedsInput(questions) => exchange.answer(answers(&questions)),
+            Event::Done(result) if is_error(&result) => {
+                return Err(format!("the tool failed: {result}").into());
+            }
+            Event::Done(_) => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+fn is_error(result: &Raw) -> bool {
+    matches!(result.get("isError"), Ok(Some(value)) if value.as_str() == "true")
+}
+
+fn answers(questions: &[InputRequest]) -> Vec<Answer> {
+    let answer = |question: &InputRequest| match reply(&question.method, &question.params) {
+        Some(result) => question.answer(result),
+        None => question.refuse("nobody here can answer this"),
+    };
+    questions.iter().map(answer).collect()
+}
+
+/// Answers what is asked outside any call, until the connection ends.
+async fn answer_all(mut inbox: Inbox) {
+    loop {
+        match inbox.next().await {
+            Ok(Incoming::Question(question)) => {
+                let Some(result) = reply(question.method(), question.params()) else {
+                    continue; // Dropped, it is refused.
+                };
+                if let Err(error) = question.answer(Ok(result)).await {
+                    eprintln!("an answer was not sent: {error}");
+                }
+            }
+            Ok(_) => {}
+            Err(Error::Closed) => return,
+            Err(error) => {
+                eprintln!("the connection broke: {error}");
+                return;
+            }
+        }
+    }
+}
+
+/// A form is accepted with its defaults; a model is a fixed sentence.
+fn reply(asked: &str, params: &Raw) -> Option<Raw> {
+    match asked {
+        method::ELICIT => {
+            let schema = params.get("requestedSchema").ok()??;
+            Some(elicitation::accept(&elicitation::defaults(&schema)))
+        }
+        method::SAMPLE => Raw::parse(
+            r#"{"role":"assistant","model":"none","content":{"type":"text","text":"Hello."}}"#,
+        )
+        .ok(),
+        _ => None,
+    }
+}
+
+async fn names(client: &Client, list: List, key: &str) -> Result<Vec<String>, Failure> {
+    let items = client.list(list).await?.items;
+    items.iter().map(|item| text(item, key)).collect()
+}
+
+fn member(raw: &Raw, key: &str) -> Result<Raw, Failure> {
+    let found = raw.get(key)?;
+    Ok(found.ok_or_else(|| format!("`{key}` is missing"))?)
+}
+
+fn text(raw: &Raw, key: &str) -> Result<String, Failure> {
+    let text = member(raw, key)?.to_text();
+    Ok(text.ok_or_else(|| format!("`{key}` is no text"))?)
+}

@@ -1,0 +1,250 @@
+//! Skills, of the extension `io.modelcontextprotocol/skills`: instructions and files that a server
+//! offers as resources, each with its length and digest.
+//!
+//! [`list`] and [`get`] learn of skills and read none of their files. [`Skill::load`] reads a skill's
+//! `SKILL.md`; its other files are read one by one, with [`Loaded::read`], when somebody wants them.
+//! Whatever is read is compared with what the server had announced, and refused with
+//! [`Error::Skill`] if it differs: a person may have approved the announcement.
+//!
+//! ```no_run
+//! # async fn example(client: &switchboard_wire::client::Client) -> Result<(), switchboard_wire::Error> {
+//! use switchboard_wire::client::skills;
+//!
+//! for skill in skills::list(client).await?.skills {
+//!     println!("{}: {}", skill.name(), skill.description());
+//! }
+//! let skill = skills::get(client, "skill://pdf-processing/SKILL.md").await?;
+//! let loaded = skill.load(client).await?;
+//! println!("{}", loaded.text());
+//! let forms = loaded.read(client, "skill://pdf-processing/references/FORMS.md").await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod entry;
+mod front_matter;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest as _, Sha256};
+
+pub use entry::{Digest, File, Files, Skill};
+
+use super::{Call, Client, CutShort, Excluded};
+use crate::{
+    Error,
+    json::{Raw, quote},
+    meta::{SKILLS_EXTENSION, method},
+};
+
+/// What a server has to offer.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The skills.
+    pub skills: Vec<Skill>,
+    /// Entries that break the extension's rules, and why. `name` is as much of a URI as they have.
+    pub excluded: Vec<Excluded>,
+    /// Why the list is not whole, if it is not.
+    pub cut_short: Option<CutShort>,
+}
+
+/// A skill whose `SKILL.md` was read and is what it was said to be.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    skill: Skill,
+    text: String,
+}
+
+/// How a skill differs from what its server had announced.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// It is longer or shorter.
+    #[error("it has {received} bytes instead of {announced}")]
+    Size {
+        /// As it was announced.
+        announced: u64,
+        /// As it is.
+        received: u64,
+    },
+    /// It has other bytes.
+    #[error("its digest is {received} instead of {announced}")]
+    Digest {
+        /// As it was announced.
+        announced: Digest,
+        /// As it is.
+        received: Digest,
+    },
+    /// Its front matter says something else.
+    #[error("its front matter has another `{field}`")]
+    FrontMatter {
+        /// The first field that differs.
+        field: String,
+    },
+    /// Its front matter cannot be read.
+    #[error("its front matter cannot be read: {reason}")]
+    NoFrontMatter {
+        /// Why not.
+        reason: String,
+    },
+    /// It is none of the skill's files.
+    #[error("it is not among the skill's files")]
+    NotListed,
+    /// It has no content, or one that cannot be decoded.
+    #[error("it has no content that can be read")]
+    NoContent,
+}
+
+/// Reads the list of skills, page by page, and no file of any of them.
+pub async fn list(client: &Client) -> Result<Listing, Error> {
+    offered(client)?;
+    let list = client
+        .session()
+        .read_list(method::SKILLS_LIST, "skills")
+        .await?;
+    let mut listing = Listing {
+        skills: Vec::new(),
+        excluded: Vec::new(),
+        cut_short: list.cut_short,
+    };
+    for entry in &list.items {
+        match Skill::read(entry) {
+            Ok(skill) => listing.skills.push(skill),
+            Err(reason) => {
+                let uri = entry.get("uri").ok().flatten();
+                let name = uri.and_then(|uri| uri.to_text()).unwrap_or_default();
+                tracing::warn!(skill = %name, %reason, "a skill was left out");
+                listing.excluded.push(Excluded { name, reason });
+            }
+        }
+    }
+    Ok(listing)
+}
+
+/// Asks for one skill by the URI of its `SKILL.md`, which need not be in the list.
+pub async fn get(client: &Client, uri: &str) -> Result<Skill, Error> {
+    offered(client)?;
+    let params = Raw::trusted(format!(r#"{{"uri":{}}}"#, quote(uri)).into());
+    let result = client.request(method::SKILLS_GET, Some(&params)).await?;
+    let invalid = |reason: &str| Error::invalid(method::SKILLS_GET, reason);
+    let entry = result.get("skill").ok().flatten();
+    let entry = entry.ok_or_else(|| invalid("it has no `skill`"))?;
+    let skill = Skill::read(&entry).map_err(|reason| invalid(&reason))?;
+    if skill.uri() != uri {
+        return Err(invalid("it is another skill"));
+    }
+    Ok(skill)
+}
+
+fn offered(client: &Client) -> Result<(), Error> {
+    if client.server().offers(&["extensions", SKILLS_EXTENSION]) {
+        return Ok(());
+    }
+    Err(Error::NotOffered {
+        what: SKILLS_EXTENSION,
+    })
+}
+
+// === impl Skill ===
+
+impl Skill {
+    /// Reads the skill's `SKILL.md`, and nothing else, and compares it with the announcement: length
+    /// and digest where there are any, and each field of its front matter.
+    pub async fn load(&self, client: &Client) -> Result<Loaded, Error> {
+        let bytes = self.fetch(client, self.uri()).await?;
+        let refuse = |mismatch| self.refuse(self.uri(), mismatch);
+        let text = String::from_utf8(bytes).map_err(|_| refuse(Mismatch::NoContent))?;
+        let fields = front_matter::read(&text)
+            .map_err(|reason| refuse(Mismatch::NoFrontMatter { reason }))?;
+        match front_matter::different_field(&fields, self.fields()) {
+            Some(field) => Err(refuse(Mismatch::FrontMatter { field })),
+            None => Ok(Loaded {
+                skill: self.clone(),
+                text,
+            }),
+        }
+    }
+
+    /// Reads one file and compares it with its announcement.
+    async fn fetch(&self, client: &Client, uri: &str) -> Result<Vec<u8>, Error> {
+        let refuse = |mismatch| self.refuse(uri, mismatch);
+        let file = match self.files() {
+            Files::Listed(files) => {
+                let file = files.iter().find(|file| file.uri == uri);
+                Some(file.ok_or_else(|| refuse(Mismatch::NotListed))?)
+            }
+            Files::Dynamic if self.contains(uri) => None,
+            Files::Dynamic => return Err(refuse(Mismatch::NotListed)),
+        };
+        let timeout = client.session().options.request_timeout;
+        let call = Call::read(uri).with_timeout(timeout);
+        let result = client.call(call).result().await?;
+        let bytes = content(&result, uri).ok_or_else(|| refuse(Mismatch::NoContent))?;
+        match file.map_or(Ok(()), |file| file.verify(&bytes)) {
+            Ok(()) => Ok(bytes),
+            Err(mismatch) => Err(refuse(mismatch)),
+        }
+    }
+
+    fn refuse(&self, uri: &str, mismatch: Mismatch) -> Error {
+        Error::Skill {
+            name: self.name().to_owned(),
+            uri: uri.to_owned(),
+            mismatch,
+        }
+    }
+}
+
+// === impl File ===
+
+impl File {
+    /// Whether these are the bytes that were announced.
+    pub fn verify(&self, bytes: &[u8]) -> Result<(), Mismatch> {
+        let received = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if received != self.size {
+            return Err(Mismatch::Size {
+                announced: self.size,
+                received,
+            });
+        }
+        let received = Digest::from(<[u8; 32]>::from(Sha256::digest(bytes)));
+        if received != self.digest {
+            return Err(Mismatch::Digest {
+                announced: self.digest,
+                received,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What `resources/read` says a resource holds.
+fn content(result: &Raw, uri: &str) -> Option<Vec<u8>> {
+    let contents = result.get("contents").ok()??;
+    let text = |item: &Raw, key: &str| item.get(key).ok()??.to_text();
+    let item = contents
+        .elements()
+        .find(|item| text(item, "uri").as_deref() == Some(uri))?;
+    match text(&item, "text") {
+        Some(text) => Some(text.into_bytes()),
+        None => STANDARD.decode(text(&item, "blob")?).ok(),
+    }
+}
+
+// === impl Loaded ===
+
+impl Loaded {
+    /// What was announced.
+    pub fn skill(&self) -> &Skill {
+        &self.skill
+    }
+
+    /// The whole of `SKILL.md`, front matter included.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Reads one of the skill's files, by its URI. Of a skill whose files are [`Files::Dynamic`]
+    /// nothing was announced that a file could be compared with.
+    pub async fn read(&self, client: &Client, uri: &str) -> Result<Vec<u8>, Error> {
+        self.skill.fetch(client, uri).await
+    }
+}

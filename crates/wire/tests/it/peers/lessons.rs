@@ -1,0 +1,114 @@
+//! What real peers and the conformance suite taught, as scripts that repeat it on demand.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use switchboard_testkit::http::{Reply, Request, Scripted};
+use switchboard_wire::client::{Client, ClientOptions, HttpTarget, Inbox, Incoming, Target};
+use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies};
+use switchboard_wire::{Error, Version};
+
+use super::{raw, text};
+
+async fn connect(server: &Scripted) -> Result<(Client, Inbox), Error> {
+    let pool = Pool::new(&PoolOptions {
+        proxies: Proxies::Off,
+        ..PoolOptions::default()
+    });
+    let target = HttpTarget {
+        url: server.url("/mcp").parse().unwrap(),
+        pool: pool.unwrap(),
+        options: EndpointOptions::default(),
+    };
+    Client::connect(Target::Http(target), ClientOptions::new("test", "1")).await
+}
+
+fn result(request: &Request, result: &str) -> Reply {
+    let id = raw(request.text()).get("id").unwrap().unwrap();
+    Reply::json(
+        200,
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
+    )
+}
+
+fn refused(request: &Request) -> Reply {
+    let id = raw(request.text()).get("id").unwrap().unwrap();
+    let error = r#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
+    Reply::json(
+        400,
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#),
+    )
+}
+
+/// Refuses the version it offers `times` times.
+async fn undecided(times: usize) -> Scripted {
+    let asked = AtomicUsize::new(0);
+    Scripted::start(move |request| {
+        let reply = if asked.fetch_add(1, Ordering::Relaxed) < times {
+            refused(&request)
+        } else {
+            result(
+                &request,
+                r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#,
+            )
+        };
+        async { reply }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_what_it_offers_is_asked_twice() {
+    let server = undecided(1).await;
+    let (client, _inbox) = connect(&server).await.unwrap();
+    assert_eq!(client.server().version, Version::V2026_07_28);
+    let server = undecided(usize::MAX).await;
+    let error = connect(&server).await.unwrap_err();
+    assert!(matches!(error, Error::NoCommonVersion { .. }), "{error}");
+    assert_eq!(server.requests().len(), 2);
+}
+
+/// A legacy server whose own stream is `stream`.
+async fn legacy(stream: fn() -> Reply) -> Scripted {
+    Scripted::start(move |request| {
+        let method = match request.method.as_str() {
+            "POST" => text(&raw(request.text()), "method"),
+            other => other.to_owned(),
+        };
+        let reply = match method.as_str() {
+            "GET" => stream(),
+            "initialize" => {
+                let facts = r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
+                result(&request, facts)
+            }
+            "server/discover" => result(&request, "{}"),
+            _ => Reply::empty(202),
+        };
+        async { reply }
+    })
+    .await
+}
+
+/// What a server says while nobody listens is lost, be it a question that a call waits for.
+#[tokio::test]
+async fn the_servers_own_stream_is_open_once_connected() {
+    let server = legacy(|| {
+        Reply::events()
+            .event(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#)
+            .hang()
+    })
+    .await;
+    let (_client, mut inbox) = connect(&server).await.unwrap();
+    let requests = server.requests();
+    assert!(requests.iter().any(|request| request.method == "GET"));
+    let heard = inbox.next().await.unwrap();
+    assert!(matches!(heard, Incoming::ListChanged(_)), "{heard:?}");
+}
+
+#[tokio::test]
+async fn a_stream_that_does_not_open_holds_nobody_up() {
+    let server = legacy(Reply::silence).await;
+    let start = Instant::now();
+    let (_client, _inbox) = connect(&server).await.unwrap();
+    assert!(start.elapsed() < Duration::from_secs(10));
+}

@@ -1,0 +1,210 @@
+//! A running peer and a client of it, and the proof that both are gone afterwards.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use switchboard_testkit::guard_path;
+use switchboard_testkit::processes::{Identity, wait_until, working_in};
+use switchboard_wire::client::{
+    Client, ClientOptions, Greeting, HttpTarget, Inbox, Root, Stdio, Target,
+};
+use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies};
+use switchboard_wire::process::{
+    Command, Guard, Process, Spawned, StderrOptions, StderrSink, spawn,
+};
+use switchboard_wire::ws::WsOptions;
+use tempfile::TempDir;
+use tokio::net::unix::pipe;
+use tokio::sync::Notify;
+use url::Url;
+
+use super::raw;
+
+/// How a peer is reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Way {
+    Stdio,
+    Http,
+    Sse,
+    WebSocket,
+}
+
+/// A peer, and a client connected to it. It works in a folder of its own, which marks its processes.
+pub(super) struct Connected {
+    pub(super) client: Client,
+    pub(super) inbox: Inbox,
+    server: Option<(Process, pipe::Sender)>,
+    folder: TempDir,
+}
+
+/// Announces itself on its standard error: `listening URL`.
+#[derive(Default)]
+struct Announcement {
+    said: Mutex<String>,
+    more: Notify,
+}
+
+/// What the client declares; servers offer more to one that can be asked.
+pub(super) fn options(greeting: Greeting) -> ClientOptions {
+    let mut options = ClientOptions::new("peers", "1");
+    options.capabilities = raw(r#"{"elicitation":{"form":{},"url":{}},"sampling":{}}"#);
+    options.roots = Some(vec![Root {
+        uri: "file:///work".into(),
+        name: Some("work".into()),
+    }]);
+    options.greeting = greeting;
+    options
+}
+
+// === impl Connected ===
+
+impl Connected {
+    /// Starts a peer and connects to it. `path` is what its URL lacks.
+    pub(super) async fn start(command: Command, way: Way, path: &str) -> Self {
+        Self::start_with(command, way, path, options(Greeting::Probe)).await
+    }
+
+    pub(super) async fn start_with(
+        command: Command,
+        way: Way,
+        path: &str,
+        options: ClientOptions,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self::start_in(folder, command, way, path, options).await
+    }
+
+    pub(super) async fn start_in(
+        folder: TempDir,
+        mut command: Command,
+        way: Way,
+        path: &str,
+        options: ClientOptions,
+    ) -> Self {
+        command.cwd = Some(folder.path().canonicalize().unwrap());
+        command.env.push(("HOME".into(), folder.path().into()));
+        let guard = Guard::at(guard_path()).unwrap();
+        let (target, server) = if way == Way::Stdio {
+            let stderr = StderrOptions::default();
+            (
+                Target::Stdio(Stdio {
+                    command,
+                    guard,
+                    stderr,
+                }),
+                None,
+            )
+        } else {
+            let (url, server) = listening(command, &guard).await;
+            (network(url.join(path).unwrap(), way), Some(server))
+        };
+        let (client, inbox) = Client::connect(target, options)
+            .await
+            .unwrap_or_else(|error| {
+                panic!(
+                    "{error}: {:?}",
+                    server.as_ref().map(|it| it.0.stderr_tail())
+                )
+            });
+        Self {
+            client,
+            inbox,
+            server,
+            folder,
+        }
+    }
+
+    /// Closes the connection, stops the server where the connection does not, and demands that no
+    /// process is left of either.
+    pub(super) async fn close(self) {
+        let server = self.server.as_ref().map(|(process, _)| process);
+        let root = self.client.process().or(server).unwrap().pid();
+        let guard = Identity::of(root).unwrap().parent().unwrap();
+        let folder = self.folder.path().canonicalize().unwrap();
+        assert!(!working_in(&folder).is_empty(), "the mark is wrong");
+        self.client.close().await;
+        if let Some(server) = server {
+            server.stop().await;
+        }
+        assert_eq!(working_in(&folder), [], "processes are left");
+        let gone = tokio::task::spawn_blocking(move || {
+            wait_until(Duration::from_secs(5), || !guard.is_alive())
+        });
+        assert!(gone.await.unwrap().is_some(), "the guard is left");
+    }
+}
+
+/// Starts a server and waits until it says where it listens. Some end with their standard input.
+async fn listening(command: Command, guard: &Guard) -> (Url, (Process, pipe::Sender)) {
+    let announcement = Arc::new(Announcement::default());
+    let stderr = StderrOptions {
+        sink: Some(announcement.clone()),
+    };
+    let Spawned {
+        stdin,
+        mut stdout,
+        process,
+    } = spawn(command, guard, stderr).await.unwrap();
+    // What it says there is of no use, but it must not block on it.
+    tokio::spawn(async move { tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await });
+    let url = tokio::select! {
+        url = announcement.url() => url,
+        exit = process.exited() => panic!("the server {exit}: {}", process.stderr_tail()),
+    };
+    (url, (process, stdin))
+}
+
+fn network(mut url: Url, way: Way) -> Target {
+    let pool = Pool::new(&PoolOptions {
+        proxies: Proxies::Off,
+        ..PoolOptions::default()
+    })
+    .unwrap();
+    if way == Way::WebSocket {
+        url.set_scheme("ws").unwrap();
+        let options = Box::new(WsOptions::default());
+        return Target::WebSocket { url, pool, options };
+    }
+    let target = HttpTarget {
+        url,
+        pool,
+        options: EndpointOptions::default(),
+    };
+    match way {
+        Way::Sse => Target::Sse(target),
+        _ => Target::Http(target),
+    }
+}
+
+// === impl Announcement ===
+
+impl Announcement {
+    async fn url(&self) -> Url {
+        loop {
+            let more = self.more.notified();
+            if let Some(url) = self.find() {
+                return url;
+            }
+            more.await;
+        }
+    }
+
+    fn find(&self) -> Option<Url> {
+        let said = self.said.lock().unwrap();
+        let (whole, _) = said.rsplit_once('\n')?;
+        let line = whole
+            .lines()
+            .find_map(|line| line.strip_prefix("listening "))?;
+        Some(line.parse().unwrap())
+    }
+}
+
+impl StderrSink for Announcement {
+    fn write(&self, chunk: &[u8]) {
+        self.said
+            .lock()
+            .unwrap()
+            .push_str(&String::from_utf8_lossy(chunk));
+        self.more.notify_one();
+    }
+}
