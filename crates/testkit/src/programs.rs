@@ -11,6 +11,15 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
+/// All of them, to know whether they are there.
+const PROGRAMS: [&str; 5] = [
+    "guard",
+    "stubborn",
+    "hub-under-test",
+    "fixture-server",
+    "puppet",
+];
+
 /// A program that is nothing but a guard.
 pub fn guard_path() -> PathBuf {
     program("guard")
@@ -27,8 +36,7 @@ pub fn program(name: &str) -> PathBuf {
             .nth(2)
             .expect("a test lies in a target folder")
             .to_owned();
-        let built =
-            ["guard", "stubborn", "hub-under-test"].map(|name| modified(&folder.join(name)));
+        let built = PROGRAMS.map(|name| modified(&folder.join(name)));
         if built.iter().min() < Some(&modified(&test)) {
             build(&folder);
         }
@@ -48,7 +56,26 @@ fn build(folder: &Path) {
         None | Some("debug") => "dev",
         Some(name) => name,
     };
-    let status = Command::new(cargo)
+    // What cargo tells a test would make build scripts run again, and everything above them.
+    let told = |name: &str| {
+        [
+            "CARGO_PKG_",
+            "CARGO_MANIFEST_",
+            "CARGO_CRATE_",
+            "CARGO_PRIMARY_",
+            "CARGO_BIN_",
+            "OUT_DIR",
+        ]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+    };
+    let mut command = Command::new(cargo);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(told) {
+            command.env_remove(name);
+        }
+    }
+    let status = command
         .args([
             "build",
             "--quiet",

@@ -2,5 +2,7 @@
 
 mod http;
 mod process;
+mod regression;
 mod session;
+mod suite;
 mod ws;

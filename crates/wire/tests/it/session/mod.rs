@@ -1,4 +1,5 @@
-//! Sessions of both eras, client against server, inside one process.
+//! Client sessions against peers whose every word is scripted, on a clock that does not wait.
 
-mod fixture;
-mod pairings;
+mod peer;
+
+pub(crate) use peer::{Peer, answering, initialized};

@@ -1,0 +1,1 @@
+//! Facts about other libraries that must not become facts about this one.
