@@ -321,6 +321,18 @@ impl HttpStream {
     pub(crate) async fn reopen(
         &mut self,
         channel: &HttpChannel,
+    /// The message in an event that could not be given, after the error that said so; `None` if the
+    /// error was another one.
+    pub(crate) async fn lost(&mut self, error: &Error) -> Result<Option<Malformed>, Error> {
+        let (Error::Http(http), Some(events)) = (error, &mut self.events) else {
+            return Ok(None);
+        };
+        let Some(kind) = http.lost_event() else {
+            return Ok(None);
+        };
+        Ok(Some(events.salvage().await?.into_malformed(kind)))
+    }
+
         facts: Option<&ServerFacts>,
         after: Duration,
     ) -> Result<bool, Error> {

@@ -98,13 +98,11 @@ async fn read_get(session: &Arc<Session>, stream: &mut HttpStream) {
             Ok(Some(Ok(message))) => session.route(message).await,
             Ok(Some(Err(malformed))) => session.route_malformed(malformed).await,
             Ok(None) => return,
-            Err(error) => {
-                let lost = error.remedy() == crate::Remedy::Retry;
-                session.deliver(Incoming::Problem(error)).await;
-                if lost {
-                    return;
-                }
-            }
+            Err(error) => match stream.lost(&error).await {
+                Ok(Some(malformed)) => session.route_malformed(malformed).await,
+                Ok(None) => return session.deliver(Incoming::Problem(error)).await,
+                Err(broken) => return session.deliver(Incoming::Problem(broken)).await,
+            },
         }
     }
 }
