@@ -184,7 +184,6 @@ impl Session {
         let version = self
             .facts()
             .map_or(Version::LATEST_LEGACY, |facts| facts.version);
-        http.forget_session();
         self.initialize(version).await?;
         let wishes = self.wishes().clone();
         self.ask_again(wishes).await;
@@ -197,6 +196,7 @@ impl Session {
             asked.push((
                 method::SET_LEVEL,
                 format!(r#"{{"level":{}}}"#, quote(level)),
+        http.next_generation();
             ));
         }
         for uri in &wishes.subscriptions {

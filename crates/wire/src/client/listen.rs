@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::{
     channel::Channel,
-    http_channel::{HttpChannel, HttpStream},
+    http_channel::{HttpChannel, HttpStream, Listened},
     inbox::Incoming,
     request::Extras,
     session::{Arrival, Session},
@@ -70,22 +70,38 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel) {
     let mut pauses = Pauses::new(session);
     let mut last_id: Option<String> = None;
     let mut generation = http.generation();
+    let mut opened = false;
     loop {
         let facts = session.facts();
         if http.generation() != generation {
             generation = http.generation();
             last_id = None;
+            opened = false;
         }
         let mut retry = None;
         match http.listen(facts.as_deref(), last_id.as_deref()).await {
-            Ok(None) => return, // The server does not speak by itself.
-            Ok(Some(events)) => {
+            Ok(Listened::Nothing) => return, // The server does not speak by itself.
+            Ok(Listened::Stream(events)) => {
                 pauses.failures = 0;
+                opened = true;
                 let mut stream = HttpStream::of(events);
-                read_get(session, &mut stream).await;
+                tokio::select! {
+                    () = read_get(session, &mut stream) => {}
+                    // What the old session had to say nobody asked for again.
+                    () = http.outlive(generation) => continue,
+                }
                 last_id = stream.last_id().map(str::to_owned).or(last_id);
                 retry = stream.retry();
             }
+            // Some say 404 for a stream they do not have; a new session would not have one either.
+            Ok(Listened::Expired) if !opened => {
+                http.outlive(generation).await;
+                continue;
+            }
+            Ok(Listened::Expired) => match session.renew(generation).await {
+                Ok(()) => continue,
+                Err(error) => tracing::debug!(%error, "no new session can be begun"),
+            },
             Err(error) => tracing::debug!(%error, "the server's own stream cannot be opened"),
         }
         pauses.wait(retry).await;
