@@ -68,20 +68,31 @@ impl Session {
         self.settle(judged?).await
     }
 
-    /// The probe has not been answered yet: greet the old way too.
+    /// The probe has not been answered yet: greet the old way too. Where both are answered at once
+    /// the newer one counts, and a refusal of one leaves the other to be heard.
     async fn race(
         self: &Arc<Self>,
         mut discovering: std::pin::Pin<Box<impl Future<Output = Result<Judged, Error>>>>,
     ) -> Result<(), Error> {
         let mut shaking = Box::pin(self.initialize(Version::LATEST_LEGACY));
         tokio::select! {
-            done = &mut shaking => done,
+            biased;
             judged = &mut discovering => match judged? {
                 Judged::Modern(facts) => {
                     self.set_facts(*facts);
                     Ok(())
                 }
                 Judged::Legacy => shaking.await,
+            },
+            done = &mut shaking => match done {
+                Err(refused @ Error::Rpc(_)) => match discovering.await? {
+                    Judged::Modern(facts) => {
+                        self.set_facts(*facts);
+                        Ok(())
+                    }
+                    Judged::Legacy => Err(refused),
+                },
+                done => done,
             },
         }
     }
