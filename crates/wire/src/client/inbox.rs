@@ -80,6 +80,17 @@ impl Mail for Incoming {
             Self::Log(_) | Self::Problem(_) | Self::Notification(_)
         )
     }
+
+    /// What has changed twice before anybody looked has changed.
+    fn repeats(&self, waiting: &Self) -> bool {
+        match (self, waiting) {
+            (Self::ListChanged(list), Self::ListChanged(other)) => list == other,
+            (Self::ResourceUpdated { uri, .. }, Self::ResourceUpdated { uri: other, .. }) => {
+                uri == other
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Incoming {

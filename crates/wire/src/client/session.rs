@@ -94,6 +94,10 @@ impl Mail for Arrival {
     fn is_droppable(&self) -> bool {
         matches!(self, Self::Notification(note) if matches!(note.method().as_ref(), method::PROGRESS | method::LOG))
     }
+
+    fn repeats(&self, _: &Self) -> bool {
+        false
+    }
 }
 
 // === impl Session ===
