@@ -221,10 +221,7 @@ impl Session {
 
     /// Takes a request that came on a call's own stream as that call's. `false`: refused.
     pub(crate) fn own_request(&self, request: &Request, call: u64) -> bool {
-        if self
-            .asked
-            .add(&request.id(), super::inbox::Owner::Call(call))
-        {
+        if self.asked.add(request, super::inbox::Owner::Call(call)) {
             return true;
         }
         let error = RpcError::new(

@@ -280,12 +280,12 @@ impl Session {
             return;
         };
         match self.asked.remove(&id) {
-            Some(Owner::Call(call)) => {
+            Some((id, Owner::Call(call))) => {
                 if let Some(mail) = self.call_mail(call) {
                     let _ = mail.try_put(Arrival::Withdrawn(id));
                 }
             }
-            Some(Owner::Inbox) => {
+            Some((id, Owner::Inbox)) => {
                 let _ = self.inbox.try_put(Incoming::Withdrawn {
                     key: id.to_string(),
                 });
@@ -300,7 +300,7 @@ impl Session {
         }
         match self.owner_of(&request) {
             Some((call, mail)) => {
-                if !self.asked.add(&request.id(), Owner::Call(call)) {
+                if !self.asked.add(&request, Owner::Call(call)) {
                     return self.refuse(&request);
                 }
                 if let Err(Arrival::Request(request)) = mail.put(Arrival::Request(request)).await {
@@ -313,7 +313,7 @@ impl Session {
     }
 
     pub(crate) async fn ask_inbox(self: &Arc<Self>, request: Request) {
-        if !self.asked.add(&request.id(), Owner::Inbox) {
+        if !self.asked.add(&request, Owner::Inbox) {
             return self.refuse(&request);
         }
         let reply = Reply {
@@ -450,3 +450,7 @@ impl Drop for Registered {
         }
     }
 }
+        // Its questions have nobody left to answer them.
+        for answer in self.session.asked.give_up(self.id) {
+            self.session.later(answer.text().clone());
+        }
