@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Id, Request},
+    envelope::{Id, Outcome, Request},
     json::{Raw, quote},
     meta::method,
 };
@@ -136,12 +136,7 @@ async fn keep_listen(session: &Arc<Session>, changed: &Notify) {
         match listen(session, &filter).await {
             // The old stream ends only when the new one is there, so that nothing is missed.
             Ok(stream) => current = Some(stream),
-            Err(error) => {
-                tracing::debug!(%error, "change notifications cannot be had");
-                if error.code().is_some() {
-                    return; // The server does not want to; its lists are read when they expire.
-                }
-            }
+            Err(error) => tracing::debug!(%error, "change notifications cannot be had"),
         }
         let Some(stream) = &mut current else {
             pauses.wait(None).await;
@@ -151,8 +146,11 @@ async fn keep_listen(session: &Arc<Session>, changed: &Notify) {
             () = changing => {}
             heard = hear(session, stream) => {
                 current = None;
-                if heard {
-                    pauses.failures = 0;
+                match heard {
+                    // Its lists are read when they expire.
+                    Heard::Refusal => return,
+                    Heard::Something => pauses.failures = 0,
+                    Heard::Nothing => {}
                 }
                 pauses.wait(None).await;
             }
@@ -199,16 +197,33 @@ async fn listen(session: &Arc<Session>, filter: &Raw) -> Result<Stream, Error> {
     }
 }
 
-/// Waits for the end of a stream. On a link its notifications come another way. `true` if it was
-/// more than a refusal.
-async fn hear(session: &Arc<Session>, stream: &mut Stream) -> bool {
-    let mut heard = false;
+/// What a stream of changes came to.
+enum Heard {
+    /// The server does not want to tell.
+    Refusal,
+    /// It broke before it began.
+    Nothing,
+    /// It was acknowledged.
+    Something,
+}
+
+/// Waits for the end of a stream. On a link its notifications come another way.
+async fn hear(session: &Arc<Session>, stream: &mut Stream) -> Heard {
+    let mut heard = Heard::Nothing;
     loop {
         match stream.next().await {
-            Ok(Arrived::Done(_)) => return heard,
+            Ok(Arrived::Done(response)) => match response.outcome() {
+                Outcome::Result(_) => return heard,
+                Outcome::Error(error) => {
+                    tracing::debug!(%error, "change notifications are refused");
+                    return Heard::Refusal;
+                }
+            },
             Ok(Arrived::Mail(Arrival::Notification(note))) => {
-                heard = true;
-                session.deliver(Incoming::from_notification(note)).await;
+                heard = Heard::Something;
+                if note.method() != method::ACKNOWLEDGED {
+                    session.deliver(Incoming::from_notification(note)).await;
+                }
             }
             Ok(Arrived::Mail(_)) => {}
             Err(error) => {

@@ -249,7 +249,12 @@ impl Session {
                 None => tracing::debug!("progress nobody waits for"),
             },
             method::CANCELLED => self.withdraw(&note),
-            method::ACKNOWLEDGED | method::TASKS_STATUS | method::TASKS_CHANGED => {}
+            method::ACKNOWLEDGED => {
+                if let Some(mail) = self.call_of_subscription(&note) {
+                    let _ = mail.put(Arrival::Notification(note)).await;
+                }
+            }
+            method::TASKS_STATUS | method::TASKS_CHANGED => {}
             method::LOG if self.era() == Era::Modern => match self.sole_call() {
                 Some((_, mail)) => {
                     let _ = mail.put(Arrival::Notification(note)).await;
@@ -283,6 +288,12 @@ impl Session {
             Some((id, Owner::Call(call))) => {
                 if let Some(mail) = self.call_mail(call) {
                     let _ = mail.try_put(Arrival::Withdrawn(id));
+    fn call_of_subscription(&self, note: &Notification) -> Option<Arc<CallMail>> {
+        let params = note.params()?;
+        let tag = params.get_path(&["_meta", meta::SUBSCRIPTION_ID]).ok()??;
+        self.call_mail(tag.as_str().parse().ok()?)
+    }
+
                 }
             }
             Some((id, Owner::Inbox)) => {

@@ -180,7 +180,7 @@ impl Stream {
                 .params()
                 .and_then(|params| params.get(meta::PROGRESS_TOKEN).ok().flatten())
                 .is_some_and(|token| token.as_str().parse() == Ok(self.id())),
-            method::LOG => true,
+            method::LOG | method::ACKNOWLEDGED => true,
             _ => false,
         }
     }
