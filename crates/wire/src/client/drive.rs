@@ -202,7 +202,7 @@ impl Driver {
     }
 
     /// A legacy server's request: asked, and the answer sent back.
-    async fn put_question(
+    pub(crate) async fn put_question(
         &mut self,
         stream: &mut Stream,
         request: &Request,

@@ -178,6 +178,18 @@ impl Session {
         self.lock_calls().tasks.remove(task);
     }
 
+    /// Has what arrives for one call arrive for another instead.
+    pub(crate) fn redirect(&self, from: u64, to: u64) {
+        let mut calls = self.lock_calls();
+        let Some(mail) = calls.open.get(&to).map(|call| call.mail.clone()) else {
+            return;
+        };
+        if let Some(call) = calls.open.get_mut(&from) {
+            call.mail = mail;
+            call.can_ask = false;
+        }
+    }
+
     /// Fails everything under way, and everything after.
     pub(crate) fn fail_all(&self, error: &Error) {
         let open = {

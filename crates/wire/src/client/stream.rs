@@ -96,6 +96,25 @@ impl Stream {
     }
 
     /// Stops keeping progress until the next [`Stream::next`].
+    /// What still arrives for a request after its answer, which was that it goes on as a task.
+    pub(crate) fn after_answer(self) -> Result<Self, Error> {
+        let id = self.id();
+        let Self {
+            session,
+            method,
+            place,
+            ..
+        } = self;
+        drop(place);
+        let place = session.register(id, true)?;
+        Ok(Self {
+            session,
+            method,
+            place,
+            http: None,
+        })
+    }
+
     pub(crate) fn park(&self) {
         self.place.mail.park();
     }
