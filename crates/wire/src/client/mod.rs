@@ -46,7 +46,7 @@ mod target;
 mod tasks;
 mod tools;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Notify;
 use tokio_util::{sync::DropGuard, task::TaskTracker};
@@ -68,6 +68,9 @@ use crate::{
     json::{Raw, quote},
     meta::method,
 };
+
+/// How long the end of a session may take to be told.
+const GOODBYE: Duration = Duration::from_secs(2);
 
 /// A connection to one server. Clones share it; when the last one and the last exchange are gone,
 /// so is the connection.
@@ -215,7 +218,12 @@ impl Client {
         let session = self.session();
         session.fail_all(&Error::Closed);
         match &session.channel {
-            Channel::Http(http) => http.delete(session.facts().as_deref()).await,
+            Channel::Http(http) => {
+                let facts = session.facts();
+                let goodbye = http.delete(facts.as_deref());
+                // A server that does not take it forgets the session by itself.
+                let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+            }
             Channel::Link(link) => link.writer.close().await,
         }
         session.closing.cancel();
