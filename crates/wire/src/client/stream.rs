@@ -74,7 +74,8 @@ impl Session {
                 place.cancel = out.cancellable && self.era() == Era::Legacy;
                 match http.post(out.text, out.headers, &out.method).await? {
                     Posted::Stream(answer) => Ok(Opened::Stream(stream(place, Some(answer)))),
-                    Posted::Accepted if self.era() == Era::Legacy => {
+                    // Answered on the server's own stream, which there is only after a greeting.
+                    Posted::Accepted if self.facts().is_some_and(|f| f.era() == Era::Legacy) => {
                         Ok(Opened::Stream(stream(place, None)))
                     }
                     Posted::Accepted => Err(Error::StreamLost { method: out.method }),
@@ -95,7 +96,6 @@ impl Stream {
         self.place.id()
     }
 
-    /// Stops keeping progress until the next [`Stream::next`].
     /// What still arrives for a request after its answer, which was that it goes on as a task.
     pub(crate) fn after_answer(self) -> Result<Self, Error> {
         let id = self.id();
@@ -115,6 +115,7 @@ impl Stream {
         })
     }
 
+    /// Stops keeping progress until the next [`Stream::next`].
     pub(crate) fn park(&self) {
         self.place.mail.park();
     }
