@@ -196,6 +196,7 @@ impl Session {
             .facts()
             .map_or(Version::LATEST_LEGACY, |facts| facts.version);
         self.initialize(version).await?;
+        http.next_generation();
         let wishes = self.wishes().clone();
         self.ask_again(wishes).await;
         Ok(())
@@ -207,7 +208,6 @@ impl Session {
             asked.push((
                 method::SET_LEVEL,
                 format!(r#"{{"level":{}}}"#, quote(level)),
-        http.next_generation();
             ));
         }
         for uri in &wishes.subscriptions {

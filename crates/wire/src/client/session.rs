@@ -288,6 +288,12 @@ impl Session {
         self.call_mail(token.as_str().parse().ok()?)
     }
 
+    fn call_of_subscription(&self, note: &Notification) -> Option<Arc<CallMail>> {
+        let params = note.params()?;
+        let tag = params.get_path(&["_meta", meta::SUBSCRIPTION_ID]).ok()??;
+        self.call_mail(tag.as_str().parse().ok()?)
+    }
+
     /// The server takes back one of its questions.
     fn withdraw(&self, note: &Notification) {
         let id = note
@@ -300,12 +306,6 @@ impl Session {
             Some((id, Owner::Call(call))) => {
                 if let Some(mail) = self.call_mail(call) {
                     let _ = mail.try_put(Arrival::Withdrawn(id));
-    fn call_of_subscription(&self, note: &Notification) -> Option<Arc<CallMail>> {
-        let params = note.params()?;
-        let tag = params.get_path(&["_meta", meta::SUBSCRIPTION_ID]).ok()??;
-        self.call_mail(tag.as_str().parse().ok()?)
-    }
-
                 }
             }
             Some((id, Owner::Inbox)) => {
@@ -468,12 +468,12 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         self.session.lock_calls().open.remove(&self.id);
+        // Its questions have nobody left to answer them.
+        for answer in self.session.asked.give_up(self.id) {
+            self.session.later(answer.text().clone());
+        }
         if self.cancel && !self.mail.is_finished() {
             self.session.cancel(self.id);
         }
     }
 }
-        // Its questions have nobody left to answer them.
-        for answer in self.session.asked.give_up(self.id) {
-            self.session.later(answer.text().clone());
-        }
