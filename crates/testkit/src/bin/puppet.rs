@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a program for tests")]
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
 use std::time::Duration;
 
@@ -43,10 +44,10 @@ fn progress(count: usize) {
         if let Some(token) = after(line, r#""progressToken":"#) {
             let mut out = String::new();
             for step in 0..count {
-                out.push_str(&format!(
+                let _ = writeln!(
+                    out,
                     r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step}}}}}"#
-                ));
-                out.push('\n');
+                );
             }
             say_raw(&out);
         }

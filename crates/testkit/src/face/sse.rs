@@ -64,7 +64,7 @@ fn open(sessions: &Arc<Sessions>) -> Reply {
         writers.insert(place.clone(), writer);
         place
     };
-    let (feed, fed) = mpsc::unbounded_channel();
+    let (feed, pieces) = mpsc::unbounded_channel();
     let _ = feed.send(format!("event: endpoint\ndata: {place}\n\n").into_bytes());
     let sessions = sessions.clone();
     tokio::spawn(async move {
@@ -79,5 +79,5 @@ fn open(sessions: &Arc<Sessions>) -> Reply {
         };
         tokio::join!(sessions.fixture.serve(far), gone, outgoing);
     });
-    Reply::events().feed(fed)
+    Reply::events().feed(pieces)
 }

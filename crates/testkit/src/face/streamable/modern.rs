@@ -27,7 +27,7 @@ pub(super) async fn post(fixture: &Arc<Fixture>, request: &Request, asked: &Aske
         let text = next_text(&mut reader).await.unwrap_or_default();
         return Reply::json(status(&text), text);
     }
-    let (feed, fed) = mpsc::unbounded_channel();
+    let (feed, pieces) = mpsc::unbounded_channel();
     let id = asked.id();
     tokio::spawn(async move {
         // The client that goes away takes its session with it.
@@ -37,7 +37,7 @@ pub(super) async fn post(fixture: &Arc<Fixture>, request: &Request, asked: &Aske
         }
         drop(writer);
     });
-    Reply::events().feed(fed)
+    Reply::events().feed(pieces)
 }
 
 /// Passes everything on until the answer.

@@ -105,13 +105,13 @@ impl Streams {
     }
 
     fn read(&mut self, stream: usize, after: usize) -> Reply {
-        let (feed, fed) = mpsc::unbounded_channel();
+        let (feed, pieces) = mpsc::unbounded_channel();
         let from = self.all.entry(stream).or_default();
         for (number, text) in from.sent.iter().enumerate().skip(after) {
             let _ = feed.send(numbered(stream, number, text));
         }
         from.reader = (!from.over).then_some(feed);
-        Reply::events().feed(fed)
+        Reply::events().feed(pieces)
     }
 
     fn push(&mut self, stream: usize, text: &str) {
@@ -135,7 +135,7 @@ impl Streams {
                     let token = note
                         .params()
                         .and_then(|params| params.get(meta::PROGRESS_TOKEN).ok().flatten());
-                    self.of_token(&token.map(|token| token.to_string()))
+                    self.of_token(token.map(|token| token.to_string()).as_deref())
                 }
                 _ => OWN,
             },
@@ -163,9 +163,9 @@ impl Streams {
         }
     }
 
-    fn of_token(&self, token: &Option<String>) -> usize {
+    fn of_token(&self, token: Option<&str>) -> usize {
         let mut calls = self.calls.iter();
-        let found = calls.find(|(_, known, _)| token.is_some() && known == token);
+        let found = calls.find(|(_, known, _)| token.is_some() && known.as_deref() == token);
         found.map_or(OWN, |(.., stream)| *stream)
     }
 }

@@ -191,7 +191,7 @@ fn a_cold_start_takes_as_long_as_the_timeout_allows() {
         let hello = initialized("2025-11-25");
         let answers = [("initialize", Ok(hello.as_str()))];
         let mut patient = options(Greeting::Probe);
-        patient.connect_timeout = Duration::from_secs(60);
+        patient.connect_timeout = Duration::from_mins(1);
         let pause = Duration::from_secs(37);
         let (version, took) = slow(patient, pause, &answers).await;
         assert_eq!(version.unwrap(), Version::V2025_11_25);

@@ -80,10 +80,10 @@ async fn sse_only(
     web(
         move |asked| match (asked.http.method.as_str(), asked.http.path.as_str()) {
             ("GET", _) => {
-                let (sender, fed) = tokio::sync::mpsc::unbounded_channel::<Vec<u8>>();
+                let (sender, pieces) = tokio::sync::mpsc::unbounded_channel::<Vec<u8>>();
                 let _ = sender.send(format!("event: endpoint\ndata: {endpoint}\n\n").into_bytes());
                 *feed.lock().unwrap() = Some(sender);
-                Reply::events().feed(fed)
+                Reply::events().feed(pieces)
             }
             ("POST", "/messages") => {
                 if asked.method == "initialize" {

@@ -51,7 +51,7 @@ fn a_caller_that_does_not_read_costs_the_others_one_short_pause() {
         loop {
             match flooded.next().await.unwrap() {
                 Event::Progress(params) => {
-                    steps.push(member(&params, "progress").parse::<usize>().unwrap())
+                    steps.push(member(&params, "progress").parse::<usize>().unwrap());
                 }
                 Event::Done(_) => break,
                 other => panic!("{other:?}"),
@@ -111,7 +111,7 @@ fn a_caller_that_reads_loses_nothing() {
             for step in 0..20_000 {
                 match exchange.next().await.unwrap() {
                     Event::Progress(params) => {
-                        assert_eq!(member(&params, "progress"), step.to_string())
+                        assert_eq!(member(&params, "progress"), step.to_string());
                     }
                     other => panic!("{other:?}"),
                 }

@@ -34,7 +34,7 @@ pub(crate) fn bounded(test: impl Future<Output = ()>) {
         .start_paused(true)
         .build()
         .unwrap();
-    let hour = std::time::Duration::from_secs(3600);
+    let hour = std::time::Duration::from_hours(1);
     let ended = runtime.block_on(async { tokio::time::timeout(hour, test).await });
     ended.expect("all wait for one another");
 }

@@ -69,7 +69,7 @@ fn a_task_asks_and_completes() {
                 match exchange.next().await.unwrap() {
                     Event::Task(state) => statuses.push(member(&state, "status")),
                     Event::NeedsInput(questions) => {
-                        exchange.answer(vec![questions[0].answer(raw("1.0"))])
+                        exchange.answer(vec![questions[0].answer(raw("1.0"))]);
                     }
                     Event::Done(result) => return (statuses, result),
                     other => panic!("{other:?}"),

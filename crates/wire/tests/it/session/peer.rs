@@ -142,7 +142,7 @@ pub(crate) fn answering(answer: impl Fn(&str) -> Option<String> + Send + 'static
                     None => {
                         playing
                             .refuse(&request, r#"{"code":-32601,"message":"what?"}"#)
-                            .await
+                            .await;
                     }
                 }
             }

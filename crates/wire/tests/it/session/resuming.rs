@@ -130,6 +130,23 @@ async fn the_servers_own_stream_is_reopened_after_its_last_event() {
     .await;
 }
 
+/// Closing says goodbye; a server that does not take it is not waited for.
+#[tokio::test]
+async fn a_server_that_ignores_the_end_of_a_session_holds_nobody() {
+    let server = web(|asked| match asked.method.as_str() {
+        "DELETE" => Reply::silence(),
+        _ => web::legacy(asked, "{}"),
+    })
+    .await;
+    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
+        .await
+        .unwrap();
+    soon(client.close()).await;
+    let last = server.requests().into_iter().next_back().unwrap();
+    assert_eq!(last.method, "DELETE");
+    assert_eq!(last.header("mcp-session-id"), Some("one"));
+}
+
 /// 404 for a stream that was never there is not the end of a session.
 #[tokio::test]
 async fn a_server_without_a_stream_of_its_own_keeps_its_session() {

@@ -1,6 +1,9 @@
 //! Lists: page by page, item by item untouched, and an end to those that have none.
 
-use switchboard_wire::client::{Call, CutShort, List};
+use switchboard_wire::{
+    client::{Call, CutShort, List},
+    json::Raw,
+};
 
 use super::{Bench, connect, member, options, over_all_five, raw};
 
@@ -15,7 +18,7 @@ over_all_five!(
 
 async fn pages_are_put_together(bench: Bench) {
     let prompts = bench.client.list(List::Prompts).await.unwrap();
-    let items: Vec<_> = prompts.items.iter().map(|item| item.as_str()).collect();
+    let items: Vec<_> = prompts.items.iter().map(Raw::as_str).collect();
     assert_eq!(
         items,
         [

@@ -34,7 +34,7 @@ use switchboard_wire::{
 };
 
 /// No feature takes longer in all its versions together, unless it hangs.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
