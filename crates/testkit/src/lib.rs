@@ -1,6 +1,8 @@
 //! Scripted peers and faults, for tests only.
 
+pub mod face;
 pub mod fault;
+pub mod fixture;
 pub mod http;
 #[cfg(target_os = "linux")]
 pub mod processes;

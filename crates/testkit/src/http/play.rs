@@ -6,6 +6,7 @@ use std::io;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Shared;
 use super::io::Io;
@@ -69,6 +70,7 @@ async fn perform(
             return Ok(unless_gone(stream, buffer, tokio::time::sleep(time)).await);
         }
         Step::Hang => return Ok(unless_gone(stream, buffer, std::future::pending()).await),
+        Step::Feed(fed) => return pass_on(stream, buffer, framing, fed.take()).await,
         Step::HalfClose => stream.shutdown().await?,
         Step::Close => {
             stream.shutdown().await?;
@@ -80,6 +82,29 @@ async fn perform(
         }
     }
     Ok(After::GoOn)
+}
+
+/// Writes what comes for as long as it comes.
+async fn pass_on(
+    stream: &mut Box<dyn Io>,
+    buffer: &mut BytesMut,
+    framing: Framing,
+    fed: Option<UnboundedReceiver<Vec<u8>>>,
+) -> io::Result<After> {
+    let Some(mut fed) = fed else {
+        return Ok(After::GoOn);
+    };
+    loop {
+        let mut piece = None;
+        let waiting = async { piece = fed.recv().await };
+        if unless_gone(stream, buffer, waiting).await == After::HungUp {
+            return Ok(After::HungUp);
+        }
+        match piece {
+            Some(bytes) => write(stream, framing, &bytes).await?,
+            None => return Ok(After::GoOn),
+        }
+    }
 }
 
 async fn write(stream: &mut Box<dyn Io>, framing: Framing, bytes: &[u8]) -> io::Result<()> {

@@ -1,9 +1,9 @@
 //! Replies as scripts: a head, then steps.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 /// What the server does in answer to one request.
 #[derive(Clone, Debug)]
@@ -33,6 +33,17 @@ pub(super) enum Step {
     Reset,
     HalfClose,
     Hang,
+    Feed(Fed),
+}
+
+/// Pieces of a body that are still to come. The first reply that plays it has them.
+#[derive(Clone, Debug)]
+pub(super) struct Fed(Arc<Mutex<Option<mpsc::UnboundedReceiver<Vec<u8>>>>>);
+
+impl Fed {
+    pub(super) fn take(&self) -> Option<mpsc::UnboundedReceiver<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// Lets a test say when a script goes on. A signal fired early is remembered.
@@ -156,6 +167,13 @@ impl Reply {
     #[must_use]
     pub fn hang(self) -> Self {
         self.step(Step::Hang)
+    }
+
+    /// Adds body bytes as they come, until the sender is dropped. When the client goes away the
+    /// sender sees its channel closed.
+    #[must_use]
+    pub fn feed(self, pieces: mpsc::UnboundedReceiver<Vec<u8>>) -> Self {
+        self.step(Step::Feed(Fed(Arc::new(Mutex::new(Some(pieces))))))
     }
 
     fn step(mut self, step: Step) -> Self {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{inbox::unanswered, request::Extras};
+use super::{
+    inbox::unanswered,
+    request::{Extras, can_ask},
+};
 use crate::{
     Error,
     envelope::{Id, Request, RpcError, code},
@@ -159,10 +162,7 @@ impl Call {
 
     /// Whether the protocol lets a server ask something back before it answers this.
     pub(crate) fn can_ask(&self) -> bool {
-        matches!(
-            self.method().as_ref(),
-            method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
-        )
+        can_ask(&self.method())
     }
 
     /// The same call again, with answers to what was asked and the state that came with it.

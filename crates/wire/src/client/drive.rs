@@ -169,7 +169,10 @@ impl Driver {
                         self.pass_on(note).await;
                         continue;
                     }
-                    Arrived::Mail(Arrival::Withdrawn(_)) => continue,
+                    Arrived::Mail(Arrival::Withdrawn(id)) => {
+                        self.forget(&id);
+                        continue;
+                    }
                 },
             };
             if let Some(response) = self.put_question(stream, &request).await? {
@@ -178,7 +181,12 @@ impl Driver {
         }
     }
 
-    async fn pass_on(&mut self, note: Notification) {
+    /// A question that was taken back before anybody was asked.
+    fn forget(&mut self, id: &Id) {
+        self.backlog.retain(|request| request.id() != *id);
+    }
+
+    pub(crate) async fn pass_on(&mut self, note: Notification) {
         let params = || note.params().unwrap_or_else(Raw::empty_object);
         let event = match note.method().as_ref() {
             method::PROGRESS => Event::Progress(params()),
@@ -194,7 +202,7 @@ impl Driver {
     }
 
     /// A legacy server's request: asked, and the answer sent back.
-    async fn put_question(
+    pub(crate) async fn put_question(
         &mut self,
         stream: &mut Stream,
         request: &Request,
@@ -264,6 +272,7 @@ impl Driver {
                     .await;
                     return Ok(Asked::Withdrawn);
                 }
+                Arrived::Mail(Arrival::Withdrawn(id)) => self.forget(&id),
                 // While a person thinks, progress is of no use.
                 Arrived::Mail(_) => {}
             }

@@ -73,17 +73,25 @@ impl Session {
         }
     }
 
-    /// The probe has not been answered yet: greet the old way too.
+    /// The probe has not been answered yet: greet the old way too. Where both are answered at once
+    /// the newer one counts, and a refusal of one leaves the other to be heard.
     async fn race(
         self: &Arc<Self>,
         mut discovering: std::pin::Pin<Box<impl Future<Output = Result<Era, Error>>>>,
     ) -> Result<(), Error> {
         let mut shaking = Box::pin(self.initialize(Version::LATEST_LEGACY));
         tokio::select! {
-            done = &mut shaking => done,
+            biased;
             era = &mut discovering => match era? {
                 Era::Modern => Ok(()),
                 Era::Legacy => shaking.await,
+            },
+            done = &mut shaking => match done {
+                Err(refused @ Error::Rpc(_)) => match discovering.await? {
+                    Era::Modern => Ok(()),
+                    Era::Legacy => Err(refused),
+                },
+                done => done,
             },
         }
     }
@@ -192,8 +200,8 @@ impl Session {
         let version = self
             .facts()
             .map_or(Version::LATEST_LEGACY, |facts| facts.version);
-        http.forget_session();
         self.initialize(version).await?;
+        http.next_generation();
         let wishes = self.wishes().clone();
         self.ask_again(wishes).await;
         Ok(())

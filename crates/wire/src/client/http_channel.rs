@@ -5,16 +5,16 @@
 
 use std::{
     collections::VecDeque,
-    sync::{
-        PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{PoisonError, RwLock},
     time::Duration,
 };
 
 use bytestring::ByteString;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 
 use super::{facts::ServerFacts, headers::PROTOCOL_VERSION};
 use crate::{
@@ -36,7 +36,7 @@ pub(crate) struct HttpChannel {
     pub(crate) endpoint: Endpoint,
     session_id: RwLock<Option<HeaderValue>>,
     /// Counts sessions, so that many calls that meet the end of one start only one new one.
-    generation: AtomicU64,
+    generation: watch::Sender<u64>,
     pub(crate) renewing: tokio::sync::Mutex<()>,
     chores: mpsc::Sender<Chore>,
 }
@@ -52,6 +52,16 @@ pub(crate) enum Posted {
     /// 202: the answer, if any, comes another way.
     Accepted,
     /// 404 to a request in a session: the session is over.
+    Expired,
+}
+
+/// What a GET was answered with.
+#[derive(Debug)]
+pub(crate) enum Listened {
+    Stream(EventStream),
+    /// The server does not speak by itself, or not about this.
+    Nothing,
+    /// 404 in a session: the session is over.
     Expired,
 }
 
@@ -81,7 +91,7 @@ impl HttpChannel {
         let channel = Self {
             endpoint,
             session_id: RwLock::new(None),
-            generation: AtomicU64::new(0),
+            generation: watch::Sender::default(),
             renewing: tokio::sync::Mutex::new(()),
             chores,
         };
@@ -89,16 +99,20 @@ impl HttpChannel {
     }
 
     pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
+        *self.generation.borrow()
     }
 
-    /// Forgets the session, before a new one is begun.
-    pub(crate) fn forget_session(&self) {
-        *self
-            .session_id
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = None;
-        self.generation.fetch_add(1, Ordering::AcqRel);
+    /// A new session has taken the place of the one before. Until then the old id was sent on, so
+    /// that whoever calls meanwhile learns that it is over, and waits like the others.
+    pub(crate) fn next_generation(&self) {
+        self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// Waits for the end of a generation.
+    pub(crate) async fn outlive(&self, generation: u64) {
+        let mut current = self.generation.subscribe();
+        // The sender is ours.
+        let _ = current.wait_for(|current| *current != generation).await;
     }
 
     fn session_id(&self) -> Option<HeaderValue> {
@@ -192,20 +206,22 @@ impl HttpChannel {
         }
     }
 
-    /// Opens the stream a legacy server speaks on by itself. `None`: it has none.
+    /// Opens the stream a legacy server speaks on by itself.
     pub(crate) async fn listen(
         &self,
         facts: Option<&ServerFacts>,
         last_id: Option<&str>,
-    ) -> Result<Option<EventStream>, Error> {
-        let opening = self.endpoint.get_events(self.headers(facts), last_id);
-        let answer = Box::pin(opening).await?;
+    ) -> Result<Listened, Error> {
+        let headers = self.headers(facts);
+        let in_session = headers.contains_key(SESSION_ID);
+        let answer = Box::pin(self.endpoint.get_events(headers, last_id)).await?;
         match answer.body {
-            Body::Events(events) if answer.status.is_success() => Ok(Some(events)),
+            Body::Events(events) if answer.status.is_success() => Ok(Listened::Stream(events)),
+            _ if in_session && answer.status == StatusCode::NOT_FOUND => Ok(Listened::Expired),
             _ if answer.status.is_server_error() => {
                 Err(refusal(answer.status, &answer.body, "GET"))
             }
-            _ => Ok(None),
+            _ => Ok(Listened::Nothing),
         }
     }
 
@@ -306,6 +322,18 @@ impl HttpStream {
         }
     }
 
+    /// The message in an event that could not be given, after the error that said so; `None` if the
+    /// error was another one.
+    pub(crate) async fn lost(&mut self, error: &Error) -> Result<Option<Malformed>, Error> {
+        let (Error::Http(http), Some(events)) = (error, &mut self.events) else {
+            return Ok(None);
+        };
+        let Some(kind) = http.lost_event() else {
+            return Ok(None);
+        };
+        Ok(Some(events.salvage().await?.into_malformed(kind)))
+    }
+
     /// The id of the last event, if the stream can be resumed after it.
     pub(crate) fn last_id(&self) -> Option<&str> {
         self.resume.last_id.as_deref()
@@ -334,11 +362,11 @@ impl HttpStream {
             self.resume.at = None;
             self.resume.attempts += 1;
             match opened {
-                Ok(Some(events)) => {
+                Ok(Listened::Stream(events)) => {
                     self.events = Some(events);
                     return Ok(true);
                 }
-                Ok(None) => return Ok(false),
+                Ok(Listened::Nothing | Listened::Expired) => return Ok(false),
                 Err(error) if error.remedy() == crate::Remedy::Retry => {}
                 Err(error) => return Err(error),
             }

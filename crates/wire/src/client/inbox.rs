@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error,
-    envelope::{Id, IdKey, Notification, Response, RpcError, code},
+    envelope::{Id, IdKey, Notification, Request, Response, RpcError, code},
     json::Raw,
     meta::method,
 };
@@ -79,6 +79,17 @@ impl Mail for Incoming {
             self,
             Self::Log(_) | Self::Problem(_) | Self::Notification(_)
         )
+    }
+
+    /// What has changed twice before anybody looked has changed.
+    fn repeats(&self, waiting: &Self) -> bool {
+        match (self, waiting) {
+            (Self::ListChanged(list), Self::ListChanged(other)) => list == other,
+            (Self::ResourceUpdated { uri, .. }, Self::ResourceUpdated { uri: other, .. }) => {
+                uri == other
+            }
+            _ => false,
+        }
     }
 }
 
@@ -208,7 +219,14 @@ pub(crate) fn unanswered(asked: &str) -> Result<Raw, RpcError> {
 
 /// Questions that wait for an answer, and whose they are, so that the server can take them back.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(Mutex<HashMap<IdKey, Owner>>);
+pub(crate) struct Asked(Mutex<HashMap<IdKey, Waiting>>);
+
+#[derive(Debug)]
+struct Waiting {
+    id: Id,
+    method: String,
+    owner: Owner,
+}
 
 /// Whom a question was given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,20 +239,34 @@ pub(crate) enum Owner {
 
 impl Asked {
     /// Remembers a question. `false`: too many wait already, or this id is in use.
-    pub(crate) fn add(&self, id: &Id, owner: Owner) -> bool {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn add(&self, request: &Request, owner: Owner) -> bool {
+        let id = request.id();
+        let mut waiting = self.lock();
         if waiting.len() >= super::mailbox::CAPACITY || waiting.contains_key(&id.key()) {
             return false;
         }
-        waiting.insert(id.key(), owner);
+        let method = request.method().into_owned();
+        waiting.insert(id.key(), Waiting { id, method, owner });
         true
     }
 
-    /// Forgets a question; tells whose it was.
-    pub(crate) fn remove(&self, id: &Id) -> Option<Owner> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&id.key())
+    /// Forgets a question; tells whose it was, and its id as the question itself spelt it.
+    pub(crate) fn remove(&self, id: &Id) -> Option<(Id, Owner)> {
+        let waiting = self.lock().remove(&id.key())?;
+        Some((waiting.id, waiting.owner))
+    }
+
+    /// Forgets the questions of a call that is over; what the server is to be told of each.
+    pub(crate) fn give_up(&self, call: u64) -> Vec<Response> {
+        let owner = Owner::Call(call);
+        let mut waiting = self.lock();
+        let given_up = waiting.extract_if(|_, waiting| waiting.owner == owner);
+        given_up
+            .map(|(_, waiting)| response(&waiting.id, unanswered(&waiting.method)))
+            .collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<IdKey, Waiting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

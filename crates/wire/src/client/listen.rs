@@ -10,7 +10,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{
     channel::Channel,
-    http_channel::{HttpChannel, HttpStream},
+    http_channel::{HttpChannel, HttpStream, Listened},
     inbox::Incoming,
     request::Extras,
     session::{Arrival, Session},
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Id, Request},
+    envelope::{Id, Outcome, Request},
     json::{Raw, quote},
     meta::method,
 };
@@ -79,24 +79,40 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Se
     let mut pauses = Pauses::new(session);
     let mut last_id: Option<String> = None;
     let mut generation = http.generation();
+    let mut opened = false;
     loop {
         let facts = session.facts();
         if http.generation() != generation {
             generation = http.generation();
             last_id = None;
+            opened = false;
         }
         let mut retry = None;
-        let opened = http.listen(facts.as_deref(), last_id.as_deref()).await;
+        let listening = http.listen(facts.as_deref(), last_id.as_deref()).await;
         drop(ready.take());
-        match opened {
-            Ok(None) => return, // The server does not speak by itself.
-            Ok(Some(events)) => {
+        match listening {
+            Ok(Listened::Nothing) => return, // The server does not speak by itself.
+            Ok(Listened::Stream(events)) => {
                 pauses.failures = 0;
+                opened = true;
                 let mut stream = HttpStream::of(events);
-                read_get(session, &mut stream).await;
+                tokio::select! {
+                    () = read_get(session, &mut stream) => {}
+                    // What the old session had to say nobody asked for again.
+                    () = http.outlive(generation) => continue,
+                }
                 last_id = stream.last_id().map(str::to_owned).or(last_id);
                 retry = stream.retry();
             }
+            // Some say 404 for a stream they do not have; a new session would not have one either.
+            Ok(Listened::Expired) if !opened => {
+                http.outlive(generation).await;
+                continue;
+            }
+            Ok(Listened::Expired) => match session.renew(generation).await {
+                Ok(()) => continue,
+                Err(error) => tracing::debug!(%error, "no new session can be begun"),
+            },
             Err(error) => tracing::debug!(%error, "the server's own stream cannot be opened"),
         }
         pauses.wait(retry).await;
@@ -109,13 +125,11 @@ async fn read_get(session: &Arc<Session>, stream: &mut HttpStream) {
             Ok(Some(Ok(message))) => session.route(message).await,
             Ok(Some(Err(malformed))) => session.route_malformed(malformed).await,
             Ok(None) => return,
-            Err(error) => {
-                let lost = error.remedy() == crate::Remedy::Retry;
-                session.deliver(Incoming::Problem(error)).await;
-                if lost {
-                    return;
-                }
-            }
+            Err(error) => match stream.lost(&error).await {
+                Ok(Some(malformed)) => session.route_malformed(malformed).await,
+                Ok(None) => return session.deliver(Incoming::Problem(error)).await,
+                Err(broken) => return session.deliver(Incoming::Problem(broken)).await,
+            },
         }
     }
 }
@@ -133,12 +147,7 @@ async fn keep_listen(session: &Arc<Session>, changed: &Notify) {
         match listen(session, &filter).await {
             // The old stream ends only when the new one is there, so that nothing is missed.
             Ok(stream) => current = Some(stream),
-            Err(error) => {
-                tracing::debug!(%error, "change notifications cannot be had");
-                if error.code().is_some() {
-                    return; // The server does not want to; its lists are read when they expire.
-                }
-            }
+            Err(error) => tracing::debug!(%error, "change notifications cannot be had"),
         }
         let Some(stream) = &mut current else {
             pauses.wait(None).await;
@@ -148,8 +157,11 @@ async fn keep_listen(session: &Arc<Session>, changed: &Notify) {
             () = changing => {}
             heard = hear(session, stream) => {
                 current = None;
-                if heard {
-                    pauses.failures = 0;
+                match heard {
+                    // Its lists are read when they expire.
+                    Heard::Refusal => return,
+                    Heard::Something => pauses.failures = 0,
+                    Heard::Nothing => {}
                 }
                 pauses.wait(None).await;
             }
@@ -196,16 +208,33 @@ async fn listen(session: &Arc<Session>, filter: &Raw) -> Result<Stream, Error> {
     }
 }
 
-/// Waits for the end of a stream. On a link its notifications come another way. `true` if it was
-/// more than a refusal.
-async fn hear(session: &Arc<Session>, stream: &mut Stream) -> bool {
-    let mut heard = false;
+/// What a stream of changes came to.
+enum Heard {
+    /// The server does not want to tell.
+    Refusal,
+    /// It broke before it began.
+    Nothing,
+    /// It was acknowledged.
+    Something,
+}
+
+/// Waits for the end of a stream. On a link its notifications come another way.
+async fn hear(session: &Arc<Session>, stream: &mut Stream) -> Heard {
+    let mut heard = Heard::Nothing;
     loop {
         match stream.next().await {
-            Ok(Arrived::Done(_)) => return heard,
+            Ok(Arrived::Done(response)) => match response.outcome() {
+                Outcome::Result(_) => return heard,
+                Outcome::Error(error) => {
+                    tracing::debug!(%error, "change notifications are refused");
+                    return Heard::Refusal;
+                }
+            },
             Ok(Arrived::Mail(Arrival::Notification(note))) => {
-                heard = true;
-                session.deliver(Incoming::from_notification(note)).await;
+                heard = Heard::Something;
+                if note.method() != method::ACKNOWLEDGED {
+                    session.deliver(Incoming::from_notification(note)).await;
+                }
             }
             Ok(Arrived::Mail(_)) => {}
             Err(error) => {

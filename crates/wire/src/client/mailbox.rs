@@ -1,26 +1,33 @@
 //! Where a reader leaves what belongs to one call, or to nobody.
 //!
-//! A mailbox is bounded. What is droppable (progress, logs) waits a moment for room, which slows a
-//! server that floods; after that its reader is taken for stalled and droppable mail is dropped
-//! until it reads again, so that one slow reader costs the others one short pause and no more.
-//! What is not droppable (a question) is refused when too much of it waits. The last piece of
-//! mail, the answer, always has room, and comes out after everything put in before it.
+//! A mailbox is bounded. Mail that finds no room waits a moment, which slows a server that floods.
+//! How long it may wait is a credit that time spent waiting uses up and that the reader earns by
+//! reading: one that keeps up is waited for and loses nothing; one that is stalled, or slow, costs
+//! the others one short pause and little after. Without credit what is droppable (progress, logs)
+//! is dropped, what waits already in the same words need not wait twice, and the rest (a question)
+//! is refused. The last piece of mail, the answer, always has room, and comes out after everything
+//! put in before it.
 
 use std::{collections::VecDeque, sync::Mutex, time::Duration};
 
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use crate::Error;
 
 /// Pieces of mail that may wait.
 pub(crate) const CAPACITY: usize = 256;
-/// How long droppable mail waits for a reader that is there.
+/// How long a reader may be waited for that has earned nothing yet, and at most.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// What reading one piece earns: whoever reads a thousand in a second is not slow.
+const EARNED: Duration = Duration::from_millis(1);
 
 /// Mail of which some can be lost.
 pub(crate) trait Mail {
     /// Whether losing it hurts nobody but the curious.
     fn is_droppable(&self) -> bool;
+
+    /// Whether it says no more than `waiting`, which has not been read yet.
+    fn repeats(&self, waiting: &Self) -> bool;
 }
 
 /// A bounded queue with one last word.
@@ -37,6 +44,8 @@ struct State<T, L> {
     last: Last<L>,
     /// Nobody reads just now; droppable mail is not worth keeping.
     idle: bool,
+    /// How long the reader may still be waited for.
+    credit: Duration,
     dropped: u64,
 }
 
@@ -62,6 +71,7 @@ impl<T: Mail, L> Mailbox<T, L> {
             queue: VecDeque::new(),
             last: Last::Awaited,
             idle: false,
+            credit: PATIENCE,
             dropped: 0,
         };
         Self {
@@ -76,17 +86,25 @@ impl<T: Mail, L> Mailbox<T, L> {
         let Err(mut mail) = self.try_put(mail) else {
             return Ok(());
         };
-        let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
             let room = self.taken.notified();
             mail = match self.try_put(mail) {
                 Ok(()) => return Ok(()),
                 Err(mail) => mail,
             };
-            if self.lock().idle || tokio::time::timeout_at(deadline, room).await.is_err() {
+            let credit = self.lock().credit;
+            let began = Instant::now();
+            let waited = tokio::time::timeout(credit, room).await;
+            self.spend(began.elapsed());
+            if waited.is_err() {
                 return self.overflow(mail);
             }
         }
+    }
+
+    fn spend(&self, waited: Duration) {
+        let mut state = self.lock();
+        state.credit = state.credit.saturating_sub(waited);
     }
 
     /// Puts mail in if there is room.
@@ -97,7 +115,8 @@ impl<T: Mail, L> Mailbox<T, L> {
             return Ok(());
         }
         if state.queue.len() >= CAPACITY {
-            return Err(mail);
+            let said = state.queue.iter().any(|waiting| mail.repeats(waiting));
+            return if said { Ok(()) } else { Err(mail) };
         }
         state.queue.push_back(mail);
         drop(state);
@@ -153,6 +172,7 @@ impl<T: Mail, L> Mailbox<T, L> {
         let mut state = self.lock();
         state.idle = false;
         if let Some(mail) = state.queue.pop_front() {
+            state.credit = (state.credit + EARNED).min(PATIENCE);
             drop(state);
             self.taken.notify_one();
             return Poll::Ready(Some(Taken::Mail(mail)));

@@ -70,8 +70,8 @@ use crate::{
     meta::method,
 };
 
-/// How long a server may take to hear that we leave.
-const GOODBYE: Duration = Duration::from_secs(5);
+/// How long the end of a session may take to be told.
+const GOODBYE: Duration = Duration::from_secs(2);
 
 /// How long the stream on which a legacy server speaks by itself may take to open before calls are
 /// made without it.
@@ -231,8 +231,9 @@ impl Client {
         match &session.channel {
             Channel::Http(http) => {
                 let facts = session.facts();
-                let deleting = http.delete(facts.as_deref());
-                let _ = tokio::time::timeout(GOODBYE, deleting).await;
+                let goodbye = http.delete(facts.as_deref());
+                // A server that does not take it forgets the session by itself.
+                let _ = tokio::time::timeout(GOODBYE, goodbye).await;
             }
             Channel::Link(link) => link.writer.close().await,
         }

@@ -58,10 +58,7 @@ impl Session {
             method: asked.clone(),
             source,
         })?;
-        let can_ask = matches!(
-            asked.as_str(),
-            method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
-        );
+        let can_ask = can_ask(&asked);
         let headers = self.http_headers(&asked, request.params().as_ref());
         Ok(Outgoing {
             id,
@@ -98,22 +95,21 @@ impl Session {
             .clone()
             .or_else(|| self.wishes().log_level.clone());
         let level = level.map(|level| quote(&level));
-        let edits = [
+        let mut edits = vec![
             Edit::set(META_VERSION, &version),
             Edit::set(META_INFO, info.as_str()),
             Edit::set(META_CAPABILITIES, capabilities.as_str()),
             set_or_remove(META_LOG_LEVEL, level.as_deref()),
             set_or_remove(META_PROGRESS, extras.progress.then_some(token.as_str())),
-            set_or_remove(
-                INPUT_RESPONSES,
-                extras.input_responses.as_ref().map(Raw::as_str),
-            ),
-            set_or_remove(
-                REQUEST_STATE,
-                extras.request_state.as_ref().map(Raw::as_str),
-            ),
             Edit::remove(TASK),
         ];
+        // Other methods have members of these names that are their own.
+        if can_ask(&request.method()) {
+            let responses = extras.input_responses.as_ref().map(Raw::as_str);
+            let state = extras.request_state.as_ref().map(Raw::as_str);
+            edits.push(set_or_remove(INPUT_RESPONSES, responses));
+            edits.push(set_or_remove(REQUEST_STATE, state));
+        }
         request.edited(&Id::number(id), &edits)
     }
 
@@ -225,10 +221,7 @@ impl Session {
 
     /// Takes a request that came on a call's own stream as that call's. `false`: refused.
     pub(crate) fn own_request(&self, request: &Request, call: u64) -> bool {
-        if self
-            .asked
-            .add(&request.id(), super::inbox::Owner::Call(call))
-        {
+        if self.asked.add(request, super::inbox::Owner::Call(call)) {
             return true;
         }
         let error = RpcError::new(
@@ -242,6 +235,14 @@ impl Session {
         );
         false
     }
+}
+
+/// Whether the protocol lets a server ask something back before it answers this.
+pub(crate) fn can_ask(asked: &str) -> bool {
+    matches!(
+        asked,
+        method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
+    )
 }
 
 /// A legacy request carries none of the modern metadata, whoever forwarded it.

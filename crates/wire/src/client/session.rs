@@ -94,6 +94,10 @@ impl Mail for Arrival {
     fn is_droppable(&self) -> bool {
         matches!(self, Self::Notification(note) if matches!(note.method().as_ref(), method::PROGRESS | method::LOG))
     }
+
+    fn repeats(&self, _: &Self) -> bool {
+        false
+    }
 }
 
 // === impl Session ===
@@ -178,6 +182,18 @@ impl Session {
         self.lock_calls().tasks.remove(task);
     }
 
+    /// Has what arrives for one call arrive for another instead.
+    pub(crate) fn redirect(&self, from: u64, to: u64) {
+        let mut calls = self.lock_calls();
+        let Some(mail) = calls.open.get(&to).map(|call| call.mail.clone()) else {
+            return;
+        };
+        if let Some(call) = calls.open.get_mut(&from) {
+            call.mail = mail;
+            call.can_ask = false;
+        }
+    }
+
     /// Fails everything under way, and everything after.
     pub(crate) fn fail_all(&self, error: &Error) {
         let open = {
@@ -249,7 +265,12 @@ impl Session {
                 None => tracing::debug!("progress nobody waits for"),
             },
             method::CANCELLED => self.withdraw(&note),
-            method::ACKNOWLEDGED | method::TASKS_STATUS | method::TASKS_CHANGED => {}
+            method::ACKNOWLEDGED => {
+                if let Some(mail) = self.call_of_subscription(&note) {
+                    let _ = mail.put(Arrival::Notification(note)).await;
+                }
+            }
+            method::TASKS_STATUS | method::TASKS_CHANGED => {}
             method::LOG if self.era() == Era::Modern => match self.sole_call() {
                 Some((_, mail)) => {
                     let _ = mail.put(Arrival::Notification(note)).await;
@@ -271,6 +292,12 @@ impl Session {
         self.call_mail(token.as_str().parse().ok()?)
     }
 
+    fn call_of_subscription(&self, note: &Notification) -> Option<Arc<CallMail>> {
+        let params = note.params()?;
+        let tag = params.get_path(&["_meta", meta::SUBSCRIPTION_ID]).ok()??;
+        self.call_mail(tag.as_str().parse().ok()?)
+    }
+
     /// The server takes back one of its questions.
     fn withdraw(&self, note: &Notification) {
         let id = note
@@ -280,12 +307,12 @@ impl Session {
             return;
         };
         match self.asked.remove(&id) {
-            Some(Owner::Call(call)) => {
+            Some((id, Owner::Call(call))) => {
                 if let Some(mail) = self.call_mail(call) {
                     let _ = mail.try_put(Arrival::Withdrawn(id));
                 }
             }
-            Some(Owner::Inbox) => {
+            Some((id, Owner::Inbox)) => {
                 let _ = self.inbox.try_put(Incoming::Withdrawn {
                     key: id.to_string(),
                 });
@@ -300,7 +327,7 @@ impl Session {
         }
         match self.owner_of(&request) {
             Some((call, mail)) => {
-                if !self.asked.add(&request.id(), Owner::Call(call)) {
+                if !self.asked.add(&request, Owner::Call(call)) {
                     return self.refuse(&request);
                 }
                 if let Err(Arrival::Request(request)) = mail.put(Arrival::Request(request)).await {
@@ -313,7 +340,7 @@ impl Session {
     }
 
     pub(crate) async fn ask_inbox(self: &Arc<Self>, request: Request) {
-        if !self.asked.add(&request.id(), Owner::Inbox) {
+        if !self.asked.add(&request, Owner::Inbox) {
             return self.refuse(&request);
         }
         let reply = Reply {
@@ -445,6 +472,10 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         self.session.lock_calls().open.remove(&self.id);
+        // Its questions have nobody left to answer them.
+        for answer in self.session.asked.give_up(self.id) {
+            self.session.later(answer.text().clone());
+        }
         if self.cancel && !self.mail.is_finished() {
             self.session.cancel(self.id);
         }

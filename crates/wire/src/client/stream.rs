@@ -77,7 +77,7 @@ impl Session {
                 place.cancel = out.cancellable && self.era() == Era::Legacy;
                 match http.post(out.text, out.headers, &out.method).await? {
                     Posted::Stream(answer) => Ok(stream(place, Some(answer))),
-                    // Once greeted, a legacy server may answer on the stream it speaks on by itself.
+                    // Answered on the server's own stream, which there is only after a greeting.
                     Posted::Accepted if self.is_greeted_legacy() => Ok(stream(place, None)),
                     Posted::Accepted => Err(Error::StreamLost { method: out.method }),
                     Posted::Expired => {
@@ -95,6 +95,25 @@ impl Session {
 impl Stream {
     pub(crate) fn id(&self) -> u64 {
         self.place.id()
+    }
+
+    /// What still arrives for a request after its answer, which was that it goes on as a task.
+    pub(crate) fn after_answer(self) -> Result<Self, Error> {
+        let id = self.id();
+        let Self {
+            session,
+            method,
+            place,
+            ..
+        } = self;
+        drop(place);
+        let place = session.register(id, true)?;
+        Ok(Self {
+            session,
+            method,
+            place,
+            http: None,
+        })
     }
 
     /// Stops keeping progress until the next [`Stream::next`].
@@ -182,7 +201,7 @@ impl Stream {
                 .params()
                 .and_then(|params| params.get(meta::PROGRESS_TOKEN).ok().flatten())
                 .is_some_and(|token| token.as_str().parse() == Ok(self.id())),
-            method::LOG => true,
+            method::LOG | method::ACKNOWLEDGED => true,
             _ => false,
         }
     }

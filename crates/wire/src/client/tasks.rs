@@ -12,8 +12,8 @@ use super::{
     drive::{Asked, Driver},
     exchange::Event,
     request::Extras,
-    session::Session,
-    stream::{Opened, Stream},
+    session::{Arrival, Session},
+    stream::{Arrived, Opened, Stream},
 };
 use crate::{
     Error,
@@ -103,7 +103,7 @@ impl Driver {
         Ok(())
     }
 
-    /// `stream` is the call that made the task: progress of the task still comes to it.
+    /// `stream` is the call that made the task: progress and questions of the task come to it.
     pub(super) async fn follow_legacy_task(
         &mut self,
         stream: Stream,
@@ -114,6 +114,7 @@ impl Driver {
         };
         let mut state = TaskState::read(task)?;
         let mut task = Followed::new(&self.session, state.text("taskId")?);
+        let mut stream = stream.after_answer()?;
         self.session.own_task(&task.id, stream.id());
         let mut shown = String::new();
         loop {
@@ -121,15 +122,16 @@ impl Driver {
                 shown.clone_from(&state.status);
                 self.say(Event::Task(state.raw.clone())).await;
             }
-            match state.status.as_str() {
+            let pause = match state.status.as_str() {
                 "cancelled" => return task.end(Err(state.cancelled())),
-                "completed" | "failed" | "input_required" => {
-                    let result = self.task_result(&task).await;
-                    return task.end(result);
-                }
-                _ => {}
+                "completed" | "failed" | "input_required" => Duration::ZERO,
+                _ => state.pause("pollInterval"),
+            };
+            self.attend(&mut stream, pause).await?;
+            if pause.is_zero() {
+                let result = self.task_result(&task, &stream).await;
+                return task.end(result);
             }
-            tokio::time::sleep(state.pause("pollInterval")).await;
             let params = task.params();
             state = TaskState::read(
                 self.session
@@ -139,16 +141,37 @@ impl Driver {
         }
     }
 
+    /// Passes on what has arrived and what arrives during a pause.
+    async fn attend(&mut self, stream: &mut Stream, pause: Duration) -> Result<(), Error> {
+        let over = tokio::time::sleep(pause);
+        tokio::pin!(over);
+        loop {
+            let arrived = tokio::select! {
+                biased;
+                arrived = stream.next() => arrived?,
+                () = &mut over => return Ok(()),
+            };
+            match arrived {
+                Arrived::Mail(Arrival::Notification(note)) => self.pass_on(note).await,
+                Arrived::Mail(Arrival::Request(request)) => {
+                    self.put_question(stream, &request).await?;
+                }
+                Arrived::Mail(Arrival::Withdrawn(_)) | Arrived::Done(_) => {}
+            }
+        }
+    }
+
     /// Waits for the result; the server may ask on the way.
-    async fn task_result(&mut self, task: &Followed) -> Result<Raw, Error> {
+    async fn task_result(&mut self, task: &Followed, made: &Stream) -> Result<Raw, Error> {
         let request = Request::new(&Id::number(0), method::TASKS_RESULT, Some(&task.params()));
         let mut out = self.session.prepare(&request, &Extras::default())?;
         out.can_ask = true;
         let id = out.id;
+        self.session.own_task(&task.id, id);
         let Opened::Stream(mut stream) = self.session.open(out).await? else {
             return Err(Error::Closed);
         };
-        self.session.own_task(&task.id, id);
+        self.session.redirect(made.id(), id);
         match self.follow(&mut stream).await?.outcome() {
             Outcome::Result(result) => Ok(result),
             Outcome::Error(error) => Err(Error::Rpc(error)),

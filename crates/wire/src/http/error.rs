@@ -8,6 +8,8 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use url::Url;
 
+use crate::envelope::MalformedKind;
+
 /// The cause below ours, whatever library it came from.
 pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
@@ -142,6 +144,19 @@ pub enum HttpError {
     /// The options make no client: `what` names the part.
     #[error("cannot set up {what}")]
     Setup { what: &'static str, source: Source },
+}
+
+// === impl HttpError ===
+
+impl HttpError {
+    /// What is wrong with the message in an event that could not be given, while its stream goes on.
+    pub(crate) fn lost_event(&self) -> Option<MalformedKind> {
+        match self {
+            Self::EventTooLarge { limit, .. } => Some(MalformedKind::TooLarge { limit: *limit }),
+            Self::NotUtf8 { .. } => Some(MalformedKind::NotUtf8),
+            _ => None,
+        }
+    }
 }
 
 // === impl Doing ===

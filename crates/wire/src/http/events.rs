@@ -6,6 +6,7 @@
 //! an id (servers prime a stream so), and bytes that are not UTF-8 are an error, not replaced.
 
 mod block;
+mod skip;
 
 use std::mem;
 use std::time::Duration;
@@ -15,6 +16,9 @@ use bytestring::ByteString;
 use memchr::memchr2;
 
 use block::Block;
+use skip::Skip;
+
+use crate::envelope::Salvage;
 
 /// The byte order mark that may stand before the first line.
 const BOM: [u8; 3] = [0xEF, 0xBB, 0xBF];
@@ -54,7 +58,9 @@ pub struct EventParser {
     /// The current line has begun and is of no interest: a comment, or part of an oversized event.
     dropping: bool,
     /// The current event was too large; what is left of it is skipped.
-    skipping: bool,
+    skipping: Option<Skip>,
+    /// What could be told of the last event that was not given.
+    salvage: Option<Salvage>,
     /// The last line ended in CR, so a LF that follows belongs to it.
     after_cr: bool,
     bom: Bom,
@@ -83,7 +89,8 @@ impl EventParser {
             chunk: Bytes::new(),
             partial: BytesMut::new(),
             dropping: false,
-            skipping: false,
+            skipping: None,
+            salvage: None,
             after_cr: false,
             bom: Bom::Matched(0),
             block: Block::default(),
@@ -106,23 +113,37 @@ impl EventParser {
     pub fn next_event(&mut self) -> Outcome {
         self.skip_bom();
         while !self.chunk.is_empty() {
-            if mem::take(&mut self.after_cr) && self.chunk[0] == b'\n' {
-                self.chunk.advance(1);
-                continue;
-            }
-            let outcome = if let Some(end) = memchr2(b'\n', b'\r', &self.chunk) {
-                let piece = self.chunk.split_to(end);
-                self.after_cr = self.chunk.get_u8() == b'\r';
-                self.end_line(piece)
-            } else {
-                let piece = mem::take(&mut self.chunk);
-                self.keep(&piece)
-            };
+            let outcome = self.line();
             if outcome.is_some() {
                 return outcome;
             }
         }
         None
+    }
+
+    /// After an error: what could be told of the message in the event that was not given. `None`
+    /// while the rest of an event that is too large has yet to be fed.
+    pub fn salvage(&mut self) -> Option<Salvage> {
+        while self.skipping.is_some() && !self.chunk.is_empty() {
+            self.line();
+        }
+        self.salvage.take()
+    }
+
+    /// Takes one line, or as much of it as there is, out of a chunk that is not empty.
+    fn line(&mut self) -> Outcome {
+        if mem::take(&mut self.after_cr) && self.chunk[0] == b'\n' {
+            self.chunk.advance(1);
+            return None;
+        }
+        if let Some(end) = memchr2(b'\n', b'\r', &self.chunk) {
+            let piece = self.chunk.split_to(end);
+            self.after_cr = self.chunk.get_u8() == b'\r';
+            self.end_line(piece)
+        } else {
+            let piece = mem::take(&mut self.chunk);
+            self.keep(&piece)
+        }
     }
 
     /// The id to resume from, as of the last complete event.
@@ -137,7 +158,7 @@ impl EventParser {
 
     /// Whether an event has begun that is not complete; at the end of a stream it is lost.
     pub fn is_mid_event(&self) -> bool {
-        !self.partial.is_empty() || self.skipping || self.block.size > 0
+        !self.partial.is_empty() || self.skipping.is_some() || self.block.size > 0
     }
 
     fn skip_bom(&mut self) {
@@ -162,14 +183,20 @@ impl EventParser {
 
     /// The chunk ended within a line; `piece` is not empty.
     fn keep(&mut self, piece: &[u8]) -> Outcome {
+        if let Some(skip) = &mut self.skipping {
+            skip.piece(piece);
+            self.dropping = true;
+            return None;
+        }
         let comment = self.partial.is_empty() && piece[0] == b':';
-        if self.dropping || self.skipping || comment {
+        if self.dropping || comment {
             self.dropping = true;
             return None;
         }
         if self.block.size + self.partial.len() + piece.len() > self.limit {
             self.dropping = true;
-            return Some(Err(self.too_large()));
+            let begun = mem::take(&mut self.partial);
+            return Some(Err(self.too_large([&begun, piece])));
         }
         self.partial.extend_from_slice(piece);
         None
@@ -177,6 +204,10 @@ impl EventParser {
 
     fn end_line(&mut self, piece: Bytes) -> Outcome {
         if mem::take(&mut self.dropping) {
+            if let Some(skip) = &mut self.skipping {
+                skip.piece(&piece);
+                skip.end_line();
+            }
             return None;
         }
         let line = if self.partial.is_empty() {
@@ -188,12 +219,18 @@ impl EventParser {
         match line.first() {
             None => return self.dispatch(),
             Some(b':') => return None,
-            Some(_) if self.skipping => return None,
             Some(_) => {}
+        }
+        if let Some(skip) = &mut self.skipping {
+            skip.piece(&line);
+            skip.end_line();
+            return None;
         }
         self.block.size += line.len();
         if self.block.size > self.limit {
-            return Some(Err(self.too_large()));
+            let error = self.too_large([&line, b""]);
+            self.skipping.iter_mut().for_each(Skip::end_line);
+            return Some(Err(error));
         }
         if let Some(retry) = self.block.add(&line) {
             self.retry = Some(retry);
@@ -201,23 +238,32 @@ impl EventParser {
         None
     }
 
-    /// Gives up the event but keeps its id: resuming before it would only bring it back.
-    fn too_large(&mut self) -> EventError {
-        self.skipping = true;
-        self.partial = BytesMut::new();
+    /// Gives up the event in the middle of a line, but keeps its id: resuming before it would only
+    /// bring it back.
+    fn too_large(&mut self, line: [&[u8]; 2]) -> EventError {
+        let mut skip = Skip::after(self.block.data());
+        for piece in line {
+            skip.piece(piece);
+        }
+        self.skipping = Some(skip);
         self.block = Block::with_id(self.block.id.take());
         EventError::TooLarge { limit: self.limit }
     }
 
     /// A blank line: the event is complete.
     fn dispatch(&mut self) -> Outcome {
-        let block = mem::take(&mut self.block);
+        let mut block = mem::take(&mut self.block);
         if let Some(id) = &block.id {
             self.last_id = (!id.is_empty()).then(|| id.clone());
         }
-        if mem::take(&mut self.skipping) {
+        if let Some(skip) = self.skipping.take() {
+            self.salvage = Some(skip.finish());
             return None;
         }
-        block.finish()
+        if let Some(skip) = block.broken() {
+            self.salvage = Some(skip.finish());
+            return Some(Err(EventError::NotUtf8));
+        }
+        block.finish().map(Ok)
     }
 }

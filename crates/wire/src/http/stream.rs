@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::classify;
 use super::error::{Break, Doing, HttpError, Received};
 use super::events::{Event, EventError, EventParser};
+use crate::envelope::Salvage;
 
 /// A body of server-sent events. Dropping it closes the exchange.
 pub struct EventStream {
@@ -30,25 +31,51 @@ impl EventStream {
     /// The next event; `None` when the server ended the stream, at an event's end.
     ///
     /// Cancel-safe: dropping the future loses nothing. After [`HttpError::EventTooLarge`] and
-    /// [`HttpError::NotUtf8`] the stream goes on; any other error is followed by `None`.
+    /// [`HttpError::NotUtf8`] the stream goes on, and [`EventStream::salvage`] tells whose message
+    /// was lost; any other error is followed by `None`.
     pub async fn next(&mut self) -> Result<Option<Event>, HttpError> {
         loop {
             if let Some(outcome) = self.parser.next_event() {
                 return outcome.map(Some).map_err(|error| self.event_error(error));
             }
-            let Some(response) = &mut self.response else {
+            if self.response.is_none() {
                 return Ok(None);
-            };
-            match response.chunk().await {
-                Ok(Some(chunk)) => {
-                    self.received += chunk.len() as u64;
-                    self.parser.feed(chunk);
-                }
-                Ok(None) => return self.end(),
-                Err(error) => {
-                    self.response = None;
-                    return Err(classify::reading(self.doing.clone(), self.received, error));
-                }
+            }
+            if !self.more().await? {
+                return self.end();
+            }
+        }
+    }
+
+    /// After [`HttpError::EventTooLarge`] or [`HttpError::NotUtf8`]: what could be told of the
+    /// message in that event, once all of it has gone by. Cancel-safe.
+    pub async fn salvage(&mut self) -> Result<Salvage, HttpError> {
+        loop {
+            if let Some(salvage) = self.parser.salvage() {
+                return Ok(salvage);
+            }
+            if self.response.is_none() || !self.more().await? {
+                self.end()?;
+                return Ok(Salvage::default());
+            }
+        }
+    }
+
+    /// Feeds the parser; `false` at the end.
+    async fn more(&mut self) -> Result<bool, HttpError> {
+        let Some(response) = &mut self.response else {
+            return Ok(false);
+        };
+        match response.chunk().await {
+            Ok(Some(chunk)) => {
+                self.received += chunk.len() as u64;
+                self.parser.feed(chunk);
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            Err(error) => {
+                self.response = None;
+                Err(classify::reading(self.doing.clone(), self.received, error))
             }
         }
     }

@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::{
     Error,
+    envelope::MalformedKind,
     http::{Body, Endpoint, EndpointOptions, EventStream, Pool},
     link::Frame,
 };
@@ -26,6 +27,8 @@ pub struct SseWriter {
 #[derive(Debug)]
 pub struct SseReader {
     events: EventStream,
+    /// What is wrong with an event that is going by.
+    lost: Option<MalformedKind>,
     /// Ends the task that sends what nobody waits for.
     _chores: tokio_util::sync::DropGuard,
 }
@@ -65,6 +68,7 @@ pub async fn connect(
         SseWriter { endpoint, chores },
         SseReader {
             events,
+            lost: None,
             _chores: ended.drop_guard(),
         },
     ))
@@ -128,12 +132,25 @@ impl SseWriter {
 impl SseReader {
     /// The next message; `None` when the server has ended the stream. Safe to cancel.
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Error> {
-        while let Some(event) = self.events.next().await? {
+        loop {
+            if let Some(kind) = &self.lost {
+                let salvage = self.events.salvage().await?;
+                let broken = salvage.into_malformed(kind.clone());
+                self.lost = None;
+                return Ok(Some(Frame::Broken(broken)));
+            }
+            let event = match self.events.next().await {
+                Ok(Some(event)) => event,
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    self.lost = Some(error.lost_event().ok_or(error)?);
+                    continue;
+                }
+            };
             let message = event.event.as_deref().is_none_or(|name| name == "message");
             if message && !event.data.is_empty() {
                 return Ok(Some(Frame::Text(event.data)));
             }
         }
-        Ok(None)
     }
 }

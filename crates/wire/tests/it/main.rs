@@ -6,5 +6,7 @@ mod envelope;
 mod http;
 mod peers;
 mod process;
+mod regression;
 mod session;
+mod suite;
 mod ws;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use bytestring::ByteString;
 use memchr::memchr;
 
-use super::{Event, EventError, Outcome};
+use super::{Event, Skip};
 
 /// The fields of the event under construction.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(super) struct Block {
     data: Data,
     pub(super) id: Option<ByteString>,
     broken: bool,
+    /// Data that is not UTF-8, thrown away.
+    lost: Option<Skip>,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +44,7 @@ impl Block {
     pub(super) fn add(&mut self, line: &Bytes) -> Option<Duration> {
         let (name, value) = split_field(line);
         match name {
-            b"data" => self.add_data(value),
+            b"data" => self.add_data(&value),
             b"event" => self.event = self.text(value),
             b"id" if memchr(0, &value).is_none() => {
                 self.id = self.text(value).or_else(|| self.id.take());
@@ -59,8 +61,25 @@ impl Block {
         text
     }
 
-    fn add_data(&mut self, value: Bytes) {
-        let Some(line) = self.text(value) else { return };
+    /// The data so far.
+    pub(super) fn data(&self) -> &[u8] {
+        match &self.data {
+            Data::None => b"",
+            Data::Line(line) => line.as_bytes(),
+            Data::Lines(lines) => lines.as_bytes(),
+        }
+    }
+
+    fn add_data(&mut self, value: &Bytes) {
+        if let Some(lost) = &mut self.lost {
+            return lost.data(value);
+        }
+        let Some(line) = self.text(value.clone()) else {
+            let mut lost = Skip::after(self.data());
+            lost.data(value);
+            self.lost = Some(lost);
+            return;
+        };
         self.data = match mem::take(&mut self.data) {
             Data::None => Data::Line(line),
             Data::Line(first) => Data::Lines([&first, "\n", &line].concat()),
@@ -68,21 +87,27 @@ impl Block {
         };
     }
 
+    /// What is left of the event if a field of it is not UTF-8.
+    pub(super) fn broken(&mut self) -> Option<Skip> {
+        let lost = self.lost.take();
+        self.broken
+            .then(|| lost.unwrap_or_else(|| Skip::after(self.data())))
+    }
+
     /// The event, unless there is nothing to report.
-    pub(super) fn finish(self) -> Outcome {
+    pub(super) fn finish(self) -> Option<Event> {
         let data = match self.data {
-            _ if self.broken => return Some(Err(EventError::NotUtf8)),
             Data::None if self.id.is_none() => return None,
             Data::None => ByteString::new(),
             Data::Line(line) => line,
             Data::Lines(lines) => lines.into(),
         };
         let event = self.event.filter(|name| !name.is_empty());
-        Some(Ok(Event {
+        Some(Event {
             event,
             data,
             id: self.id,
-        }))
+        })
     }
 }
 

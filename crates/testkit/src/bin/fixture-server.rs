@@ -1,0 +1,12 @@
+//! The fixture on standard input and output.
+
+use std::sync::Arc;
+
+use switchboard_testkit::fixture::Fixture;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let (writer, reader, writing) = switchboard_wire::server::stdio::link(64 << 20);
+    let fixture = Arc::new(Fixture::default());
+    tokio::join!(fixture.serve((writer, reader)), writing);
+}

@@ -1,0 +1,23 @@
+//! Facts about another library that must not become facts about this one.
+//!
+//! Each was seen in the official SDK: a tool without a schema that costs the whole list, fields and
+//! results that are lost, progress out of order, and servers that cannot be reached at all.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod decoding;
+mod processes;
+mod progress;
+
+use switchboard_testkit::programs::program;
+use switchboard_wire::{client::Target, process::Command};
+
+use crate::suite::stdio;
+
+/// The testkit's puppet in one of its parts.
+fn puppet<const N: usize>(args: [&str; N]) -> Target {
+    let mut command = Command::new(program("puppet"));
+    command.args = args.map(Into::into).to_vec();
+    Target::Stdio(stdio(command))
+}

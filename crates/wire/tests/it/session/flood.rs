@@ -1,0 +1,195 @@
+//! Back-pressure: a server that floods is slowed, and only those who do not read lose anything.
+
+use std::time::Duration;
+
+use switchboard_wire::client::{Call, Event, Incoming};
+use tokio::time::Instant;
+
+use super::{Peer, bounded, done, legacy, member, raw};
+
+fn progress(id: &str, step: usize) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":{step}}}}}"#
+    )
+}
+
+/// Floods the first call with progress, then answers a second one that came meanwhile.
+async fn flood(peer: &mut Peer, steps: usize) {
+    let flooded = peer.expect("tools/call").await;
+    let other = peer.expect("tools/call").await;
+    for step in 0..steps {
+        peer.say(progress(flooded.id().as_str(), step)).await;
+    }
+    peer.answer(&other, "{}").await;
+    peer.answer(&flooded, "{}").await;
+}
+
+/// Begins a call that is then left alone; nothing is sent before it is polled.
+async fn begun(client: &switchboard_wire::client::Client) -> switchboard_wire::client::Exchange {
+    let mut exchange = client.call(Call::tool("flooded", &raw("{}")).with_progress());
+    let polled = tokio::time::timeout(Duration::from_millis(1), exchange.next()).await;
+    assert!(polled.is_err());
+    exchange
+}
+
+#[test]
+fn a_caller_that_does_not_read_costs_the_others_one_short_pause() {
+    bounded(async {
+        let (client, _inbox, mut peer) = legacy("{}").await;
+        let mut flooded = begun(&client).await;
+        let began = Instant::now();
+        let other = client.call(Call::tool("other", &raw("{}"))).result();
+        let ((), other) = tokio::join!(flood(&mut peer, 50_000), other);
+        other.unwrap();
+        assert!(
+            began.elapsed() <= Duration::from_millis(110),
+            "{:?}",
+            began.elapsed()
+        );
+        // What was kept is bounded and in order, and the answer is not lost.
+        let mut steps = Vec::new();
+        loop {
+            match flooded.next().await.unwrap() {
+                Event::Progress(params) => {
+                    steps.push(member(&params, "progress").parse::<usize>().unwrap());
+                }
+                Event::Done(_) => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(steps.len() <= 300, "{}", steps.len());
+        assert!(steps.is_sorted());
+    });
+}
+
+/// Slow is not stalled, but must not become everybody's pace either.
+#[test]
+fn a_caller_that_reads_slowly_costs_the_others_little() {
+    bounded(async {
+        for pause in [20, 90, 150] {
+            let (client, _inbox, mut peer) = legacy("{}").await;
+            let mut flooded = begun(&client).await;
+            let reading = async {
+                loop {
+                    tokio::time::sleep(Duration::from_millis(pause)).await;
+                    if let Event::Done(_) = flooded.next().await.unwrap() {
+                        return;
+                    }
+                }
+            };
+            let calling = async {
+                let began = Instant::now();
+                client
+                    .call(Call::tool("other", &raw("{}")))
+                    .result()
+                    .await
+                    .unwrap();
+                began.elapsed()
+            };
+            let ((), (), took) = tokio::join!(flood(&mut peer, 5_000), reading, calling);
+            assert!(
+                took <= Duration::from_millis(300),
+                "one event each {pause} ms: {took:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_caller_that_reads_loses_nothing() {
+    bounded(async {
+        let (client, _inbox, mut peer) = legacy("{}").await;
+        let mut exchange = client.call(Call::tool("x", &raw("{}")).with_progress());
+        let playing = async {
+            let call = peer.expect("tools/call").await;
+            for step in 0..20_000 {
+                peer.say(progress(call.id().as_str(), step)).await;
+            }
+            peer.answer(&call, "{}").await;
+        };
+        let reading = async {
+            for step in 0..20_000 {
+                match exchange.next().await.unwrap() {
+                    Event::Progress(params) => {
+                        assert_eq!(member(&params, "progress"), step.to_string());
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            done(&mut exchange).await;
+        };
+        tokio::join!(playing, reading);
+    });
+}
+
+/// Notifications of every kind, and nobody at the inbox.
+#[test]
+fn an_inbox_nobody_reads_holds_up_nobody() {
+    bounded(async {
+        let (client, mut inbox, mut peer) = legacy("{}").await;
+        let began = Instant::now();
+        let playing = async {
+            let call = peer.expect("tools/call").await;
+            for n in 0..5_000 {
+                peer.say(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#)
+                    .await;
+                peer.say(format!(r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"a:{n}"}}}}"#)).await;
+                peer.say(
+                r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}"#,
+            )
+            .await;
+                peer.say(r#"{"jsonrpc":"2.0","method":"x/y"}"#).await;
+            }
+            peer.answer(&call, "{}").await;
+        };
+        let calling = client.call(Call::tool("x", &raw("{}"))).result();
+        let ((), result) = tokio::join!(playing, calling);
+        result.unwrap();
+        assert!(
+            began.elapsed() <= Duration::from_millis(110),
+            "{:?}",
+            began.elapsed()
+        );
+        // What is kept says what matters, in a bounded space.
+        let mut kept = 0;
+        let mut lists = 0;
+        while let Ok(heard) = tokio::time::timeout(Duration::from_secs(1), inbox.next()).await {
+            kept += 1;
+            lists += usize::from(matches!(heard.unwrap(), Incoming::ListChanged(_)));
+        }
+        assert!(kept <= 256, "{kept}");
+        assert!(lists >= 1);
+    });
+}
+
+/// A question that no longer fits is refused; the connection goes on.
+#[test]
+fn a_change_already_waiting_need_not_wait_twice() {
+    bounded(async {
+        let (client, mut inbox, mut peer) = legacy("{}").await;
+        for n in 0..255 {
+            peer.say(format!(r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"a:{n}"}}}}"#)).await;
+        }
+        peer.say(r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#)
+            .await;
+        let began = Instant::now();
+        for _ in 0..1_000 {
+            peer.say(r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#)
+                .await;
+        }
+        let playing = async {
+            let call = peer.expect("tools/call").await;
+            peer.answer(&call, "{}").await;
+        };
+        let ((), result) = tokio::join!(playing, client.call(Call::tool("x", &raw("{}"))).result());
+        result.unwrap();
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        for _ in 0..255 {
+            assert!(matches!(
+                inbox.next().await,
+                Ok(Incoming::ResourceUpdated { .. })
+            ));
+        }
+        assert!(matches!(inbox.next().await, Ok(Incoming::ListChanged(_))));
+    });
+}

@@ -1,0 +1,97 @@
+//! Headers that mirror a tool's arguments, and what happens when server and client disagree.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use switchboard_wire::client::{Call, Greeting, List};
+
+use super::{
+    options, over_http, raw,
+    web::{self, methods, web},
+};
+use crate::http::soon;
+
+fn routed(header: &str) -> String {
+    format!(
+        r#"[{{"name":"routed","inputSchema":{{"properties":{{"region":{{"type":"string","x-mcp-header":"{header}"}}}}}}}}]"#
+    )
+}
+
+#[tokio::test]
+async fn a_tool_not_yet_seen_is_listed_before_it_is_called() {
+    let server = web(|asked| match asked.method.as_str() {
+        "tools/call" => {
+            assert_eq!(
+                asked.http.header("mcp-param-region"),
+                Some("=?base64?WsO8cmljaA==?=")
+            );
+            asked.result("{}")
+        }
+        _ => web::modern(asked, &routed("Region")),
+    })
+    .await;
+    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
+        .await
+        .unwrap();
+    for _ in 0..2 {
+        let call = Call::tool("routed", &raw(r#"{"region":"Zürich"}"#));
+        soon(client.call(call).result()).await.unwrap();
+    }
+    assert_eq!(
+        methods(&server),
+        ["server/discover", "tools/list", "tools/call", "tools/call"]
+    );
+}
+
+/// The tool has changed since it was listed: it is listed again and called again, once.
+#[tokio::test]
+async fn headers_that_disagree_are_learnt_again_once() {
+    for (understands, expected) in [(true, 2), (false, 2)] {
+        let lists = AtomicUsize::new(0);
+        let server = web(move |asked| match asked.method.as_str() {
+            "tools/list" => {
+                let header = if lists.fetch_add(1, Ordering::SeqCst) == 0 {
+                    "Old"
+                } else {
+                    "New"
+                };
+                web::modern(asked, &routed(header))
+            }
+            "tools/call" if understands && asked.http.header("mcp-param-new") == Some("x") => {
+                asked.result("{}")
+            }
+            "tools/call" => asked.error(400, -32020),
+            _ => web::modern(asked, "[]"),
+        })
+        .await;
+        let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
+            .await
+            .unwrap();
+        let result = soon(
+            client
+                .call(Call::tool("routed", &raw(r#"{"region":"x"}"#)))
+                .result(),
+        )
+        .await;
+        assert_eq!(result.is_ok(), understands, "{result:?}");
+        let asked = methods(&server);
+        for method in ["tools/list", "tools/call"] {
+            assert_eq!(
+                asked.iter().filter(|known| *known == method).count(),
+                expected,
+                "{method}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_whose_headers_break_the_rules_is_left_out_alone() {
+    let tools = r#"[{"name":"good","inputSchema":{}},{"name":"bad","inputSchema":{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}}]"#;
+    let server = web(move |asked| web::modern(asked, tools)).await;
+    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
+        .await
+        .unwrap();
+    let listing = soon(client.list(List::Tools)).await.unwrap();
+    assert_eq!(listing.items.len(), 1);
+    assert_eq!(listing.excluded[0].name, "bad");
+}

@@ -1,0 +1,164 @@
+//! A raw peer on the other end of a pair: it reads texts and says texts.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use switchboard_wire::{
+    Error,
+    client::{Client, ClientOptions, Inbox, Target},
+    envelope::{Message, Parsed, Request, parse},
+    json::Raw,
+    link::{
+        Frame, LinkReader, LinkWriter,
+        pair::{End, pair},
+    },
+};
+
+/// One end of a pair, played by a test.
+pub(crate) struct Peer {
+    writer: LinkWriter,
+    reader: LinkReader,
+    near: Option<End>,
+}
+
+impl Peer {
+    /// A peer, and the target that reaches it.
+    pub(crate) fn new() -> (Self, Target) {
+        let (near, (writer, reader)) = pair();
+        let peer = Self {
+            writer,
+            reader,
+            near: None,
+        };
+        (peer, Target::InProcess(near))
+    }
+
+    /// The next text; `None` when the client has closed.
+    pub(crate) async fn text(&mut self) -> Option<String> {
+        match self.reader.next().await.unwrap() {
+            Some(Frame::Text(text)) => Some(text.to_string()),
+            Some(Frame::Broken(broken)) => panic!("{broken}"),
+            None => None,
+        }
+    }
+
+    /// The next request, whatever notifications come before it.
+    pub(crate) async fn request(&mut self) -> Request {
+        loop {
+            let text = self.text().await.unwrap();
+            if let Ok(Parsed::One(Message::Request(request))) = parse(text.into()) {
+                return request;
+            }
+        }
+    }
+
+    /// The next request, which must be of this method.
+    pub(crate) async fn expect(&mut self, method: &str) -> Request {
+        let request = self.request().await;
+        assert_eq!(request.method(), method);
+        request
+    }
+
+    /// The next notification, which must be of this method; its parameters.
+    pub(crate) async fn hear(&mut self, method: &str) -> Raw {
+        let text = self.text().await.unwrap();
+        match parse(text.clone().into()) {
+            Ok(Parsed::One(Message::Notification(note))) if note.method() == method => {
+                note.params().unwrap_or_else(Raw::empty_object)
+            }
+            _ => panic!("not {method}: {text}"),
+        }
+    }
+
+    /// Says a text as it is.
+    pub(crate) async fn say(&self, text: impl Into<String>) {
+        self.writer.send(text.into().into()).await.unwrap();
+    }
+
+    /// Answers a request with a result.
+    pub(crate) async fn answer(&self, request: &Request, result: &str) {
+        let id = request.id();
+        self.say(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+        ))
+        .await;
+    }
+
+    /// Answers a request with an error.
+    pub(crate) async fn refuse(&self, request: &Request, error: &str) {
+        let id = request.id();
+        self.say(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
+            .await;
+    }
+
+    /// Shakes hands as a 2025-11-25 server with these capabilities, the probe refused.
+    pub(crate) async fn shake_hands(&mut self, capabilities: &str) {
+        let mut request = self.request().await;
+        if request.method() == "server/discover" {
+            self.refuse(&request, r#"{"code":-32601,"message":"what?"}"#)
+                .await;
+            request = self.expect("initialize").await;
+        }
+        let result = initialized("2025-11-25").replace(
+            r#""capabilities":{}"#,
+            &format!(r#""capabilities":{capabilities}"#),
+        );
+        self.answer(&request, &result).await;
+        self.hear("notifications/initialized").await;
+    }
+
+    /// Answers the probe as a modern server with these capabilities.
+    pub(crate) async fn discovered(&mut self, capabilities: &str) {
+        let request = self.expect("server/discover").await;
+        self.answer(
+            &request,
+            &format!(r#"{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{capabilities}}}"#),
+        )
+        .await;
+    }
+
+    /// Connects to whatever plays this peer's part.
+    pub(crate) async fn connect(
+        mut self,
+        options: ClientOptions,
+    ) -> Result<(Client, Inbox), Error> {
+        let near = self.near.take().unwrap();
+        Client::connect(Target::InProcess(near), options).await
+    }
+}
+
+/// A peer that answers each method with a result, or not known.
+pub(crate) fn answering(answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Peer {
+    let (near, (writer, reader)) = pair();
+    let mut playing = Peer {
+        writer,
+        reader,
+        near: None,
+    };
+    tokio::spawn(async move {
+        while let Some(text) = playing.text().await {
+            if let Ok(Parsed::One(Message::Request(request))) = parse(text.into()) {
+                match answer(request.method().as_ref()) {
+                    Some(result) => playing.answer(&request, &result).await,
+                    None => {
+                        playing
+                            .refuse(&request, r#"{"code":-32601,"message":"what?"}"#)
+                            .await;
+                    }
+                }
+            }
+        }
+    });
+    let (_, (writer, reader)) = pair();
+    Peer {
+        writer,
+        reader,
+        near: Some(near),
+    }
+}
+
+/// The result of `initialize` in this version.
+pub(crate) fn initialized(version: &str) -> String {
+    format!(
+        r#"{{"protocolVersion":"{version}","capabilities":{{}},"serverInfo":{{"name":"peer","version":"1"}}}}"#
+    )
+}

@@ -1,0 +1,126 @@
+//! A connection that is closed leaves nothing: no task, no socket, no process, no session.
+
+use std::time::Duration;
+
+use switchboard_testkit::processes::Identity;
+use switchboard_wire::{
+    Error,
+    client::{Call, Greeting},
+};
+
+use super::{Bench, Served, Transport, connect, options, over_all_five, raw};
+
+over_all_five!(calls_under_way_fail_and_later_ones_too);
+
+async fn calls_under_way_fail_and_later_ones_too(bench: Bench) {
+    let mut exchange = bench.client.call(Call::tool("hang", &raw("{}")));
+    tokio::select! {
+        happened = exchange.next() => panic!("{happened:?}"),
+        _ = bench.tool("await_hanging", "{}") => {}
+    }
+    bench.client.close().await;
+    let under_way = exchange.next().await;
+    assert!(matches!(under_way, Err(Error::Closed)), "{under_way:?}");
+    let later = bench
+        .client
+        .call(Call::tool("echo", &raw("{}")))
+        .result()
+        .await;
+    assert!(matches!(later, Err(Error::Closed)), "{later:?}");
+    let listed = bench
+        .client
+        .list(switchboard_wire::client::List::Tools)
+        .await;
+    assert!(matches!(listed, Err(Error::Closed)), "{listed:?}");
+}
+
+/// Tasks that run in this test's own runtime.
+fn tasks() -> usize {
+    tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks()
+}
+
+/// Waits until it is so. What ends has nobody to tell.
+async fn settled(so: impl Fn() -> bool) {
+    let waiting = async {
+        while !so() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waiting)
+        .await
+        .expect("it never settles");
+}
+
+async fn close_leaves_nothing(transport: Transport) {
+    for greeting in transport.greetings() {
+        let before = tasks();
+        let bench = connect(transport, options(greeting)).await.unwrap();
+        bench.client.subscribe("a:b").await.unwrap();
+        bench.tool("echo", "{}").await;
+        let process = bench
+            .client
+            .process()
+            .map(|process| Identity::of(process.pid()).unwrap());
+        bench.client.close().await;
+        assert!(!process.is_some_and(Identity::is_alive), "{greeting:?}");
+        if let Served::Http(face) = &bench.served {
+            assert_eq!(face.sessions().0, 0, "{greeting:?}");
+        }
+        drop(bench);
+        settled(|| tasks() <= before).await;
+    }
+}
+
+/// The same of a client that is dropped without a word.
+async fn dropping_leaves_nothing(transport: Transport) {
+    for greeting in transport.greetings() {
+        let before = tasks();
+        let bench = connect(transport, options(greeting)).await.unwrap();
+        bench.tool("echo", "{}").await;
+        let process = bench
+            .client
+            .process()
+            .map(|process| Identity::of(process.pid()).unwrap());
+        drop(bench);
+        settled(|| tasks() <= before && !process.is_some_and(Identity::is_alive)).await;
+    }
+}
+
+macro_rules! leaves_nothing {
+    ($($name:ident $transport:ident),* $(,)?) => {
+        mod nothing {
+            use super::super::Transport;
+            $(
+                #[tokio::test]
+                async fn $name() {
+                    super::close_leaves_nothing(Transport::$transport).await;
+                    super::dropping_leaves_nothing(Transport::$transport).await;
+                }
+            )*
+        }
+    };
+}
+
+leaves_nothing!(
+    in_process InProcess,
+    stdio Stdio,
+    web_socket WebSocket,
+    sse Sse,
+    http Http,
+);
+
+/// A greeting that fails leaves as little.
+#[tokio::test]
+async fn a_connection_that_fails_leaves_nothing() {
+    let before = tasks();
+    let peer = crate::session::answering(|_| None);
+    let connected = peer.connect(options(Greeting::Probe)).await;
+    assert!(
+        matches!(connected, Err(Error::Rpc(_))),
+        "{:?}",
+        connected.err()
+    );
+    settled(|| tasks() <= before).await;
+}

@@ -1,0 +1,45 @@
+//! Deadlines, and how progress moves them.
+
+use std::time::Duration;
+
+use switchboard_wire::{Error, client::Call};
+
+use super::{Bench, over_all_five, raw};
+
+over_all_five!(
+    a_call_that_hangs_ends_at_its_deadline,
+    progress_extends_a_deadline,
+    unless_it_must_not,
+);
+
+async fn a_call_that_hangs_ends_at_its_deadline(bench: Bench) {
+    let after = Duration::from_millis(150);
+    let call = Call::tool("hang", &raw("{}")).with_timeout(after);
+    let error = bench.client.call(call).result().await.unwrap_err();
+    assert!(
+        matches!(error, Error::Timeout { after: waited, .. } if waited == after),
+        "{error:?}"
+    );
+    // The server was told, or never heard of it, and goes on.
+    bench.tool("echo", "{}").await;
+}
+
+/// Far apart, so that a busy machine does not decide the outcome.
+const DEADLINE: Duration = Duration::from_millis(1500);
+const TICKS: &str = r#"{"every":180,"times":10}"#;
+
+async fn progress_extends_a_deadline(bench: Bench) {
+    bench.tool("echo", "{}").await;
+    let call = Call::tool("tick", &raw(TICKS))
+        .with_progress()
+        .with_timeout(DEADLINE);
+    bench.client.call(call).result().await.unwrap();
+}
+
+async fn unless_it_must_not(bench: Bench) {
+    bench.tool("echo", "{}").await;
+    let call = Call::tool("tick", &raw(TICKS)).with_progress();
+    let call = call.with_timeout(DEADLINE).without_extension();
+    let error = bench.client.call(call).result().await.unwrap_err();
+    assert!(matches!(error, Error::Timeout { .. }), "{error:?}");
+}

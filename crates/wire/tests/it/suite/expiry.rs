@@ -1,0 +1,104 @@
+//! Legacy sessions over HTTP against the face: they end, begin again, and their streams are taken
+//! up where they were cut.
+
+use futures_util::future::join_all;
+use switchboard_wire::{
+    Version,
+    client::{Call, Greeting, Incoming},
+};
+
+use super::{Bench, Served, Transport, connect, member, options, raw};
+use crate::http::soon;
+
+async fn bench() -> Bench {
+    let greeting = Greeting::Only(Version::LATEST_LEGACY);
+    soon(connect(Transport::Http, options(greeting)))
+        .await
+        .unwrap()
+}
+
+fn face(bench: &Bench) -> &switchboard_testkit::face::StreamableFace {
+    match &bench.served {
+        Served::Http(face) => face,
+        _ => panic!("not over HTTP"),
+    }
+}
+
+#[tokio::test]
+async fn fifty_calls_that_meet_the_end_of_a_session_begin_one_new_one() {
+    let mut bench = bench().await;
+    bench.client.subscribe("a:b").await.unwrap();
+    bench.client.set_log_level("error").await.unwrap();
+    for round in 2..4 {
+        face(&bench).expire();
+        let calls = (0..50).map(|n| {
+            let bench = &bench;
+            async move {
+                let result = bench.tool("echo", &n.to_string()).await;
+                assert_eq!(member(&result, "echo"), n.to_string());
+            }
+        });
+        soon(join_all(calls)).await;
+        assert_eq!(face(&bench).sessions(), (1, round));
+    }
+    // What the old session was asked, the new one was asked too, and it is heard.
+    let requests = face(&bench).requests();
+    let asked = |what: &str| {
+        requests
+            .iter()
+            .filter(|request| request.text().contains(what))
+            .count()
+    };
+    assert_eq!(asked("resources/subscribe"), 3);
+    assert_eq!(asked("logging/setLevel"), 3);
+    bench.tool("announce", r#"{"what":"a:b"}"#).await;
+    let heard = soon(bench.inbox.next()).await.unwrap();
+    assert!(
+        matches!(heard, Incoming::ResourceUpdated { .. }),
+        "{heard:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_session_that_ends_while_nobody_calls_is_begun_again() {
+    let mut bench = bench().await;
+    bench.client.subscribe("a:b").await.unwrap();
+    bench.tool("announce", r#"{"what":"a:b"}"#).await;
+    soon(bench.inbox.next()).await.unwrap();
+    face(&bench).expire();
+    face(&bench).cut();
+    // The stream notices first: its session is gone, and with it what was subscribed to.
+    soon(async {
+        while face(&bench).sessions() != (1, 2) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn streams_that_are_cut_are_taken_up_again() {
+    let mut bench = bench().await;
+    let mut exchange = bench.client.call(Call::tool("ask", &raw("{}")));
+    let questions = match soon(exchange.next()).await.unwrap() {
+        switchboard_wire::client::Event::NeedsInput(questions) => questions,
+        other => panic!("{other:?}"),
+    };
+    face(&bench).cut();
+    exchange.answer(vec![questions[0].answer(raw("1"))]);
+    let result = soon(exchange.result()).await.unwrap();
+    assert_eq!(member(&result, "said"), r#"{"who":1}"#);
+    for _ in 0..3 {
+        face(&bench).cut();
+        bench
+            .inject(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#)
+            .await;
+        let heard = soon(bench.inbox.next()).await.unwrap();
+        assert!(matches!(heard, Incoming::ListChanged(_)), "{heard:?}");
+    }
+    let requests = face(&bench).requests();
+    let resumed = requests
+        .iter()
+        .filter(|request| request.header("last-event-id").is_some());
+    assert!(resumed.count() >= 2);
+}

@@ -1,0 +1,242 @@
+//! One suite over all five transports, in every protocol version that each of them carries.
+//!
+//! A feature is a function of a [`Bench`]: a client that is connected to the testkit's fixture.
+//! [`over_all_five!`] makes one test of it for each transport; each test runs all versions at once.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod calls;
+mod changes;
+mod closing;
+mod connecting;
+mod deadlines;
+mod expiry;
+mod lists;
+mod questions;
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use switchboard_testkit::{
+    face::{SseFace, StreamableFace, web_socket},
+    fixture::Fixture,
+    programs::program,
+    ws::ScriptedWs,
+};
+use switchboard_wire::{
+    Era, Error, Version,
+    client::{Call, Client, ClientOptions, Greeting, HttpTarget, Inbox, Root, Stdio, Target},
+    http::EndpointOptions,
+    json::Raw,
+    link::pair::pair,
+    process::{Command, Guard, StderrOptions},
+    ws::WsOptions,
+};
+
+/// No feature takes longer in all its versions together, unless it hangs.
+const BOUND: Duration = Duration::from_mins(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    InProcess,
+    Stdio,
+    WebSocket,
+    Sse,
+    Http,
+}
+
+/// One client and the server it talks to.
+pub(crate) struct Bench {
+    pub(crate) client: Client,
+    pub(crate) inbox: Inbox,
+    pub(crate) transport: Transport,
+    pub(crate) greeting: Greeting,
+    pub(crate) served: Served,
+}
+
+/// Keeps a server running.
+pub(crate) enum Served {
+    InProcess,
+    Process,
+    WebSocket(#[expect(dead_code, reason = "held")] ScriptedWs),
+    Sse(#[expect(dead_code, reason = "held")] SseFace),
+    Http(StreamableFace),
+}
+
+/// Makes a test of each feature over each transport.
+macro_rules! over_all_five {
+    ($($feature:ident),* $(,)?) => {
+        $crate::suite::over!(in_process InProcess: $($feature)*);
+        $crate::suite::over!(stdio Stdio: $($feature)*);
+        $crate::suite::over!(web_socket WebSocket: $($feature)*);
+        $crate::suite::over!(sse Sse: $($feature)*);
+        $crate::suite::over!(http Http: $($feature)*);
+    };
+}
+
+macro_rules! over {
+    ($module:ident $transport:ident: $($feature:ident)*) => {
+        mod $module {
+            $(
+                #[tokio::test]
+                async fn $feature() {
+                    $crate::suite::each($crate::suite::Transport::$transport, super::$feature).await;
+                }
+            )*
+        }
+    };
+}
+
+pub(crate) use {over, over_all_five};
+
+// === impl Transport ===
+
+impl Transport {
+    /// The ways of greeting that make sense over this transport.
+    pub(crate) fn greetings(self) -> Vec<Greeting> {
+        let sensible = |version: &Version| match self {
+            Self::InProcess | Self::Stdio | Self::WebSocket => true,
+            Self::Sse => version.era() == Era::Legacy,
+            Self::Http => *version != Version::V2024_11_05,
+        };
+        let versions = Version::ALL.into_iter().filter(sensible);
+        versions
+            .map(Greeting::Only)
+            .chain([Greeting::Probe])
+            .collect()
+    }
+}
+
+/// Runs `feature` in every version at once, each in a task of its own; names those that fail.
+pub(crate) async fn each<F, R>(transport: Transport, feature: F)
+where
+    F: Fn(Bench) -> R,
+    R: Future<Output = ()> + Send + 'static,
+{
+    let mut running = Vec::new();
+    for greeting in transport.greetings() {
+        let bench = connect(transport, options(greeting)).await.unwrap();
+        running.push((greeting, tokio::spawn(feature(bench))));
+    }
+    let mut failed = Vec::new();
+    for (greeting, cell) in running {
+        match tokio::time::timeout(BOUND, cell).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => failed.push(format!("{greeting:?}: {error}")),
+            Err(_) => failed.push(format!("{greeting:?}: it hangs")),
+        }
+    }
+    assert!(failed.is_empty(), "{transport:?}: {failed:#?}");
+}
+
+pub(crate) fn options(greeting: Greeting) -> ClientOptions {
+    let mut options = ClientOptions::new("suite", "1");
+    options.capabilities = raw(r#"{"elicitation":{},"sampling":{}}"#);
+    options.roots = Some(vec![Root {
+        uri: "file:///work".into(),
+        name: None,
+    }]);
+    options.greeting = greeting;
+    options.reopen_after = Duration::from_millis(10);
+    options
+}
+
+pub(crate) async fn connect(transport: Transport, options: ClientOptions) -> Result<Bench, Error> {
+    let greeting = options.greeting;
+    let (target, served) = serve(transport).await;
+    let (client, inbox) = Client::connect(target, options).await?;
+    Ok(Bench {
+        client,
+        inbox,
+        transport,
+        greeting,
+        served,
+    })
+}
+
+/// A fresh fixture over `transport`, and how to reach it.
+pub(crate) async fn serve(transport: Transport) -> (Target, Served) {
+    let fixture = Arc::new(Fixture::default());
+    match transport {
+        Transport::InProcess => {
+            let (near, far) = pair();
+            tokio::spawn(async move { fixture.serve(far).await });
+            (Target::InProcess(near), Served::InProcess)
+        }
+        Transport::Stdio => (
+            Target::Stdio(stdio(Command::new(program("fixture-server")))),
+            Served::Process,
+        ),
+        Transport::WebSocket => {
+            let face = web_socket(fixture).await;
+            let target = Target::WebSocket {
+                url: face.url("/ws").parse().unwrap(),
+                pool: crate::http::pool(),
+                options: Box::new(WsOptions::default()),
+            };
+            (target, Served::WebSocket(face))
+        }
+        Transport::Sse => {
+            let face = SseFace::start(fixture).await;
+            (Target::Sse(http_target(&face.url())), Served::Sse(face))
+        }
+        Transport::Http => {
+            let face = StreamableFace::start(fixture).await;
+            (Target::Http(http_target(&face.url())), Served::Http(face))
+        }
+    }
+}
+
+pub(crate) fn stdio(command: Command) -> Stdio {
+    Stdio {
+        command,
+        guard: Guard::at(program("guard")).unwrap(),
+        stderr: StderrOptions::default(),
+    }
+}
+
+pub(crate) fn http_target(url: &str) -> HttpTarget {
+    HttpTarget {
+        url: url.parse().unwrap(),
+        pool: crate::http::pool(),
+        options: EndpointOptions::default(),
+    }
+}
+
+pub(crate) fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned()).unwrap()
+}
+
+pub(crate) fn member(value: &Raw, key: &str) -> String {
+    value
+        .get(key)
+        .unwrap()
+        .map_or_else(|| "(missing)".to_owned(), |value| value.to_string())
+}
+
+// === impl Bench ===
+
+impl Bench {
+    pub(crate) fn era(&self) -> Era {
+        self.client.server().era()
+    }
+
+    /// Calls a tool and gives its result.
+    pub(crate) async fn tool(&self, name: &str, arguments: &str) -> Raw {
+        let call = Call::tool(name, &raw(arguments));
+        self.client.call(call).result().await.unwrap()
+    }
+
+    /// Waits until the server has received a message that contains `needle`.
+    pub(crate) async fn await_seen(&self, needle: &str) {
+        let needle = Raw::string(needle);
+        self.tool("await_seen", &format!(r#"{{"needle":{needle}}}"#))
+            .await;
+    }
+
+    /// Has the server say `text`, as it is.
+    pub(crate) async fn inject(&self, text: &str) {
+        let text = Raw::string(text);
+        self.tool("inject", &format!(r#"{{"text":{text}}}"#)).await;
+    }
+}
