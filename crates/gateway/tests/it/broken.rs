@@ -249,3 +249,27 @@ async fn a_file_that_cannot_be_opened_is_broken() {
     followed.ready(&["b"]).await;
     soon(followed.sources.shutdown()).await;
 }
+
+/// What an editor leaves beside a file says nothing.
+#[tokio::test]
+async fn leavings_of_an_editor_do_not_narrow() {
+    let home = Home::new();
+    let agent = home.path(".config/switchboard/agents/helper.md");
+    write(&agent, "---\nmcpServers: [a]\n---\nHelp.");
+    write(home.settings(), servers(&["a", "b"]));
+    let asked = switchboard_config::Asked {
+        agent: Some("helper".to_owned()),
+        ..switchboard_config::Asked::default()
+    };
+    let mut followed = home.follow_asked(asked, crate::fixture::options()).await;
+    assert_eq!(ready(&followed.now()), ["a"]);
+    fs::copy(&agent, home.path(".config/switchboard/agents/helper.md~")).unwrap();
+    write(&agent, "---\nmcpServers: [a\n---\nHelp.");
+    let snapshot = followed
+        .until(|snapshot| has_kind(snapshot, Kind::Malformed))
+        .await;
+    assert!(is_held(&snapshot) && ready(&snapshot) == ["a"]);
+    write(&agent, "---\nmcpServers: [b]\n---\nHelp.");
+    followed.ready(&["b"]).await;
+    soon(followed.sources.shutdown()).await;
+}

@@ -23,6 +23,8 @@ struct Seen {
     content: Content,
     /// Of the link, if it is one, and of what is there in the end.
     stamps: [Option<Stamp>; 2],
+    /// The entries of a folder. Those that matter are looked at themselves, and an editor's leavings say nothing.
+    names: BTreeSet<OsString>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +36,7 @@ enum Content {
         is_empty: bool,
         owners: [u32; 2],
     },
-    Folder {
-        names: BTreeSet<OsString>,
-    },
+    Folder,
     /// It is there, and whose it is.
     Mark {
         owner: u32,
@@ -99,6 +99,7 @@ fn mark(path: &Path) -> Seen {
             },
         ),
         stamps: [None, None],
+        names: BTreeSet::new(),
     }
 }
 
@@ -114,14 +115,25 @@ fn seen(path: &Path) -> Seen {
         // A link to nothing is there and cannot be read.
         _ => Content::Unreadable(ErrorKind::NotFound),
     };
-    Seen { content, stamps }
+    let names = match content {
+        Content::Folder => names(path),
+        _ => BTreeSet::new(),
+    };
+    Seen {
+        content,
+        stamps,
+        names,
+    }
+}
+
+fn names(folder: &Path) -> BTreeSet<OsString> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).collect()
 }
 
 fn content(path: &Path, link: &Metadata, target: &Metadata) -> io::Result<Content> {
     if target.is_dir() {
-        let names = fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.file_name()));
-        let names = names.collect::<Result<_, _>>()?;
-        return Ok(Content::Folder { names });
+        return Ok(Content::Folder);
     }
     // Opening a pipe would wait for its other end.
     if !target.is_file() {
