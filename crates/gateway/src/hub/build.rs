@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use switchboard_config::{Asked, ConnectorSource, Desired, Kind, Located, Surroundings, resolve};
+use switchboard_config::{
+    Asked, ConnectorSource, Desired, Dynamic, Kind, Located, Surroundings, resolve,
+};
 use tokio::sync::{Notify, oneshot};
 
 use super::connectors::{Catalogue, Outcome, Wanted};
 use super::files::{Look, Watch};
-use super::hold::{Force, Reading, narrowed};
+use super::hold::{Force, Reading, narrowed, waiting};
 use super::options::Options;
 use super::problem::Problem;
 use super::snapshot::Snapshot;
@@ -175,12 +177,24 @@ impl Builder {
                 let problems = files.into_iter().map(|file| Problem::Held { file });
                 (Cow::Borrowed(&good.desired), problems.collect())
             }
-            Force::Narrowed(files) => {
+            Force::Changed(files) if self.are_servers_only(&files) => {
+                let desired = waiting(&reading.desired, &good.desired, &files);
+                let problems = files.into_iter().map(|file| Problem::Waiting { file });
+                (Cow::Owned(desired), problems.collect())
+            }
+            Force::Changed(files) => {
                 let desired = narrowed(&reading.desired, &good.desired, &files);
                 let problems = files.into_iter().map(|file| Problem::Narrowed { file });
                 (Cow::Owned(desired), problems.collect())
             }
         }
+    }
+
+    /// Whether these files can hold nothing but servers, so that no rule is lost with them.
+    fn are_servers_only(&self, files: &BTreeSet<PathBuf>) -> bool {
+        let is_given = |file: &PathBuf| self.asked.dynamic.contains(&Dynamic::File(file.clone()));
+        let mut files = files.iter();
+        files.all(|file| file.ends_with(".mcp.json") && !is_given(file))
     }
 
     /// Whether a file was emptied that was not before, and not long ago. What the administrator or a person's decision

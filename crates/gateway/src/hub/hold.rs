@@ -27,8 +27,8 @@ pub(super) enum Force {
     Present,
     /// The last good state, because of these files.
     Held(BTreeSet<PathBuf>),
-    /// What was read, narrowed by the last good state, because of these files.
-    Narrowed(BTreeSet<PathBuf>),
+    /// What was read; others than these files changed too, so they cannot be held.
+    Changed(BTreeSet<PathBuf>),
 }
 
 // === impl Reading ===
@@ -63,24 +63,19 @@ impl Reading {
         } else if self.look.same(&good.look, &broken) && self.catalogue == good.catalogue {
             Force::Held(broken)
         } else {
-            Force::Narrowed(broken)
+            Force::Changed(broken)
         }
     }
 }
 
 /// What of `now` may count while `broken` files hide what they say; `good` was the last state with all of them.
 pub(super) fn narrowed(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
-    let mut desired = now.clone();
+    let mut desired = waiting(now, good, broken);
     // The administrator decides alone; nothing of the user's files has a say in which servers there are.
     if !now.exclusive {
         for server in &mut desired.servers {
             hold_back(server, good, broken);
         }
-        let waiting = good
-            .servers
-            .iter()
-            .filter_map(|server| waits(server, now, broken));
-        desired.servers.extend(waiting);
     }
     desired.rules = rules(&now.rules, &good.rules);
     let is_hidden = |at: &Location| at.origin.path().is_some_and(|file| broken.contains(file));
@@ -106,28 +101,45 @@ pub(super) fn narrowed(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>
     desired
 }
 
+/// `now`, with the servers of `broken` files shown as waiting. They keep their names: one of a lower scope that would
+/// step in may have been switched off by them.
+pub(super) fn waiting(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
+    let mut desired = now.clone();
+    if now.exclusive {
+        return desired;
+    }
+    let is_hidden = |server: &&Server| {
+        let file = server.at.origin.path();
+        file.is_some_and(|file| broken.contains(file))
+    };
+    for hidden in good.servers.iter().filter(is_hidden) {
+        let is_named = |server: &&mut Server| server.name == hidden.name;
+        let mut same = desired.servers.iter_mut().filter(is_named).peekable();
+        if same.peek().is_some() {
+            same.for_each(|server| hold_back(server, good, broken));
+        } else {
+            desired.servers.push(Server {
+                state: held_back(broken),
+                // Nothing else is redundant because of it.
+                signature: None,
+                ..hidden.clone()
+            });
+        }
+    }
+    desired
+}
+
 /// A server that is ready only now may be so because a file that forbids it cannot be read.
 fn hold_back(server: &mut Server, good: &Desired, broken: &BTreeSet<PathBuf>) {
     let was_ready = |before: &&Server| {
         before.name == server.name && before.scope == server.scope && before.state == server.state
     };
     if server.entry().is_some() && !good.servers.iter().any(|before| was_ready(&before)) {
-        server.state = waiting(broken);
+        server.state = held_back(broken);
     }
 }
 
-/// A server of a broken file, shown and not started. Its signature goes: nothing else is redundant because of it.
-fn waits(server: &Server, now: &Desired, broken: &BTreeSet<PathBuf>) -> Option<Server> {
-    let file = server.at.origin.path()?;
-    let is_hidden = broken.contains(file) && now.named(&server.name).next().is_none();
-    is_hidden.then(|| Server {
-        state: waiting(&[file.to_owned()].into()),
-        signature: None,
-        ..server.clone()
-    })
-}
-
-fn waiting(broken: &BTreeSet<PathBuf>) -> State {
+fn held_back(broken: &BTreeSet<PathBuf>) -> State {
     State::Invalid(Reason {
         why: "waiting for a file to be repaired".to_owned(),
         by: broken.first().map(|file| Origin::file(file).start()),

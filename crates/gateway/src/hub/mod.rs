@@ -27,11 +27,13 @@
 //!    both; the stricter mode counts. Servers of the broken file itself are shown as waiting for it, new and changed
 //!    servers likewise. So a rejection, a deny rule or a withdrawn approval takes effect at once whatever else is
 //!    broken, and a deny rule in the broken file is not lost by breaking it.
+//!    Where all broken files are `.mcp.json`s, which hold servers and no rules, only those servers wait,
+//!    and whatever has their names.
 //!
-//! Either way a hold can only take away: nothing becomes ready that was not ready before, and no call is allowed that
-//! was not. The administrator's files and the record of approvals are never held: what they become counts at once, and
-//! what cannot be read of them fails closed, as `switchboard-config` says. A file that now belongs to another user is
-//! not broken, it is somebody else's, and no longer counts.
+//! So breaking a file can only take away: nothing becomes ready, and no call is allowed, that it might have refused. The
+//! administrator's files and the record of approvals are never held: what they become counts at once, and what cannot
+//! be read of them fails closed, as `switchboard-config` says. A file that now belongs to another user is not broken,
+//! it is somebody else's, and no longer counts.
 //!
 //! # The catalogue
 //!

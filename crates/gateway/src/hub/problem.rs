@@ -26,6 +26,11 @@ pub enum Problem {
         /// Which.
         file: PathBuf,
     },
+    /// A file of servers was broken by an edit, and others changed since: its servers wait.
+    Waiting {
+        /// Which.
+        file: PathBuf,
+    },
     /// The catalogue could not be fetched, or not kept.
     Connectors {
         /// Where its setting stands.
@@ -53,7 +58,7 @@ impl Problem {
                 connectors::Error::Keep { .. } => Severity::Warning,
                 _ => Severity::Error,
             },
-            Self::Held { .. } | Self::Narrowed { .. } => Severity::Warning,
+            Self::Held { .. } | Self::Narrowed { .. } | Self::Waiting { .. } => Severity::Warning,
             Self::Polling { .. } => Severity::Note,
         }
     }
@@ -62,7 +67,9 @@ impl Problem {
     pub fn at(&self) -> Option<Location> {
         match self {
             Self::Configuration(problem) => problem.at.clone(),
-            Self::Held { file } | Self::Narrowed { file } => Some(Origin::file(file).start()),
+            Self::Held { file } | Self::Narrowed { file } | Self::Waiting { file } => {
+                Some(Origin::file(file).start())
+            }
             Self::Connectors { at, .. } => Some(at.clone()),
             Self::Polling { .. } => None,
         }
@@ -86,6 +93,9 @@ impl fmt::Display for Problem {
                     f,
                     "until {file} is repaired nothing new is started, and its servers wait"
                 )
+            }
+            Self::Waiting { file } => {
+                write!(f, "until {} is repaired its servers wait", file.display())
             }
             Self::Connectors { error, copy, .. } => {
                 f.write_str(&with_causes(error.as_ref()))?;

@@ -196,11 +196,13 @@ async fn a_server_of_the_broken_file_does_not_outlive_its_approval() {
     let snapshot = followed.until(is_held).await;
     assert_eq!(ready(&snapshot), ["p"]);
     home.workspace().reset().unwrap();
-    let snapshot = followed.until(is_narrowed).await;
-    assert_eq!(
-        (ready(&snapshot), state(&snapshot, "p")),
-        (vec![], "invalid")
-    );
+    let snapshot = followed.ready(&[]).await;
+    assert_eq!(state(&snapshot, "p"), "invalid");
+    let is_said = |problem: &Problem| matches!(problem, Problem::Waiting { .. });
+    assert!(snapshot.problems.iter().any(is_said));
+    // A file of servers holds no rules, so what others add may start; a conflict in it stops nobody's work.
+    write(home.settings(), servers(&["new"]));
+    followed.ready(&["new"]).await;
     soon(followed.sources.shutdown()).await;
 }
 
@@ -271,5 +273,22 @@ async fn leavings_of_an_editor_do_not_narrow() {
     assert!(is_held(&snapshot) && ready(&snapshot) == ["a"]);
     write(&agent, "---\nmcpServers: [b]\n---\nHelp.");
     followed.ready(&["b"]).await;
+    soon(followed.sources.shutdown()).await;
+}
+
+/// A server that the broken file switched off does not start from a lower scope.
+#[tokio::test]
+async fn a_name_that_was_taken_stays_taken() {
+    let home = Home::new();
+    let off = r#"{"mcpServers": {"a": {"command": "true", "disabled": true}}}"#;
+    write(home.path("project/.mcp.json"), off);
+    write(home.settings(), servers(&["a", "b"]));
+    let mut followed = home.follow().await;
+    assert_eq!(ready(&followed.now()), ["b"]);
+    write(home.path("project/.mcp.json"), BROKEN);
+    followed.until(is_held).await;
+    write(home.settings(), servers(&["a", "b", "c"]));
+    let snapshot = followed.ready(&["b", "c"]).await;
+    assert_eq!(state(&snapshot, "a"), "invalid");
     soon(followed.sources.shutdown()).await;
 }
