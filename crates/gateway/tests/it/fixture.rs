@@ -119,10 +119,11 @@ pub(crate) fn options() -> Options {
         proxies: Proxies::Off,
         ..PoolOptions::default()
     };
-    Options {
-        pool: Some(Pool::new(&pool).unwrap()),
-        ..Options::new(Guard::at(guard_path()).unwrap())
-    }
+    let mut options = Options::new(Guard::at(guard_path()).unwrap());
+    options.pool = Some(Pool::new(&pool).unwrap());
+    // A change that nobody told of must not be found by chance.
+    options.timing.look = Duration::from_secs(3600);
+    options
 }
 
 /// The same, with other times.
