@@ -56,6 +56,13 @@ impl Endpoint {
         self.answer(self.call(Method::POST, headers, body)).await
     }
 
+    /// GETs a JSON text.
+    pub async fn get(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        self.answer(self.call(Method::GET, headers, Bytes::new()))
+            .await
+    }
+
     /// Opens an event stream with GET, after `last_event_id` when there is one.
     pub async fn get_events(
         &self,

@@ -1,0 +1,60 @@
+//! What of the caller's environment a helper gets to see.
+//!
+//! Enough to run, and no more: a person's API keys do not reach a helper by accident. What it needs beyond this stands
+//! in `env` of the user's or the administrator's settings.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use switchboard_config::{Environment, Located};
+
+/// Variables that programs need to find their way.
+const NAMES: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "PATH",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+const PREFIXES: &[&str] = &["LC_", "XDG_"];
+
+/// The environment of a helper: the part of the caller's that every process gets, what the settings add, and what the
+/// helper is asked about.
+pub(super) fn environment(
+    caller: &Environment,
+    settings: &BTreeMap<String, Located<String>>,
+    url: &str,
+) -> Vec<(OsString, OsString)> {
+    let caller = caller.iter().filter(|(name, _)| is_common(name));
+    let settings = settings.iter().map(|(name, value)| (name, &value.value));
+    let asked = [
+        ("SWITCHBOARD_MCP_SERVER_NAME", "connectors"),
+        ("SWITCHBOARD_MCP_SERVER_URL", url),
+    ];
+    // Where a name comes twice the last one counts.
+    caller
+        .chain(settings)
+        .map(|(name, value)| (name.into(), value.into()))
+        .chain(asked.map(|(name, value)| (name.into(), value.into())))
+        .collect()
+}
+
+fn is_common(name: &str) -> bool {
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}

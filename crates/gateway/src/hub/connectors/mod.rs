@@ -1,0 +1,19 @@
+//! The organisation's catalogue: fetched, kept, and read again when it cannot be fetched.
+//!
+//! Nothing here knows what an entry means; the configuration reads the text, and refuses what a catalogue may not say.
+//! The token exists from the helper's output to the request that carries it, and in no error, log or copy.
+
+mod catalogue;
+mod copy;
+mod environment;
+mod error;
+mod fetch;
+mod helper;
+mod refresh;
+mod wanted;
+
+pub use error::{Error, NotAToken};
+
+pub(super) use catalogue::{Catalogue, Outcome};
+pub(super) use refresh::Refresher;
+pub(super) use wanted::Wanted;

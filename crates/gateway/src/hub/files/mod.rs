@@ -1,0 +1,8 @@
+//! Files as the hub sees them: what is there, which folders tell of changes, and who listens to them.
+
+mod look;
+mod plan;
+mod watch;
+
+pub(super) use look::Look;
+pub(super) use watch::Watch;

@@ -1,0 +1,197 @@
+//! What stays in force while an edit is broken. The module above says why it is done so.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use switchboard_config::{
+    Desired, Kind, Located, Location, Mode, Origin, PermissionRule, Reason, Rules, Server, State,
+};
+
+use super::files::Look;
+
+/// Everything that was read at one moment, and what came of it.
+#[derive(Clone)]
+pub(super) struct Reading {
+    pub(super) desired: Desired,
+    pub(super) look: Look,
+    /// The catalogue it was read with.
+    pub(super) catalogue: Option<Arc<str>>,
+    /// Whether nothing changed while it was read.
+    pub(super) is_settled: bool,
+}
+
+/// What is in force.
+pub(super) enum Force {
+    /// What was read.
+    Present,
+    /// The last good state, because of these files.
+    Held(BTreeSet<PathBuf>),
+    /// What was read; others than these files changed too, so they cannot be held.
+    Changed(BTreeSet<PathBuf>),
+}
+
+// === impl Reading ===
+
+impl Reading {
+    /// The files that are there and cannot be read or parsed. The administrator's are never among them: what is wrong
+    /// with those is of another kind.
+    fn unusable(&self) -> BTreeSet<PathBuf> {
+        let problems = self.desired.problems.iter();
+        let unusable =
+            problems.filter(|problem| matches!(problem.kind, Kind::Malformed | Kind::Unreadable));
+        let files = unusable.filter_map(|problem| problem.at.as_ref()?.origin.path());
+        files
+            .filter(|file| self.look.exists(file))
+            .map(Path::to_owned)
+            .collect()
+    }
+
+    /// Whether another one was read from the same.
+    pub(super) fn says_same(&self, other: &Self) -> bool {
+        self.is_settled
+            && self.look.same(&other.look, &BTreeSet::new())
+            && self.catalogue == other.catalogue
+    }
+
+    /// What is in force now, if `good` was the last good state.
+    pub(super) fn force(&self, good: &Self) -> Force {
+        let before = good.unusable();
+        let broken: BTreeSet<_> = self.unusable().difference(&before).cloned().collect();
+        if broken.is_empty() {
+            Force::Present
+        } else if self.look.same(&good.look, &broken) && self.catalogue == good.catalogue {
+            Force::Held(broken)
+        } else {
+            Force::Changed(broken)
+        }
+    }
+}
+
+/// What of `now` may count while `broken` files hide what they say; `good` was the last state with all of them.
+pub(super) fn narrowed(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
+    let mut desired = waiting(now, good, broken);
+    // The administrator decides alone; nothing of the user's files has a say in which servers there are.
+    if !now.exclusive {
+        for server in &mut desired.servers {
+            hold_back(server, good, broken);
+        }
+    }
+    desired.rules = rules(&now.rules, &good.rules);
+    let is_hidden = |at: &Location| at.origin.path().is_some_and(|file| broken.contains(file));
+    let hooks = good.hooks.iter();
+    // A hook of the user's may be there to refuse; one of a project may have lost its approval.
+    let hooks = hooks.filter(|hook| is_hidden(&hook.at) && hook.scope.is_trusted());
+    desired.hooks.extend(hooks.cloned());
+    let (settings, before) = (&mut desired.settings, &good.settings);
+    keep(
+        &mut settings.connectors,
+        before.connectors.as_ref(),
+        is_hidden,
+    );
+    keep(&mut settings.xaa_idp, before.xaa_idp.as_ref(), is_hidden);
+    let plugins = before.native_plugins.iter();
+    let plugins = plugins.filter(|plugin| is_hidden(&plugin.at));
+    settings.native_plugins.extend(plugins.cloned());
+    settings.ide_tools = settings
+        .ide_tools
+        .take()
+        .or_else(|| before.ide_tools.clone());
+    settings.limits = before.limits.clone();
+    desired
+}
+
+/// `now`, with the servers of `broken` files shown as waiting. They keep their names: one of a lower scope that would
+/// step in may have been switched off by them.
+pub(super) fn waiting(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>) -> Desired {
+    let mut desired = now.clone();
+    if now.exclusive {
+        return desired;
+    }
+    let is_hidden = |server: &&Server| {
+        let file = server.at.origin.path();
+        file.is_some_and(|file| broken.contains(file))
+    };
+    for hidden in good.servers.iter().filter(is_hidden) {
+        let is_named = |server: &&mut Server| server.name == hidden.name;
+        let mut same = desired.servers.iter_mut().filter(is_named).peekable();
+        if same.peek().is_some() {
+            same.for_each(|server| hold_back(server, good, broken));
+        } else {
+            desired.servers.push(Server {
+                state: held_back(broken),
+                // Nothing else is redundant because of it.
+                signature: None,
+                ..hidden.clone()
+            });
+        }
+    }
+    desired
+}
+
+/// A server that is ready only now may be so because a file that forbids it cannot be read.
+fn hold_back(server: &mut Server, good: &Desired, broken: &BTreeSet<PathBuf>) {
+    let was_ready = |before: &&Server| {
+        before.name == server.name && before.scope == server.scope && before.state == server.state
+    };
+    if server.entry().is_some() && !good.servers.iter().any(|before| was_ready(&before)) {
+        server.state = held_back(broken);
+    }
+}
+
+fn held_back(broken: &BTreeSet<PathBuf>) -> State {
+    State::Invalid(Reason {
+        why: "waiting for a file to be repaired".to_owned(),
+        by: broken.first().map(|file| Origin::file(file).start()),
+    })
+}
+
+fn rules(now: &Rules, good: &Rules) -> Rules {
+    let is_in = |list: &[PermissionRule], rule: &PermissionRule| {
+        let is_same = |other: &PermissionRule| other.text == rule.text && other.scope == rule.scope;
+        list.iter().any(is_same)
+    };
+    let both = |now: &[PermissionRule], good: &[PermissionRule]| {
+        let lost = good.iter().filter(|rule| !is_in(now, rule));
+        now.iter().chain(lost).cloned().collect()
+    };
+    let allow = now.allow.iter().filter(|rule| is_in(&good.allow, rule));
+    Rules {
+        allow: allow.cloned().collect(),
+        deny: both(&now.deny, &good.deny),
+        ask: both(&now.ask, &good.ask),
+        mode: stricter(now.mode.as_ref(), good.mode.as_ref()).cloned(),
+        // Without one the mode that would use it asks.
+        classifier: now.classifier.clone().filter(|command| {
+            let before = good.classifier.as_ref();
+            before.is_some_and(|before| before.value == command.value)
+        }),
+    }
+}
+
+fn stricter<'a>(
+    one: Option<&'a Located<Mode>>,
+    other: Option<&'a Located<Mode>>,
+) -> Option<&'a Located<Mode>> {
+    let rank = |mode: Option<&Located<Mode>>| match mode.map(|mode| mode.value) {
+        Some(Mode::DontAsk) => 0,
+        Some(Mode::Plan) => 1,
+        Some(Mode::Default) => 2,
+        // What counts without one is one of these two.
+        Some(Mode::Client) | None => 3,
+        Some(Mode::Auto) => 4,
+        Some(Mode::BypassPermissions) => 5,
+    };
+    if rank(one) <= rank(other) { one } else { other }
+}
+
+/// What a broken file said last, unless another one says it now.
+fn keep<T: Clone>(
+    now: &mut Option<Located<T>>,
+    before: Option<&Located<T>>,
+    is_hidden: impl Fn(&Location) -> bool,
+) {
+    if now.is_none() {
+        *now = before.filter(|value| is_hidden(&value.at)).cloned();
+    }
+}

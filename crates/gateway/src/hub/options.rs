@@ -1,0 +1,84 @@
+//! What the program that runs the hub may choose.
+
+use std::time::Duration;
+
+use switchboard_wire::http::Pool;
+use switchboard_wire::process::Guard;
+
+/// How sources are kept.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the token helper runs under.
+    pub guard: Guard,
+    /// The hub's connections; without one a pool is made when a catalogue is fetched first.
+    pub pool: Option<Pool>,
+    /// How changes are noticed.
+    pub watching: Watching,
+    /// How long everything may take.
+    pub timing: Timing,
+}
+
+/// How changes are noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watching {
+    /// The system tells; where it cannot, by looking.
+    #[default]
+    System,
+    /// By looking.
+    Polling,
+}
+
+/// How long everything may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// The quiet that ends a burst of changes (100 ms).
+    pub quiet: Duration,
+    /// How long a burst is waited out at most (1 s).
+    pub burst: Duration,
+    /// How long a file that was emptied is given to be filled (1 s).
+    pub emptied: Duration,
+    /// How often files are looked at where the system cannot watch them (1 s).
+    pub poll: Duration,
+    /// How often they are looked at where it can (30 s).
+    pub look: Duration,
+    /// How long the token helper may run (10 s).
+    pub helper: Duration,
+    /// How long fetching the catalogue may take in all (60 s).
+    pub fetch: Duration,
+    /// How often the catalogue is fetched, give or take a tenth (1 h).
+    pub refresh: Duration,
+    /// How soon it is tried again after a failure; doubled each time, up to `refresh` (1 min).
+    pub retry: Duration,
+}
+
+// === impl Options ===
+
+impl Options {
+    /// The usual, with the helper under `guard`.
+    pub fn new(guard: Guard) -> Self {
+        Self {
+            guard,
+            pool: None,
+            watching: Watching::default(),
+            timing: Timing::default(),
+        }
+    }
+}
+
+// === impl Timing ===
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_millis(100),
+            burst: Duration::from_secs(1),
+            emptied: Duration::from_secs(1),
+            poll: Duration::from_secs(1),
+            look: Duration::from_secs(30),
+            helper: Duration::from_secs(10),
+            fetch: Duration::from_secs(60),
+            refresh: Duration::from_secs(3600),
+            retry: Duration::from_secs(60),
+        }
+    }
+}

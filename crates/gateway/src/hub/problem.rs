@@ -1,0 +1,136 @@
+//! What is wrong with the sources, as values.
+
+use std::error::Error as _;
+use std::fmt::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use switchboard_config::{Location, Origin, Severity};
+
+use super::connectors;
+
+/// One thing that is wrong. It stands beside what works and never stops it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Something in the configuration.
+    Configuration(switchboard_config::Problem),
+    /// A file was broken by an edit; the last good state stays in force.
+    Held {
+        /// Which.
+        file: PathBuf,
+    },
+    /// A file was broken by an edit, and others changed since: of the last good state only that stays in force which
+    /// the others still let.
+    Narrowed {
+        /// Which.
+        file: PathBuf,
+    },
+    /// A file of servers was broken by an edit, and others changed since: its servers wait.
+    Waiting {
+        /// Which.
+        file: PathBuf,
+    },
+    /// The catalogue could not be fetched, or not kept.
+    Connectors {
+        /// Where its setting stands.
+        at: Location,
+        /// Why.
+        error: Arc<connectors::Error>,
+        /// Whether the last copy of it is used.
+        copy: bool,
+    },
+    /// The system cannot watch files, so they are looked at from time to time.
+    Polling {
+        /// Why.
+        error: Arc<notify::Error>,
+    },
+}
+
+// === impl Problem ===
+
+impl Problem {
+    /// How bad it is.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Configuration(problem) => problem.severity,
+            Self::Connectors { error, .. } => match **error {
+                connectors::Error::Keep { .. } => Severity::Warning,
+                _ => Severity::Error,
+            },
+            Self::Held { .. } | Self::Narrowed { .. } | Self::Waiting { .. } => Severity::Warning,
+            Self::Polling { .. } => Severity::Note,
+        }
+    }
+
+    /// Where.
+    pub fn at(&self) -> Option<Location> {
+        match self {
+            Self::Configuration(problem) => problem.at.clone(),
+            Self::Held { file } | Self::Narrowed { file } | Self::Waiting { file } => {
+                Some(Origin::file(file).start())
+            }
+            Self::Connectors { at, .. } => Some(at.clone()),
+            Self::Polling { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Configuration(problem) => problem.fmt(f),
+            Self::Held { file } => {
+                let file = file.display();
+                write!(
+                    f,
+                    "until {file} is repaired the last good state stays in force"
+                )
+            }
+            Self::Narrowed { file } => {
+                let file = file.display();
+                write!(
+                    f,
+                    "until {file} is repaired nothing new is started, and its servers wait"
+                )
+            }
+            Self::Waiting { file } => {
+                write!(f, "until {} is repaired its servers wait", file.display())
+            }
+            Self::Connectors { error, copy, .. } => {
+                f.write_str(&with_causes(error.as_ref()))?;
+                f.write_str(if *copy { "; the last copy is used" } else { "" })
+            }
+            Self::Polling { error } => {
+                write!(
+                    f,
+                    "files are looked at once in a while, for they cannot be watched: {error}"
+                )
+            }
+        }
+    }
+}
+
+/// Two problems that read the same are the same to whoever is shown them.
+impl PartialEq for Problem {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Configuration(one), Self::Configuration(other)) => one == other,
+            (one, other) => {
+                std::mem::discriminant(one) == std::mem::discriminant(other)
+                    && one.at() == other.at()
+                    && one.to_string() == other.to_string()
+            }
+        }
+    }
+}
+
+fn with_causes(error: &connectors::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}

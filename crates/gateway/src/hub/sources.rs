@@ -1,0 +1,62 @@
+//! The handle.
+
+use std::sync::Arc;
+
+use switchboard_config::{Asked, Surroundings};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::DropGuard;
+
+use super::keeper::{Bells, Keeper};
+use super::options::Options;
+use super::snapshot::Snapshot;
+
+/// The sources of one workspace, kept current until [`shutdown`](Self::shutdown), or until this is dropped.
+pub struct Sources {
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    bells: Bells,
+    task: JoinHandle<()>,
+    stop: DropGuard,
+}
+
+// === impl Sources ===
+
+impl Sources {
+    /// Loads what is desired, and keeps it current from then on.
+    ///
+    /// Never fails: what is wrong is a [`Problem`](super::Problem) of the snapshot. Waits for files, not for the
+    /// network: the catalogue's last copy counts until it was fetched. Needs a tokio runtime with I/O and time.
+    pub async fn start(surroundings: Surroundings, asked: Asked, options: Options) -> Self {
+        let bells = Bells::default();
+        let (snapshots, task) = Keeper::start(surroundings, asked, options, bells.clone()).await;
+        Self {
+            snapshots,
+            task,
+            stop: bells.stop.clone().drop_guard(),
+            bells,
+        }
+    }
+
+    /// What is desired now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshots.borrow())
+    }
+
+    /// Tells of every new snapshot, the latest only where several came in between. Ends with the sources.
+    pub fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.snapshots.clone()
+    }
+
+    /// Looks at the files and fetches the catalogue soon, without waiting for a reason.
+    pub fn refresh(&self) {
+        self.bells.wake.notify_one();
+        self.bells.refresh.notify_one();
+    }
+
+    /// Ends everything, and returns when nothing is left: no task, no thread that watches, no helper.
+    pub async fn shutdown(self) {
+        drop(self.stop);
+        // It fails only with the runtime, or because it panicked; it is gone either way.
+        let _ = self.task.await;
+    }
+}
