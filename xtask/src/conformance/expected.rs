@@ -1,5 +1,5 @@
 //! `tests/conformance/client.json`: for each line, scenario and version the exact number of checks
-//! that succeed for a good client, and the scenarios in which a client may end with an error.
+//! that succeed for a good client, and the scenarios in which a client has to end with an error.
 
 use std::fs;
 use std::path::Path;
@@ -39,11 +39,11 @@ impl Expected {
             .and_then(|line| line.get(&case.scenario));
         let successes = scenario.and_then(|counts| counts.get(&case.version)?.as_u64());
         let refusals = self.0.get(REFUSALS).and_then(Value::as_array);
-        let may_refuse =
+        let must_refuse =
             refusals.is_some_and(|list| list.contains(&Value::from(case.scenario.as_str())));
         Demand {
             successes,
-            may_refuse,
+            must_refuse,
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
     fn demands_are_per_line_scenario_and_version() {
         let demand = |line, case: &Case| {
             let demand = expected().demand(line, case);
-            (demand.successes, demand.may_refuse)
+            (demand.successes, demand.must_refuse)
         };
         assert_eq!(
             demand(Line::Alpha, &case("tools_call", "2025-11-25")),

@@ -9,8 +9,8 @@ use crate::failure::{Failure, Result};
 pub(super) struct Demand {
     /// The exact number of successful checks; none is known before the first recording.
     pub(super) successes: Option<u64>,
-    /// The client may end with an error, since refusing is what the scenario is about.
-    pub(super) may_refuse: bool,
+    /// The client has to end with an error, since refusing is what the scenario is about.
+    pub(super) must_refuse: bool,
 }
 
 /// What a run showed.
@@ -70,8 +70,11 @@ impl Evidence {
 
     fn faults(&self, demand: Demand) -> Vec<String> {
         let ended = match self.status {
+            Some(0) if demand.must_refuse => {
+                Some("the client was content with what it has to refuse".to_owned())
+            }
             Some(0) => None,
-            Some(_) if demand.may_refuse => None,
+            Some(_) if demand.must_refuse => None,
             Some(status) => Some(format!("the client ended with status {status}")),
             None => Some("the client did not end".to_owned()),
         };
@@ -93,7 +96,7 @@ mod tests {
 
     const DEMAND: Demand = Demand {
         successes: Some(2),
-        may_refuse: false,
+        must_refuse: false,
     };
 
     fn evidence(statuses: &[&str], status: Option<i32>) -> Evidence {
@@ -156,15 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_status_counts_unless_refusing_is_allowed() {
+    fn the_exit_status_counts_and_a_refusal_is_one() {
         let good = ["SUCCESS"; 2];
         check(&good, Some(1), DEMAND, &["the client ended with status 1"]);
         check(&good, None, DEMAND, &["the client did not end"]);
         let refusal = Demand {
-            may_refuse: true,
+            must_refuse: true,
             ..DEMAND
         };
         check(&good, Some(1), refusal, &[]);
+        check(
+            &good,
+            Some(0),
+            refusal,
+            &["the client was content with what it has to refuse"],
+        );
         check(&good, None, refusal, &["the client did not end"]);
     }
 
@@ -172,7 +181,7 @@ mod tests {
     fn only_a_clean_run_may_be_recorded() {
         let unknown = Demand {
             successes: None,
-            may_refuse: false,
+            must_refuse: false,
         };
         assert!(evidence(&["SUCCESS"], Some(0)).is_clean(unknown));
         assert!(!evidence(&["SUCCESS"], Some(0)).problems(unknown).is_empty());

@@ -8,10 +8,10 @@
 use std::process::ExitCode;
 
 use switchboard_wire::{
-    Error,
+    Error, Version,
     client::{
-        Answer, Call, Client, ClientOptions, Event, Exchange, HttpTarget, Inbox, Incoming,
-        InputRequest, List, Target, elicitation, skills,
+        Answer, Call, Client, ClientOptions, Event, Exchange, Greeting, HttpTarget, Inbox,
+        Incoming, InputRequest, List, Target, elicitation, skills,
     },
     http::{EndpointOptions, Pool, PoolOptions},
     json::Raw,
@@ -44,9 +44,15 @@ async fn main() -> ExitCode {
 async fn run() -> Done {
     let url = std::env::args().next_back().unwrap_or_default();
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO")?;
-    let (client, inbox) = Client::connect(target(&url)?, options()?).await?;
+    let version: Version = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION")?.parse()?;
+    let options = options(greeting(&scenario, version))?;
+    let (client, inbox) = Client::connect(target(&url)?, options).await?;
     let answering = tokio::spawn(answer_all(inbox));
-    let done = play(&client, &scenario).await;
+    let done = if client.server().era() == version.era() {
+        play(&client, &scenario).await
+    } else {
+        Err(format!("{version} was asked for, not {}", client.server().version).into())
+    };
     client.close().await;
     answering.await?;
     done
@@ -60,10 +66,20 @@ fn target(url: &str) -> Result<Target, Failure> {
     }))
 }
 
-fn options() -> Result<ClientOptions, Failure> {
+/// The era is found out, as a host does. The scenarios about skills answer that question as a modern
+/// server whatever version they are run at, so there the version is said.
+fn greeting(scenario: &str, version: Version) -> Greeting {
+    if scenario.starts_with("sep-2640-") {
+        return Greeting::Only(version);
+    }
+    Greeting::Probe
+}
+
+fn options(greeting: Greeting) -> Result<ClientOptions, Failure> {
     let mut options = ClientOptions::new("switchboard-conformance", env!("CARGO_PKG_VERSION"));
     options.capabilities = Raw::parse(CAPABILITIES)?;
     options.roots = Some(Vec::new());
+    options.greeting = greeting;
     Ok(options)
 }
 
