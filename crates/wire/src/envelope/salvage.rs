@@ -89,10 +89,9 @@ impl Salvager {
     fn in_string(&mut self, byte: u8, escape: Escape) {
         self.keep(byte);
         self.string = match (escape, byte) {
-            (Escape::Yes, _) => Some(Escape::No),
             (Escape::No, b'\\') => Some(Escape::Yes),
             (Escape::No, b'"') => None,
-            (Escape::No, _) => Some(Escape::No),
+            _ => Some(Escape::No),
         };
     }
 

@@ -1,30 +1,58 @@
 //! Finding the byte where something ends, many bytes at a time.
 //!
-//! Most strings are keys and short words, so the first bytes are looked at eight to a machine word,
-//! which costs no set-up. What is longer is searched in blocks that become vector instructions: a
-//! megabyte of text inside a result is mostly one string.
+//! Most strings are keys and short words, so the first eight bytes are looked at as one machine
+//! word, which costs no set-up. What is longer is searched in blocks that become vector
+//! instructions: a megabyte of text inside a result is mostly one string.
 
-/// How much of a string is looked at by words before blocks are worth it.
-const SHORT: usize = 16;
+/// How many bytes are looked at together in a long run.
 const BLOCK: usize = 32;
 
 /// Where the run of bytes from `at` ends that need no attention inside a string: at a quote, a
 /// backslash, a control character, or the end of the text.
 #[inline]
 pub(super) fn plain_end(text: &[u8], at: usize) -> usize {
-    let mut at = at;
-    let turn = at + SHORT;
-    while at < turn {
+    short_end(text, at).unwrap_or_else(|at| long_end(text, at))
+}
+
+/// The same, if the run is so short that two words tell; else how far it goes at least.
+#[inline]
+pub(super) fn short_end(text: &[u8], at: usize) -> Result<usize, usize> {
+    for at in [at, at + 8] {
         let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) else {
-            return by_bytes(text, at);
+            return Err(at);
         };
         let found = attention(u64::from_le_bytes(*word));
         if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
+            return Ok(at + found.trailing_zeros() as usize / 8);
         }
-        at += 8;
     }
-    by_blocks(text, at)
+    Err(at + 16)
+}
+
+/// The same, for any run.
+#[inline(never)]
+pub(super) fn long_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+        // No early exit: that is what lets the compiler use vectors.
+        let special = |found, byte: &u8| found | is_special(*byte);
+        if block.iter().fold(false, special) {
+            break;
+        }
+        at += BLOCK;
+    }
+    loop {
+        match short_end(text, at) {
+            Ok(end) => return end,
+            Err(next) if next == at || next == at + 8 => return by_bytes(text, next),
+            Err(next) => at = next,
+        }
+    }
+}
+
+fn by_bytes(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let length = rest.iter().position(|byte| is_special(*byte));
+    at + length.unwrap_or(rest.len())
 }
 
 /// The high bit of each byte that ends a run. The lowest one set is right; a borrow may set bits
@@ -32,43 +60,18 @@ pub(super) fn plain_end(text: &[u8], at: usize) -> usize {
 #[inline]
 fn attention(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    let zero = |word: u64| word.wrapping_sub(EACH) & !word;
-    let quote = zero(word ^ (EACH * b'"' as u64));
-    let backslash = zero(word ^ (EACH * b'\\' as u64));
-    let control = word.wrapping_sub(EACH * 0x20) & !word;
-    (quote | backslash | control) & (EACH * 0x80)
-}
-
-#[inline(never)]
-fn by_blocks(text: &[u8], mut at: usize) -> usize {
-    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        // No early exit: that is what lets the compiler use vectors.
-        let found = block
-            .iter()
-            .fold(false, |found, byte| found | is_special(*byte));
-        if found {
-            break;
-        }
-        at += BLOCK;
-    }
-    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
-        let found = attention(u64::from_le_bytes(*word));
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    by_bytes(text, at)
-}
-
-#[cold]
-fn by_bytes(text: &[u8], at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    let length = rest.iter().position(|byte| is_special(*byte));
-    at + length.unwrap_or(rest.len())
+    // Flipping one bit puts the quote right above the control characters, so that one comparison
+    // finds both.
+    let below_quote = (word ^ (EACH * 0x02)).wrapping_sub(EACH * 0x21);
+    let backslash = (word ^ (EACH * u64::from(b'\\'))).wrapping_sub(EACH);
+    (below_quote | backslash) & !word & (EACH * 0x80)
 }
 
 #[inline]
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "branches would keep the loop from becoming vectors"
+)]
 fn is_special(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
@@ -84,8 +87,15 @@ pub(super) fn value_end(text: &[u8], at: usize) -> usize {
 }
 
 #[inline]
-fn string_end(text: &[u8], mut at: usize) -> usize {
-    at += 1;
+fn string_end(text: &[u8], at: usize) -> usize {
+    match short_end(text, at + 1) {
+        Ok(end) if text[end] == b'"' => end + 1,
+        Ok(far) | Err(far) => long_string_end(text, far),
+    }
+}
+
+#[inline(never)]
+fn long_string_end(text: &[u8], mut at: usize) -> usize {
     loop {
         at = plain_end(text, at);
         match text.get(at) {

@@ -64,9 +64,12 @@ fn value() -> impl Strategy<Value = String> {
 fn members(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     let member = (space(), key(), space(), space(), value, space())
         .prop_map(|(a, key, b, c, value, d)| format!("{a}{key}{b}:{c}{value}{d}"));
-    (vec(member, 0..6), space()).prop_map(|(members, space)| match members.is_empty() {
-        true => format!("{{{space}}}"),
-        false => format!("{{{}}}", members.join(",")),
+    (vec(member, 0..6), space()).prop_map(|(members, space)| {
+        if members.is_empty() {
+            format!("{{{space}}}")
+        } else {
+            format!("{{{}}}", members.join(","))
+        }
     })
 }
 
@@ -257,11 +260,7 @@ fn frames(pieces: &[Vec<u8>]) -> Vec<String> {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let mut builder = Vec::new();
-        for piece in pieces {
-            builder.push(std::io::Cursor::new(piece.clone()));
-        }
-        let mut reader = LineReader::new(Chained(builder.into()), LIMIT);
+        let mut reader = LineReader::new(Pieces(pieces.to_vec().into()), LIMIT);
         let mut seen = Vec::new();
         while let Some(frame) = reader.next().await.unwrap() {
             seen.push(match frame {
@@ -274,16 +273,20 @@ fn frames(pieces: &[Vec<u8>]) -> Vec<String> {
 }
 
 /// Gives one piece for each read.
-struct Chained(std::collections::VecDeque<std::io::Cursor<Vec<u8>>>);
+struct Pieces(std::collections::VecDeque<Vec<u8>>);
 
-impl tokio::io::AsyncRead for Chained {
+impl tokio::io::AsyncRead for Pieces {
     fn poll_read(
         mut self: std::pin::Pin<&mut Self>,
         _: &mut std::task::Context<'_>,
         buffer: &mut tokio::io::ReadBuf<'_>,
     ) -> std::task::Poll<std::io::Result<()>> {
-        if let Some(piece) = self.0.pop_front() {
-            buffer.put_slice(piece.get_ref());
+        if let Some(mut piece) = self.0.pop_front() {
+            let rest = piece.split_off(piece.len().min(buffer.remaining()));
+            buffer.put_slice(&piece);
+            if !rest.is_empty() {
+                self.0.push_front(rest);
+            }
         }
         std::task::Poll::Ready(Ok(()))
     }
