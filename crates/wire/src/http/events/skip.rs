@@ -46,3 +46,65 @@ impl Skip {
         self.salvager.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::{Event, EventError, EventParser};
+
+    /// Everything that comes out of `input`, fed in pieces of `step` bytes: data, or the id salvaged.
+    fn outcomes(input: &[u8], step: usize) -> Vec<String> {
+        let mut parser = EventParser::new(40);
+        let mut seen = Vec::new();
+        let mut lost = false;
+        for piece in input.chunks(step) {
+            parser.feed(Bytes::copy_from_slice(piece));
+            loop {
+                if lost {
+                    let Some(salvage) = parser.salvage() else {
+                        break;
+                    };
+                    seen.push(format!("lost {:?}", salvage.id));
+                    lost = false;
+                }
+                match parser.next_event() {
+                    None => break,
+                    Some(Ok(Event { data, .. })) => seen.push(data.to_string()),
+                    Some(Err(EventError::TooLarge { .. } | EventError::NotUtf8)) => lost = true,
+                }
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn the_id_is_found_however_the_event_is_cut() {
+        let long = "x".repeat(100);
+        let input = [
+            format!("data: {{\"result\":\"{long}\",\ndata:\"id\":7}}\nid: 1\n\ndata: a\n\n").as_bytes(),
+            format!(": c\ndata: {{\"id\":8,\r\nother: \"id\":9,\r\ndata: \"result\":\"{long}\"}}\r\n\r\n")
+                .as_bytes(),
+            b"data: {\"error\":{},\ndata: \"x\":\"\xff\",\ndata: \"id\":9}\n\ndata: b\n\n",
+            b"event: \xff\ndata: {\"id\":3,\"result\":1}\n\n",
+            format!("{long}\n\ndata: c\n\n").as_bytes(),
+        ]
+        .concat();
+        for step in [1, 2, 3, 7, 50, 1000] {
+            assert_eq!(
+                outcomes(&input, step),
+                [
+                    "lost Some(7)",
+                    "a",
+                    "lost Some(8)",
+                    "lost Some(9)",
+                    "b",
+                    "lost Some(3)",
+                    "lost None",
+                    "c"
+                ],
+                "in pieces of {step}"
+            );
+        }
+    }
+}
