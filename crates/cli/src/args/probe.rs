@@ -1,0 +1,76 @@
+//! The words of `probe`.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use switchboard_wire::Version;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  switchboard probe
+  switchboard probe --call greet --arguments '{\"name\":\"Ada\"}'
+  switchboard probe npx -y @modelcontextprotocol/server-everything
+  switchboard probe https://example.com/mcp -H 'Authorization: Bearer …'";
+
+#[derive(Debug, Args)]
+pub(crate) struct Probe {
+    /// How to reach a URL that does not say so itself
+    #[arg(short, long, value_enum, value_name = "KIND")]
+    pub(crate) transport: Option<Transport>,
+    /// Speak only this version instead of finding out
+    #[arg(long, value_name = "VERSION", value_parser = version)]
+    pub(crate) protocol: Option<Version>,
+    /// Set a variable for the server; KEY alone passes ours on
+    #[arg(short, long = "env", value_name = "KEY=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Send a header to a URL
+    #[arg(short = 'H', long = "header", value_name = "KEY: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// Call this tool
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) call: Option<String>,
+    /// What to call it with
+    #[arg(long, value_name = "JSON", default_value = "{}", requires = "call")]
+    pub(crate) arguments: String,
+    /// Seconds to wait for the connection, and again for the call
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+    /// A URL, or a command and its arguments
+    #[arg(
+        value_name = "SERVER",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) server: Vec<String>,
+}
+
+/// Ways to reach a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// Streamable HTTP, with the fallback to HTTP+SSE
+    Http,
+    /// HTTP+SSE of 2024-11-05
+    Sse,
+    /// WebSocket
+    Ws,
+}
+
+fn version(text: &str) -> Result<Version, String> {
+    text.parse().map_err(|_| {
+        let known: Vec<_> = Version::ALL
+            .iter()
+            .map(|version| version.as_str())
+            .collect();
+        format!("the versions known here are {}", known.join(", "))
+    })
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "a number of seconds is wanted".to_owned())?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "it must be more than nothing and less than for ever".to_owned())
+}
