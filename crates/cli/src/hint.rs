@@ -18,6 +18,9 @@ pub(crate) enum Subject<'a> {
 pub(crate) fn of(error: &Error, subject: &Subject<'_>) -> Option<String> {
     let advice = match error {
         Error::Spawn(error) => return of_spawn(error, subject),
+        Error::Exited { stderr, .. } if stderr.trim().is_empty() => {
+            "it ended without a word; run the command by hand to see why"
+        }
         Error::Exited { .. } => {
             "the lines above are the server's own; run the command by hand to see all of them"
         }
@@ -140,10 +143,10 @@ fn of_read_only(scope: Scope) -> String {
 }
 
 fn first_hint(problems: &[config::Problem]) -> Option<String> {
-    let problems = problems
+    let mut problems = problems
         .iter()
         .filter(|problem| problem.severity == Severity::Error);
-    let hint = problems.filter_map(|problem| problem.hint.as_ref()).next();
+    let hint = problems.find_map(|problem| problem.hint.as_ref());
     hint.map(|hint| sanitize::line(&hint.to_string()).into_owned())
 }
 

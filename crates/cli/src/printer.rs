@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // This is the printer.
 
 use std::{
+    cell::Cell,
     ffi::OsString,
     io::{IsTerminal, Write},
     process::ExitCode,
@@ -13,6 +14,7 @@ use clap::ColorChoice;
 use serde::Serialize;
 use serde_json::json;
 use switchboard_config::Severity;
+use switchboard_wire::sanitize;
 
 use crate::args::Global;
 use crate::notice::Notice;
@@ -26,6 +28,8 @@ pub(crate) struct Printer {
     amount: Amount,
     pub(crate) places: Places,
     out: std::io::Stdout,
+    /// Whether an error would follow something else.
+    said: Cell<bool>,
 }
 
 /// How much is said.
@@ -63,6 +67,7 @@ impl Printer {
             amount,
             places,
             out: std::io::stdout(),
+            said: Cell::new(false),
         }
     }
 
@@ -91,18 +96,20 @@ impl Printer {
     pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::new("cannot write JSON", error))?;
-        self.line(text);
+        self.line(escaped(&text));
         Ok(())
     }
 
     /// That something was done, for people.
     pub(crate) fn done(&self, text: impl std::fmt::Display) {
         if !self.json && self.amount != Amount::Quiet {
+            self.said.set(true);
             let _ = writeln!(anstream::stderr(), "{text}");
         }
     }
 
     /// Text on standard error as it is, with no line break after it.
+    #[allow(clippy::unused_self, reason = "only who holds the printer prints")]
     pub(crate) fn raw(&self, text: impl std::fmt::Display) {
         let _ = write!(anstream::stderr(), "{text}");
     }
@@ -130,6 +137,7 @@ impl Printer {
                 Severity::Note => CYAN,
             };
             let mut out = anstream::stderr();
+            self.said.set(true);
             let _ = writeln!(
                 out,
                 "\n{style}{}{style:#}: {}",
@@ -149,8 +157,12 @@ impl Printer {
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut out = anstream::stderr();
         if self.json {
-            let _ = writeln!(out, "{:#}", json!({ "error": failure.to_json() }));
+            let text = format!("{:#}", json!({ "error": failure.to_json() }));
+            let _ = writeln!(out, "{}", escaped(&text));
             return;
+        }
+        if self.said.replace(true) {
+            let _ = writeln!(out);
         }
         let _ = writeln!(out, "{RED}error{RED:#}: {}", failure.message());
         for cause in failure.causes() {
@@ -163,6 +175,24 @@ impl Printer {
             let _ = writeln!(out, "\n{CYAN}hint{CYAN:#}: {hint}");
         }
     }
+}
+
+/// JSON in which everything that cannot be seen is written out; it means the same.
+pub(crate) fn escaped(json: &str) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        let is_seen = !sanitize::line(c.encode_utf8(&mut [0; 4])).is_empty();
+        if is_seen || c == '\n' {
+            text.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\u{unit:04x}");
+        }
+    }
+    text
 }
 
 /// A line of waiting on the terminal, cleared when it is dropped.

@@ -113,6 +113,14 @@ impl Failure {
         self
     }
 
+    /// The same, as the reason of another.
+    pub(crate) fn under(mut self, message: impl Into<String>) -> Self {
+        let above = Self::plain(self.kind, message).message;
+        self.causes
+            .insert(0, std::mem::replace(&mut self.message, above));
+        self
+    }
+
     /// With the place it is about.
     pub(crate) fn placed(mut self, at: Option<Location>) -> Self {
         self.at = at;

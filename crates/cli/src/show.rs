@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use switchboard_config::mask;
 use switchboard_wire::sanitize;
 
+use crate::printer::escaped;
+
 /// How long a line about a server gets.
 const SHOWN: usize = 70;
 
@@ -63,12 +65,12 @@ pub(crate) fn shortened(text: &str, shown: usize) -> String {
 
 /// A value as JSON on one line, safe to show.
 pub(crate) fn inline(value: &Value) -> String {
-    sanitize::line(&value.to_string()).into_owned()
+    escaped(&value.to_string())
 }
 
 /// A value as JSON on several lines, safe to show.
 pub(crate) fn block(value: &Value) -> String {
-    sanitize::block(&format!("{value:#}")).into_owned()
+    escaped(&format!("{value:#}"))
 }
 
 /// Whether a member of this name and value would be hidden: it holds a secret as plain text.

@@ -37,7 +37,7 @@ pub(crate) struct Global {
     /// Use nothing but what `--mcp-config` gives
     #[arg(long, global = true)]
     pub(crate) strict_mcp_config: bool,
-    /// Where your own settings are [env: SWITCHBOARD_CONFIG_DIR]
+    /// Where your own settings are [env: `SWITCHBOARD_CONFIG_DIR`]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) config_dir: Option<PathBuf>,
     /// Work in this project instead of the current folder
@@ -121,6 +121,16 @@ pub(crate) enum Command {
 ///
 /// What follows a command is the server's. A URL takes no arguments, so what follows one is read as flags of ours.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Args, clap::Error> {
+    let mut args = parse_words(typed)?;
+    let early = early_configs(typed);
+    // Of a flag given on both sides of the command the parser keeps the later side only.
+    if args.global.mcp_config != early {
+        args.global.mcp_config.splice(0..0, early);
+    }
+    Ok(args)
+}
+
+fn parse_words(typed: &[OsString]) -> Result<Args, clap::Error> {
     let args = Args::try_parse_from(typed)?;
     let Some(moved) = flags_first(typed, args.command.server()) else {
         return Ok(args);
@@ -130,6 +140,20 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Args, clap::Error> {
         Err(error) if error.kind() != clap::error::ErrorKind::MissingRequiredArgument => Err(error),
         _ => Ok(args),
     }
+}
+
+/// What `--mcp-config` gives before the command.
+fn early_configs(typed: &[OsString]) -> Vec<String> {
+    let mut configs = Vec::new();
+    let mut words = typed.iter().skip(1).map(|word| word.to_string_lossy());
+    while let Some(flag) = words.next().filter(|word| word.starts_with('-')) {
+        match &*flag {
+            "--mcp-config" => configs.extend(words.next().map(Into::into)),
+            "--config-dir" | "--project" | "--color" => drop(words.next()),
+            other => configs.extend(other.strip_prefix("--mcp-config=").map(Into::into)),
+        }
+    }
+    configs
 }
 
 /// The same words with the URL last, where one is followed by more.
@@ -171,6 +195,25 @@ mod tests {
     fn clap_finds_nothing_wrong() {
         use clap::CommandFactory;
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn configurations_add_up() {
+        let check = |line: &str, configs: &str| {
+            let words: Vec<_> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(parse(&words).unwrap().global.mcp_config.join(" "), configs);
+        };
+        check("s list", "");
+        check("s --mcp-config a list", "a");
+        check("s list --mcp-config a --mcp-config b", "a b");
+        check(
+            "s --project x --mcp-config=a --json list --mcp-config b",
+            "a b",
+        );
+        check(
+            "s --mcp-config a add --mcp-config b n c --mcp-config d",
+            "a b",
+        );
     }
 
     #[test]

@@ -17,9 +17,8 @@ pub(super) fn run(add: &Add, caller: &Caller, printer: &Printer) -> Result<(), F
 }
 
 fn entry(add: &Add) -> Result<Value, Failure> {
-    let (first, rest) = match &*add.server {
-        [first, rest @ ..] => (first, rest),
-        [] => return Err(Failure::usage("no command and no URL", "give one of them")),
+    let [first, rest @ ..] = &*add.server else {
+        return Err(Failure::usage("no command and no URL", "give one of them"));
     };
     let kind = add.transport.unwrap_or_else(|| implied(first));
     refuse_misfits(add, kind)?;

@@ -1,12 +1,13 @@
 //! `switchboard approve`: shows what a project wants to run, and asks.
 
 use serde_json::json;
-use switchboard_config::{Desired, Item, State};
+use switchboard_config::{Desired, Item, ItemKind, Problem, State};
 
 use super::pending::{Case, Hidden, all_json};
 use super::{decide, problems};
 use crate::args::Approve;
 use crate::hint;
+use crate::notice::Notice;
 use crate::printer::{GREEN, Printer};
 use crate::prompt::{self, Answer};
 use crate::report::{Failure, Kind};
@@ -50,11 +51,22 @@ pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Resu
     };
     let items: Vec<_> = approved.iter().map(|case| case.item.clone()).collect();
     record(&items, caller)?;
-    finish(&cases, &approved, hidden, &desired, printer)?;
+    let problems = concerning(approve, &desired);
+    finish(&cases, &approved, hidden, &problems, printer)?;
     match consent {
-        Consent::Missing if !cases.is_empty() => Err(nobody_asked(&cases)),
+        Consent::Missing if !cases.is_empty() => Err(nobody_asked(&cases, approve.name.as_deref())),
         _ => Ok(()),
     }
+}
+
+/// Where one thing is meant, what is wrong elsewhere does not matter.
+fn concerning(approve: &Approve, desired: &Desired) -> Vec<Notice> {
+    let problems = desired.problems.iter();
+    let is_meant = |problem: &&Problem| match &approve.name {
+        Some(name) => problem.server.as_ref() == Some(name),
+        None => true,
+    };
+    problems.filter(is_meant).map(Notice::from).collect()
 }
 
 fn consent(approve: &Approve, cases: &[Case], printer: &Printer) -> Result<Consent, Failure> {
@@ -109,7 +121,10 @@ fn ask(cases: &[Case], all: bool, hidden: Hidden, printer: &Printer) -> Vec<Case
         };
     }
     let mut approved = Vec::new();
-    for case in cases {
+    for (index, case) in cases.iter().enumerate() {
+        if index > 0 {
+            printer.line("");
+        }
         case.print(hidden, printer);
         match prompt::ask(
             printer,
@@ -120,7 +135,6 @@ fn ask(cases: &[Case], all: bool, hidden: Hidden, printer: &Printer) -> Vec<Case
             Answer::No => {}
             Answer::Stop => break,
         }
-        printer.done("");
     }
     approved
 }
@@ -129,10 +143,9 @@ fn finish(
     cases: &[Case],
     approved: &[Case],
     hidden: Hidden,
-    desired: &Desired,
+    problems: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let problems = problems(desired);
     if printer.is_json() {
         let names = |case: &Case| json!({ "kind": case.item.kind, "name": case.item.name });
         let approved: Vec<_> = approved.iter().map(names).collect();
@@ -149,23 +162,23 @@ fn finish(
             case.title()
         ));
     }
-    printer.notices(&problems);
+    printer.notices(problems);
     Ok(())
 }
 
-fn nobody_asked(cases: &[Case]) -> Failure {
-    let hint = match cases {
-        [first, ..] => format!(
-            "{}, or agree to all of it with `switchboard approve --all --yes`",
-            hint::approve(&first.item.name)
-        ),
-        [] => String::new(),
-    };
-    Failure::plain(
-        Kind::Failed,
-        "nothing was approved: there is no terminal to ask on",
-    )
-    .hinted(hint)
+fn nobody_asked(cases: &[Case], name: Option<&str>) -> Failure {
+    let refused =
+        |why: String| Failure::plain(Kind::Failed, format!("nothing was approved: {why}"));
+    if let Some(name) = name {
+        let why = format!("{} things are called `{name}`", cases.len());
+        return refused(why).hinted("run it on a terminal, where each is asked about");
+    }
+    let is_server = |case: &&Case| case.item.kind == ItemKind::Server;
+    let example = cases.iter().find(is_server).or(cases.first());
+    let example = example.map_or_else(String::new, |case| hint::approve(&case.item.name));
+    refused("there is no terminal to ask on".to_owned()).hinted(format!(
+        "{example}, or agree to all of it with `switchboard approve --all --yes`"
+    ))
 }
 
 /// A name under which nothing waits.

@@ -1,6 +1,8 @@
 //! A person's own editor, on a file nobody else can read.
 
+use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
@@ -23,14 +25,20 @@ impl Draft {
             .variable("VISUAL")
             .or_else(|| caller.variable("EDITOR"))
             .unwrap_or(FALLBACK);
-        // The folder is closed to others, so the file may be what an editor makes of it.
-        let folder = tempfile::Builder::new().prefix("switchboard-").tempdir();
+        // The folder is closed too: editors put copies beside the file, and those hold the same secrets.
+        let folder = tempfile::Builder::new()
+            .prefix("switchboard-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir();
         let folder = folder.map_err(|error| Failure::new("cannot make a file to edit", error))?;
         let draft = Self {
             editor: editor.to_owned(),
             folder,
         };
-        let written = std::fs::File::create(draft.path())
+        let mut private = OpenOptions::new();
+        private.write(true).create_new(true).mode(0o600);
+        let written = private
+            .open(draft.path())
             .and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|error| Failure::new("cannot make a file to edit", error))?;
         Ok(draft)

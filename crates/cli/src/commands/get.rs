@@ -152,7 +152,7 @@ impl Shown {
         printer.line(format_args!("  --> {}", printer.places.location(&self.at)));
         if let Some(reason) = &self.reason {
             let by = self.by.as_ref().filter(|by| **by != self.at);
-            let by = by.map(|by| format!(", by {}", printer.places.location(by)));
+            let by = by.map(|by| format!("\n    --> {}", printer.places.location(by)));
             let reason = switchboard_wire::sanitize::line(reason);
             printer.line(format_args!("  {reason}{}", by.unwrap_or_default()));
         }

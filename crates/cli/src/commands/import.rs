@@ -48,11 +48,17 @@ pub(super) fn run(import: &Import, caller: &Caller, printer: &Printer) -> Result
     } else if matches!(consent, Consent::Given) {
         printer.done(format_args!(
             "\nimported {} of {}",
-            count(added.len()),
-            plan.add.len()
+            added.len(),
+            count(plan.add.len())
         ));
     }
-    failures.iter().for_each(|failure| printer.failure(failure));
+    for written in &added {
+        printer.notices(&written.problems);
+    }
+    // Machines find them in the result.
+    for failure in failures.iter().filter(|_| !printer.is_json()) {
+        printer.failure(failure);
+    }
     match consent {
         _ if !failures.is_empty() => {
             let message = format!("{} could not be imported", count(failures.len()));

@@ -30,11 +30,11 @@ pub(super) fn run(named: &Named, caller: &Caller, printer: &Printer) -> Result<(
     let recorded = caller.workspace.reject(&items);
     recorded.map_err(|error| Failure::config("cannot record the rejection", &error))?;
     if printer.is_json() {
-        let names: Vec<_> = items
+        let rejected: Vec<_> = items
             .iter()
             .map(|item| json!({ "kind": item.kind, "name": item.name }))
             .collect();
-        return printer.json(&json!({ "rejected": names }));
+        return printer.json(&json!({ "rejected": rejected }));
     }
     for case in &cases {
         printer.done(format_args!("{RED}rejected{RED:#} the {}", case.title()));

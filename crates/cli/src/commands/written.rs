@@ -22,7 +22,7 @@ pub(super) struct Written {
     file: String,
     entry: Value,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    problems: Vec<Notice>,
+    pub(super) problems: Vec<Notice>,
 }
 
 /// Writes an entry under a name that is free, and tells about it.
@@ -101,8 +101,8 @@ fn notices(scope: Scope, name: &str, entry: &Value, path: &Path, caller: &Caller
 pub(super) fn plain_secrets(name: &str, entry: &Value) -> Vec<Notice> {
     let members = |key: &'static str| entry[key].as_object().into_iter().flatten();
     let text = |what: &str, variable: &str| {
-        Notice::warning(format!("{what} is written to the file as plain text"))
-            .hinted(hint::reference(variable))
+        let message = format!("{what} of server `{name}` is written to the file as plain text");
+        Notice::warning(message).hinted(hint::reference(variable))
     };
     let mut found = Vec::new();
     for (variable, value) in members("env") {
@@ -142,11 +142,10 @@ fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notic
         .as_str()
         .map_or(folder.to_owned(), |cwd| folder.join(cwd));
     let searched = caller.variable("PATH").unwrap_or_default();
-    let is_there = match command.contains('/') {
-        true => folder.join(command).exists(),
-        false => {
-            std::env::split_paths(searched).any(|path| folder.join(path).join(command).is_file())
-        }
+    let is_there = if command.contains('/') {
+        folder.join(command).exists()
+    } else {
+        std::env::split_paths(searched).any(|path| folder.join(path).join(command).is_file())
     };
     if is_there || command.contains("${") {
         return None;

@@ -75,7 +75,10 @@ async fn one(
 ) {
     let (status, client) = match target {
         Ok(target) => check.run(target).await,
-        Err(failure) => (Status::Failed(failure), None),
+        Err(failure) => {
+            let message = format!("cannot connect to `{}`", check.name);
+            (Status::Failed(failure.under(message)), None)
+        }
     };
     // Nobody listens any more only when the whole command ends.
     let _ = results.send((index, status)).await;

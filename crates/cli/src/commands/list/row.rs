@@ -132,9 +132,6 @@ impl Row {
                 self.error = Some(failure.to_json());
                 self.hint = failure.hint().map(ToOwned::to_owned);
                 self.causes = failure.causes().to_vec();
-                if self.causes.is_empty() {
-                    self.causes.push(failure.message().to_owned());
-                }
             }
         }
     }
@@ -196,9 +193,10 @@ impl Row {
         if let (Some(connection), true) = (&self.connection, printer.is_verbose()) {
             lines.push(connection.to_string());
         }
+        let reason = self.reason.as_ref();
         lines.extend(
-            self.reason
-                .as_ref()
+            reason
+                .filter(|reason| *reason != self.state)
                 .map(|reason| sanitize::line(reason).into_owned()),
         );
         let by = self.by.as_ref().filter(|by| **by != self.at);
