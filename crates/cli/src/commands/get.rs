@@ -4,11 +4,13 @@ use serde::Serialize;
 use serde_json::Value;
 use switchboard_config::{Change, Desired, Location, Scope, Secrets, Server, Shadowed, State};
 
-use super::problems;
+use switchboard_wire::sanitize;
+
+use super::{own_problem, problems};
 use crate::args::Get;
 use crate::hint;
 use crate::notice::Notice;
-use crate::printer::{BOLD, DIM, Printer};
+use crate::printer::{BOLD, CYAN, DIM, Printer};
 use crate::report::{Failure, Kind};
 use crate::show;
 use crate::surroundings::Caller;
@@ -36,6 +38,8 @@ struct Shown {
     by: Option<Location>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Vec<Change>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
     working_dir: String,
     entry: Value,
 }
@@ -55,7 +59,7 @@ pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), F
     };
     let servers: Vec<_> = desired
         .named(&get.name)
-        .map(|server| Shown::new(server, secrets))
+        .map(|server| Shown::new(server, &desired, secrets))
         .collect();
     if servers.is_empty() {
         printer.notices(&problems(&desired));
@@ -71,7 +75,13 @@ pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), F
         return printer.json(&got);
     }
     got.print(printer);
-    printer.notices(&got.problems);
+    let told: Vec<_> = desired
+        .named(&get.name)
+        .filter_map(|server| own_problem(server, &desired))
+        .map(|problem| Notice::from(problem).message)
+        .collect();
+    let problems = got.problems.iter();
+    printer.notices(problems.filter(|notice| !told.contains(&notice.message)));
     Ok(())
 }
 
@@ -102,7 +112,7 @@ fn concerning(desired: &Desired, name: &str) -> Vec<Notice> {
 }
 
 impl Shown {
-    fn new(server: &Server, secrets: Secrets) -> Self {
+    fn new(server: &Server, desired: &Desired, secrets: Secrets) -> Self {
         let entry = server.shown(secrets);
         let reason = server.state.reason();
         Self {
@@ -116,6 +126,12 @@ impl Shown {
             changes: match &server.state {
                 State::AwaitingApproval { changes } => changes.clone(),
                 _ => None,
+            },
+            hint: match &server.state {
+                State::AwaitingApproval { .. } => Some(hint::approve(&server.name)),
+                _ => own_problem(server, desired)
+                    .and_then(|problem| problem.hint.as_ref())
+                    .map(ToString::to_string),
             },
             working_dir: server.working_dir.display().to_string(),
             entry,
@@ -153,11 +169,15 @@ impl Shown {
         if let Some(reason) = &self.reason {
             let by = self.by.as_ref().filter(|by| **by != self.at);
             let by = by.map(|by| format!("\n    --> {}", printer.places.location(by)));
-            let reason = switchboard_wire::sanitize::line(reason);
+            let reason = sanitize::line(reason);
             printer.line(format_args!("  {reason}{}", by.unwrap_or_default()));
         }
         for change in self.changes.iter().flatten() {
             printer.line(format_args!("  {}", super::pending::change(change)));
+        }
+        if let Some(hint) = &self.hint {
+            let hint = sanitize::line(hint);
+            printer.line(format_args!("  {CYAN}hint{CYAN:#}: {hint}"));
         }
         printer.line(show::block(&self.entry));
     }

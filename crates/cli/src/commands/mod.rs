@@ -19,7 +19,7 @@ mod reset;
 mod switch;
 mod written;
 
-use switchboard_config::{Desired, Switch};
+use switchboard_config::{Desired, Kind, Problem, Server, State, Switch};
 
 use crate::{
     args::{Args, Command},
@@ -54,4 +54,16 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
 /// Everything wrong with the configuration, for showing.
 fn problems(desired: &Desired) -> Vec<Notice> {
     desired.problems.iter().map(Notice::from).collect()
+}
+
+/// The problem that makes a server invalid, which is told with the server itself.
+fn own_problem<'a>(server: &Server, desired: &'a Desired) -> Option<&'a Problem> {
+    let State::Invalid(reason) = &server.state else {
+        return None;
+    };
+    desired.problems.iter().find(|problem| {
+        problem.server.as_deref() == Some(&server.name)
+            && problem.at == reason.by
+            && !matches!(problem.kind, Kind::UnknownMember | Kind::UrlWithoutType)
+    })
 }

@@ -90,6 +90,22 @@ fn a_name_means_one_thing() {
     insta::assert_snapshot!("approve_names", story.transcript());
 }
 
+/// Nothing counts as approved while the record cannot be read, and the record is not overwritten.
+#[test]
+fn a_damaged_record_approves_nothing() {
+    let mut story = project();
+    story.quietly(&["approve", "build"]);
+    let record = "../.local/state/switchboard/approvals.json";
+    story.write(record, "{\"version\": 1, ");
+    story
+        .run(&["list", "--no-check"])
+        .run(&["approve", "build"])
+        .run(&["reject", "build"])
+        .run(&["reset-project-choices"])
+        .cat(record);
+    insta::assert_snapshot!("approve_damaged", story.transcript());
+}
+
 #[test]
 fn what_a_file_refuses_stays_refused() {
     let mut story = project();

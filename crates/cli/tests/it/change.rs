@@ -23,6 +23,31 @@ fn removing() {
     insta::assert_snapshot!("remove", story.transcript());
 }
 
+/// What comes from elsewhere is shown, and can only be switched off here.
+#[test]
+fn servers_of_others() {
+    let mut story = Story::new();
+    story.write(
+        "../.config/switchboard/settings.json",
+        r#"{"inherit": ["claude-code"]}"#,
+    );
+    story.write(
+        "../.claude.json",
+        r#"{"mcpServers": {"theirs": {"command": "sh"}}}"#,
+    );
+    story.write(
+        "../.config/switchboard/plugins/kit/.mcp.json",
+        r#"{"mcpServers": {"x": {"command": "sh", "args": ["1"]}}}"#,
+    );
+    story
+        .run(&["list", "--no-check"])
+        .run(&["remove", "theirs"])
+        .run(&["edit", "plugin:kit:x"])
+        .run(&["disable", "plugin:kit:x"])
+        .run(&["list", "--no-check"]);
+    insta::assert_snapshot!("others", story.transcript());
+}
+
 #[test]
 fn looking_at_one() {
     let mut story = Story::new();

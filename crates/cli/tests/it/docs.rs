@@ -55,10 +55,8 @@ fn the_reference_is_the_help() {
     let own = help(&["--help"]);
     let names = commands(&own);
     assert!(names.len() > 10, "{names:?}");
-    let mut text = format!(
-        "# The command line\n\nMade from `switchboard --help`.\n\n```text\n{}```\n",
-        own
-    );
+    let mut text =
+        format!("# The command line\n\nMade from `switchboard --help`.\n\n```text\n{own}```\n");
     for name in &names {
         let help = help(&[name, "--help"]);
         text.push_str(&format!("\n## {name}\n\n```text\n{help}```\n"));

@@ -56,10 +56,20 @@ fn repository(folder: &Path, canary: &Path) {
         r#"{"mcpServers": {"nested": {"command": "sh", "args": ["-c", "touch CANARY/nested"]}}}"#,
     );
     // Writing through these would change what belongs to the user.
-    symlink("../../.config/switchboard", folder.join("linked")).unwrap();
     symlink(
         "../../.config/switchboard/settings.json",
         folder.join("sub/.switchboard"),
+    )
+    .unwrap();
+    std::fs::create_dir(folder.join("deep")).unwrap();
+    symlink(
+        "../../.config/switchboard",
+        folder.join("deep/.switchboard"),
+    )
+    .unwrap();
+    symlink(
+        "../../.config/switchboard/settings.json",
+        folder.join("deep/.mcp.json"),
     )
     .unwrap();
 }
@@ -131,6 +141,18 @@ const COMMANDS: &[&[&str]] = &[
     &["add", "-s", "user", "always", "no-such-command"],
     &["add-json", "json", r#"{"command": "no-such-command"}"#],
     &["--project", "sub", "add", "through", "no-such-command"],
+    &["--project", "deep", "list"],
+    &["--project", "deep", "add", "through", "no-such-command"],
+    &[
+        "--project",
+        "deep",
+        "add",
+        "-s",
+        "project",
+        "through",
+        "no-such-command",
+    ],
+    &["--project", "deep", "disable", "always"],
     &["remove", "mine"],
     &["import", "claude-code"],
     &["import", "cursor", "--yes"],
@@ -147,12 +169,22 @@ fn a_hostile_repository_runs_and_permits_nothing() {
         assert_ne!(output.status.code(), None, "{args:?}");
         assert_eq!(canaries(&canary), [""; 0], "{args:?}");
     }
+    let settings = std::fs::read_dir(story.path("../.config/switchboard"))
+        .unwrap()
+        .flatten();
+    assert_eq!(settings.count(), 1, "something was written through a link");
+    let text = std::fs::read_to_string(story.path("../.config/switchboard/settings.json")).unwrap();
+    assert!(
+        text.contains("always") && !text.contains("through"),
+        "{text}"
+    );
     let output = story.quietly(&["list", "--no-check", "--json"]);
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     for server in list["servers"].as_array().unwrap() {
         let is_ours = ["always"].contains(&server["name"].as_str().unwrap());
         assert_eq!(server["state"] == "ready", is_ours, "{server:#}");
     }
+    permits_nothing(&story);
     let kinds: Vec<_> = list["pending"]
         .as_array()
         .unwrap()
@@ -171,6 +203,29 @@ fn a_hostile_repository_runs_and_permits_nothing() {
         assert!(
             kinds.iter().any(|found| *found == kind),
             "no {kind} awaits approval: {kinds:?}"
+        );
+    }
+}
+
+/// The library agrees: no rule, no mode, no hook and no variable of the repository counts.
+fn permits_nothing(story: &Story) {
+    use switchboard_config::{Asked, Platform, Surroundings, Workspace};
+    let home = story.home.path().display().to_string();
+    let env = [("HOME".to_owned(), home)].into();
+    let surroundings = Surroundings::usual(Platform::Linux, env, story.path("")).unwrap();
+    for agent in [None, Some("helper".to_owned())] {
+        let asked = Asked {
+            agent,
+            ..Asked::default()
+        };
+        let desired = Workspace::new(surroundings.clone(), asked).desired();
+        let ready: Vec<_> = desired.ready().map(|(server, _)| &*server.name).collect();
+        assert!(ready.iter().all(|name| *name == "always"), "{ready:?}");
+        let rules = &desired.rules;
+        assert!(rules.allow.is_empty() && rules.mode.is_none() && rules.classifier.is_none());
+        assert!(desired.hooks.is_empty() && desired.settings.env.is_empty());
+        assert!(
+            desired.settings.connectors.is_none() && desired.settings.native_plugins.is_empty()
         );
     }
 }

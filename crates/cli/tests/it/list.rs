@@ -87,6 +87,18 @@ fn why_a_server_fails() {
 }
 
 #[test]
+fn numbers_that_are_none() {
+    let mut story = Story::new();
+    story.set("MCP_TIMEOUT", "soon");
+    story.write(
+        "../.config/switchboard/settings.json",
+        r#"{"env": {"MCP_SERVER_CONNECTION_BATCH_SIZE": "many"}}"#,
+    );
+    story.run(&["list"]);
+    insta::assert_snapshot!("list_numbers", story.transcript());
+}
+
+#[test]
 fn silence_is_not_waited_for_for_ever() {
     let mut story = Story::new();
     story.set("MCP_TIMEOUT", "300");

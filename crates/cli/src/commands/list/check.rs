@@ -13,10 +13,15 @@ use tokio::task::JoinSet;
 use super::connect::{self, Headers};
 use super::progress::Progress;
 use super::row::Status;
+use crate::notice::Notice;
 use crate::printer::Printer;
 use crate::report::Failure;
 use crate::surroundings::Caller;
 use crate::target;
+
+const TIMEOUT: &str = "MCP_TIMEOUT";
+const LOCAL: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
+const REMOTE: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
 
 /// How many at once, and how long each may take.
 struct Limits {
@@ -118,17 +123,35 @@ impl Limits {
             let number: usize = number(name, desired, caller).unwrap_or(usual);
             Arc::new(Semaphore::new(number.clamp(1, 1000)))
         };
-        let timeout = number("MCP_TIMEOUT", desired, caller).filter(|millis| *millis > 0);
+        let timeout = number(TIMEOUT, desired, caller).filter(|millis| *millis > 0);
         Self {
-            local: slots("MCP_SERVER_CONNECTION_BATCH_SIZE", 3),
-            remote: slots("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", 20),
+            local: slots(LOCAL, 3),
+            remote: slots(REMOTE, 20),
             timeout: Duration::from_millis(timeout.unwrap_or(30_000)),
         }
     }
 }
 
+/// Variables that should hold a number and do not, so that the usual one is used.
+pub(super) fn not_numbers(desired: &Desired, caller: &Caller) -> Vec<Notice> {
+    let is_wrong = |name: &&str| {
+        text(name, desired, caller).is_some_and(|text| text.trim().parse::<u64>().is_err())
+    };
+    let names = [TIMEOUT, LOCAL, REMOTE].into_iter().filter(is_wrong);
+    names
+        .map(|name| {
+            let at = desired.settings.env.get(name).map(|value| value.at.clone());
+            Notice::warning(format!("`{name}` is not a number, and is not used")).placed(at)
+        })
+        .collect()
+}
+
 /// A number from the settings' variables, else from the caller's.
 fn number<T: FromStr>(name: &str, desired: &Desired, caller: &Caller) -> Option<T> {
+    text(name, desired, caller)?.trim().parse().ok()
+}
+
+fn text<'a>(name: &str, desired: &'a Desired, caller: &'a Caller) -> Option<&'a str> {
     let set = desired.settings.env.get(name).map(|value| &*value.value);
-    set.or_else(|| caller.variable(name))?.trim().parse().ok()
+    set.or_else(|| caller.variable(name))
 }

@@ -6,9 +6,9 @@ mod progress;
 mod row;
 
 use serde_json::json;
-use switchboard_config::{Desired, Kind, Problem};
+use switchboard_config::{Desired, Problem};
 
-use super::problems;
+use super::{own_problem, problems};
 use crate::args::List;
 use crate::notice::Notice;
 use crate::printer::{DIM, Printer};
@@ -25,7 +25,7 @@ pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Resu
     if printer.is_json() {
         printer.json(&shown(&rows, &desired))?;
     } else {
-        after(&rows, &desired, printer);
+        after(&rows, &desired, caller, printer);
     }
     let failing = rows.iter().filter(|row| row.is_failing()).count();
     if list.check && failing > 0 {
@@ -67,7 +67,7 @@ async fn rows(
 }
 
 /// What is worth saying besides the servers.
-fn after(rows: &[Row], desired: &Desired, printer: &Printer) {
+fn after(rows: &[Row], desired: &Desired, caller: &Caller, printer: &Printer) {
     if rows.is_empty() {
         printer.done("no servers are configured");
         printer.notices(&[Notice::note(
@@ -92,6 +92,7 @@ fn after(rows: &[Row], desired: &Desired, printer: &Printer) {
     let notices: Vec<_> = untold
         .map(Notice::from)
         .chain(others_waiting(desired))
+        .chain(check::not_numbers(desired, caller))
         .collect();
     printer.notices(&notices);
 }
@@ -99,7 +100,7 @@ fn after(rows: &[Row], desired: &Desired, printer: &Printer) {
 /// Whether the row of an invalid server says it already.
 fn is_told(problem: &Problem, desired: &Desired) -> bool {
     let servers = desired.servers.iter();
-    let told = servers.filter_map(|server| row::own_problem(server, desired));
+    let told = servers.filter_map(|server| own_problem(server, desired));
     told.into_iter().any(|told| std::ptr::eq(told, problem))
 }
 
@@ -140,9 +141,4 @@ fn shown(rows: &[Row], desired: &Desired) -> serde_json::Value {
     json!({
         "servers": rows, "shadowed": shadowed, "pending": pending, "problems": problems(desired),
     })
-}
-
-/// A server whose variables are missing is told about where it stands.
-fn is_about_entry(kind: Kind) -> bool {
-    kind != Kind::UnknownMember && kind != Kind::UrlWithoutType
 }

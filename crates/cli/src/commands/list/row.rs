@@ -3,11 +3,10 @@
 use anstyle::Style;
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_config::{Change, Desired, Location, Problem, Scope, Secrets, Server, State};
+use switchboard_config::{Change, Desired, Location, Scope, Secrets, Server, State};
 use switchboard_wire::sanitize;
 
-use super::is_about_entry;
-use crate::commands::pending;
+use crate::commands::{own_problem, pending};
 use crate::hint;
 use crate::printer::{BOLD, CYAN, DIM, GREEN, Printer, RED, YELLOW};
 use crate::report::Failure;
@@ -226,16 +225,4 @@ impl std::fmt::Display for Connection {
             self.protocol, self.era, self.connect_millis
         )
     }
-}
-
-/// The problem that makes a server invalid, which its row tells.
-pub(super) fn own_problem<'a>(server: &Server, desired: &'a Desired) -> Option<&'a Problem> {
-    let State::Invalid(reason) = &server.state else {
-        return None;
-    };
-    desired.problems.iter().find(|problem| {
-        problem.server.as_deref() == Some(&server.name)
-            && problem.at == reason.by
-            && is_about_entry(problem.kind)
-    })
 }
