@@ -13,6 +13,7 @@ impl Terminal {
     /// Runs a command on a terminal and answers its questions; gives back what was left on the screen.
     pub(crate) fn run(mut command: Command, answers: &[(&str, &str)]) -> String {
         let pty = nix::pty::openpty(None, None).unwrap();
+        silence(&pty.slave);
         let (mut near, far) = (File::from(pty.master), File::from(pty.slave));
         command
             .env("TERM", "xterm")
@@ -22,29 +23,37 @@ impl Terminal {
         let mut child = command.spawn().unwrap();
         // Otherwise our own copies of the far end would keep the terminal open.
         drop(command);
-        let mut seen = String::new();
-        let mut answers = answers.iter();
-        let mut next = answers.next();
+        let (mut seen, mut told) = (String::new(), 0);
+        let mut answers = answers.iter().peekable();
         let mut buffer = [0; 4096];
         // The end of a terminal is an error, not an end of file.
         while let Ok(count @ 1..) = near.read(&mut buffer) {
             seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
-            if let Some((question, answer)) = next
-                && seen.matches(question).count() > 0
-            {
+            if let Some((_, answer)) = answers.next_if(|next| is_asked(&seen[told..], next)) {
                 near.write_all(answer.as_bytes()).unwrap();
-                seen = seen.replacen(question, &question.replace('?', "¿"), 1);
-                next = answers.next();
+                seen.push_str(answer);
+                told = seen.len();
             }
         }
         let status = child.wait().unwrap();
-        assert!(next.is_none(), "it did not ask: {next:?}\n{seen}");
-        format!(
-            "exit {}\n{}",
-            status.code().unwrap_or(-1),
-            left_on_screen(&seen.replace('¿', "?"))
-        )
+        assert!(answers.next().is_none(), "it did not ask\n{seen}");
+        let code = status.code().unwrap_or(-1);
+        format!("exit {code}\n{}", left_on_screen(&seen))
     }
+}
+
+/// Whether a question stands there to its end, so that the answer comes after it.
+fn is_asked(seen: &str, (question, answer): &(&str, &str)) -> bool {
+    let after = seen.split_once(question).map(|(_, after)| after);
+    after.is_some_and(|after| answer.is_empty() || after.contains("] "))
+}
+
+/// What is typed is written down by the test; an echo could come in between.
+fn silence(terminal: &std::os::fd::OwnedFd) {
+    use nix::sys::termios::{LocalFlags, SetArg, tcgetattr, tcsetattr};
+    let mut settings = tcgetattr(terminal).unwrap();
+    settings.local_flags.remove(LocalFlags::ECHO);
+    tcsetattr(terminal, SetArg::TCSANOW, &settings).unwrap();
 }
 
 /// What a screen shows in the end: lines taken back are gone, and so is colour.
