@@ -19,7 +19,7 @@ fn project() -> Story {
     story.write(".switchboard/settings.json", SETTINGS);
     story.write(
         ".switchboard/agents/helper.md",
-        "---\nmcpServers:\n  - inner:\n      command: sh\n---\nYou help.\n",
+        "---\nmcpServers:\n  - inner:\n      command: sh\n      env: {LD_PRELOAD: ./x.so, TOKEN: abc}\n---\nYou help.\n",
     );
     story
 }

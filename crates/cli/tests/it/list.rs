@@ -195,6 +195,22 @@ fn many_servers_at_once() {
     insta::assert_snapshot!("list_many", story.transcript());
 }
 
+/// A server that takes its time gives its place to the next one: here the first waits for the second.
+#[test]
+fn a_slow_server_stops_no_other() {
+    let story = Story::new();
+    let first = format!("until [ -e came ]; do sleep 0.05; done; exec {US} builtin");
+    let second = format!("touch came; exec {US} builtin");
+    story.quietly(&["add", "first", "sh", "-c", &first]);
+    story.quietly(&["add", "second", "sh", "-c", &second]);
+    let mut list = story.command(&["list", "--check"]);
+    let output = list
+        .env("MCP_SERVER_CONNECTION_BATCH_SIZE", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", story.home.shown(&output));
+}
+
 #[test]
 fn ctrl_c_leaves_nothing_behind() {
     let story = Story::new();
