@@ -1,49 +1,204 @@
 //! What a person can do about an error. The one place that gives advice.
 
-use switchboard_wire::{Error, Remedy, process::SpawnError};
+use std::path::Path;
+
+use switchboard_config::{self as config, Location, Origin, Scope, Severity};
+use switchboard_wire::{Error, Remedy, process::SpawnError, sanitize};
+
+/// What an error is about, since the same one is mended in different places.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Subject<'a> {
+    /// A server named on the command line.
+    Typed,
+    /// A server of the configuration.
+    Configured(&'a str),
+}
 
 /// Advice, where there is any to give.
-pub(crate) fn of(error: &Error) -> Option<String> {
+pub(crate) fn of(error: &Error, subject: &Subject<'_>) -> Option<String> {
     let advice = match error {
-        Error::Spawn(error) => return of_spawn(error),
+        Error::Spawn(error) => return of_spawn(error, subject),
+        Error::Exited { stderr, .. } if stderr.trim().is_empty() => {
+            "it ended without a word; run the command by hand to see why"
+        }
         Error::Exited { .. } => {
             "the lines above are the server's own; run the command by hand to see all of them"
         }
-        Error::Timeout { .. } => {
-            "a first start through npx or uvx can be slow; allow more with `--timeout`"
-        }
+        Error::Timeout { .. } => match subject {
+            Subject::Typed => {
+                "a first start through npx or uvx can be slow; allow more with `--timeout`"
+            }
+            Subject::Configured(_) => {
+                "a first start through npx or uvx can be slow; allow more with `MCP_TIMEOUT` (milliseconds)"
+            }
+        },
         Error::NoCommonVersion { .. } => {
             "the server is too new or too old; `switchboard --version` tells which this is"
         }
         Error::Status {
             status: 404 | 405, ..
         } => "the path of the URL may be wrong; many servers use `/mcp`",
-        other => match other.remedy() {
-            Remedy::SignIn => {
-                "the server wants credentials; pass them with `-H 'Authorization: …'`"
-            }
-            Remedy::Reconfigure => "check the URL and its certificate",
-            Remedy::Retry => "the server may be down; try again",
-            Remedy::AskUser | Remedy::GiveUp => return None,
-        },
+        other => return of_remedy(other.remedy(), subject),
     };
     Some(advice.to_owned())
 }
 
-fn of_spawn(error: &SpawnError) -> Option<String> {
+fn of_remedy(remedy: Remedy, subject: &Subject<'_>) -> Option<String> {
+    Some(match (remedy, subject) {
+        (Remedy::SignIn, Subject::Typed) => {
+            "the server wants credentials; pass them with `-H 'Authorization: …'`".to_owned()
+        }
+        (Remedy::SignIn, Subject::Configured(name)) => format!(
+            "the server wants credentials; add a header that carries them with `switchboard edit {name}`"
+        ),
+        (Remedy::Reconfigure, Subject::Typed) => "check the URL and its certificate".to_owned(),
+        (Remedy::Reconfigure, Subject::Configured(name)) => {
+            format!("check its URL and its certificate with `switchboard edit {name}`")
+        }
+        (Remedy::Retry, _) => "the server may be down; try again".to_owned(),
+        (Remedy::AskUser | Remedy::GiveUp, _) => return None,
+    })
+}
+
+fn of_spawn(error: &SpawnError, subject: &Subject<'_>) -> Option<String> {
+    let otherwise = match subject {
+        Subject::Typed => "give the command's full path".to_owned(),
+        Subject::Configured(name) => format!("change `command` with `switchboard edit {name}`"),
+    };
     match error {
-        SpawnError::NotFound { program, .. } => Some(match program.to_str() {
-            Some("npx" | "node" | "npm") => {
-                "install Node.js, or give the command's full path".into()
-            }
-            Some("uvx" | "uv") => "install uv, or give the command's full path".into(),
-            _ => "check the spelling, or give the command's full path".into(),
-        }),
+        SpawnError::NotFound { program, .. } => {
+            let first = installing(&program.to_string_lossy());
+            Some(format!("{first}, or {otherwise}"))
+        }
         SpawnError::IsDirectory { .. } => Some("name a program inside it".into()),
         SpawnError::NotExecutable { path } => Some(format!(
             "`chmod +x {}`, or name the program that runs it",
             path.display()
         )),
+        SpawnError::BadWorkingDirectory { .. } => Some("create it, or change `cwd`".into()),
         _ => None,
     }
+}
+
+/// What brings a command that is not there.
+pub(crate) fn installing(program: &str) -> &'static str {
+    match program {
+        "npx" | "node" | "npm" => "install Node.js",
+        "uvx" | "uv" => "install uv",
+        "docker" => "install Docker",
+        "bunx" | "bun" => "install Bun",
+        _ => "check the spelling",
+    }
+}
+
+/// Where a plain secret should have come from.
+pub(crate) fn reference(variable: &str) -> String {
+    format!("set `{variable}` in your environment, and write `${{{variable}}}` in its place")
+}
+
+/// What to do about a change to the configuration that was not made.
+pub(crate) fn of_config(error: &config::Error) -> Option<String> {
+    use config::Error as E;
+    Some(match error {
+        E::Exists { name, scope, .. } => format!(
+            "change it with `switchboard edit {name}`, or take it away first with `switchboard remove -s {scope} {name}`"
+        ),
+        E::NoServer { .. } => no_server(),
+        E::Ambiguous { name, scopes } => {
+            let first = scopes.first().copied().unwrap_or(Scope::Local);
+            format!("say which one is meant, such as `-s {first} {name}`")
+        }
+        E::ReadOnly { scope } => of_read_only(*scope),
+        E::Managed { .. } => "ask the administrator of this machine".to_owned(),
+        E::Blocked { .. } => {
+            "change that rule if it is yours, or ask the administrator of this machine".to_owned()
+        }
+        E::Edit { path, .. } => format!("correct {} first; nothing was changed", path.display()),
+        E::LeadsOut { .. } => "put a file of its own in place of the link".to_owned(),
+        E::Contended { .. } => "try again".to_owned(),
+        E::State { .. } => "move that file away; what it approved is then asked again".to_owned(),
+        E::Read { .. } | E::Write { .. } | E::Lock { .. } => {
+            "check who owns it and who may write there".to_owned()
+        }
+        E::Entry { problems, .. } => return first_hint(problems),
+        _ => return None,
+    })
+}
+
+/// Which servers there are.
+pub(crate) fn no_server() -> String {
+    "`switchboard list --no-check` shows every server".to_owned()
+}
+
+fn of_read_only(scope: Scope) -> String {
+    match scope {
+        Scope::Inherited => {
+            "change it in the client it comes from, or switch it off with `switchboard disable`"
+        }
+        Scope::Plugin => "it comes with a plugin; switch it off with `switchboard disable`",
+        Scope::Dynamic => "change what `--mcp-config` gives",
+        _ => "ask the administrator of this machine, or switch it off with `switchboard disable`",
+    }
+    .to_owned()
+}
+
+fn first_hint(problems: &[config::Problem]) -> Option<String> {
+    let mut problems = problems
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error);
+    let hint = problems.find_map(|problem| problem.hint.as_ref());
+    hint.map(|hint| sanitize::line(&hint.to_string()).into_owned())
+}
+
+/// Reasons better said here than by the library, which has to name the place too.
+pub(crate) fn causes_of_config(error: &config::Error) -> Option<Vec<String>> {
+    use config::Error as E;
+    let clean = |text: &str| sanitize::line(text).into_owned();
+    match error {
+        E::Exists { name, scope, .. } => Some(vec![format!(
+            "there is a server `{}` in the {scope} scope already",
+            clean(name)
+        )]),
+        E::Blocked { why, .. } => Some(vec![clean(why)]),
+        E::Entry { problems, .. } => {
+            let errors = problems
+                .iter()
+                .filter(|problem| problem.severity == Severity::Error);
+            Some(errors.map(|problem| clean(&problem.message)).collect())
+        }
+        _ => None,
+    }
+}
+
+/// The place an error is about.
+pub(crate) fn place_of_config(error: &config::Error) -> Option<Location> {
+    use config::Error as E;
+    let start = |path: &Path| Some(Origin::file(path).start());
+    match error {
+        E::Exists { at, .. } => Some(at.clone()),
+        E::Blocked { by, .. } => by.clone(),
+        E::Managed { path } => start(path),
+        E::Edit {
+            path,
+            source: config::edit::EditError::Malformed { line, column, .. },
+        } => Some(Location {
+            origin: Origin::file(path),
+            line: *line,
+            column: *column,
+        }),
+        _ => None,
+    }
+}
+
+/// How something of a project comes to count.
+pub(crate) fn approve(name: &str) -> String {
+    format!(
+        "look at it and run `switchboard approve {}`",
+        crate::show::word(name)
+    )
+}
+
+/// Why a server with a helper may want credentials all the same.
+pub(crate) fn helper_not_run() -> String {
+    "its `headersHelper` is not run for a check, so this may not mean anything".to_owned()
 }

@@ -5,13 +5,16 @@ mod builtin;
 mod commands;
 mod environment;
 mod hint;
+mod notice;
+mod place;
 mod printer;
+mod prompt;
 mod report;
+mod show;
+mod surroundings;
 mod target;
 
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use args::Args;
 use printer::Printer;
@@ -20,11 +23,12 @@ use report::Failure;
 fn main() -> ExitCode {
     // This program is also the guard of the servers it starts, and then nothing else.
     switchboard_wire::process::guard::run_if_guard();
-    let args = match Args::try_parse() {
+    let typed = surroundings::typed();
+    let args = match args::parse(&typed) {
         Ok(args) => args,
-        Err(error) => return printer::usage(&error),
+        Err(error) => return printer::usage(&error, &typed),
     };
-    let printer = Printer::new(args.global.json, args.global.color);
+    let printer = Printer::new(&args.global, surroundings::places());
     match run(args, &printer) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -3,6 +3,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // This is the printer.
 
 use std::{
+    cell::Cell,
+    ffi::OsString,
     io::{IsTerminal, Write},
     process::ExitCode,
 };
@@ -10,40 +12,78 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use serde::Serialize;
+use serde_json::json;
+use switchboard_config::Severity;
+use switchboard_wire::sanitize;
 
-use crate::report::Failure;
+use crate::args::Global;
+use crate::notice::Notice;
+use crate::place::Places;
+use crate::report::{Failure, Kind};
 
 /// Where output goes and what it looks like.
 #[derive(Debug)]
 pub(crate) struct Printer {
     json: bool,
+    amount: Amount,
+    pub(crate) places: Places,
     out: std::io::Stdout,
+    /// Whether an error would follow something else.
+    said: Cell<bool>,
+}
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Amount {
+    Quiet,
+    Usual,
+    Verbose,
 }
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
-const RED: Style = AnsiColor::Red.on_default().bold();
-const CYAN: Style = AnsiColor::Cyan.on_default().bold();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 
 // === impl Printer ===
 
 impl Printer {
-    pub(crate) fn new(json: bool, color: ColorChoice) -> Self {
-        match color {
+    pub(crate) fn new(global: &Global, places: Places) -> Self {
+        match global.color {
             ColorChoice::Auto => anstream::ColorChoice::Auto,
             ColorChoice::Always => anstream::ColorChoice::Always,
             ColorChoice::Never => anstream::ColorChoice::Never,
         }
         .write_global();
+        let amount = match (global.quiet, global.verbose) {
+            (true, _) => Amount::Quiet,
+            (_, true) => Amount::Verbose,
+            _ => Amount::Usual,
+        };
         Self {
-            json,
+            json: global.json,
+            amount,
+            places,
             out: std::io::stdout(),
+            said: Cell::new(false),
         }
     }
 
     /// Whether output is for machines.
     pub(crate) fn is_json(&self) -> bool {
         self.json
+    }
+
+    /// Whether more is wanted.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.amount == Amount::Verbose
+    }
+
+    /// Whether somebody watches while we wait.
+    pub(crate) fn is_watched(&self) -> bool {
+        std::io::stderr().is_terminal() && !self.json && self.amount != Amount::Quiet
     }
 
     /// A line of data.
@@ -56,34 +96,103 @@ impl Printer {
     pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::new("cannot write JSON", error))?;
-        self.line(text);
+        self.line(escaped(&text));
         Ok(())
+    }
+
+    /// That something was done, for people.
+    pub(crate) fn done(&self, text: impl std::fmt::Display) {
+        if !self.json && self.amount != Amount::Quiet {
+            self.said.set(true);
+            let _ = writeln!(anstream::stderr(), "{text}");
+        }
+    }
+
+    /// Text on standard error as it is, with no line break after it.
+    #[allow(clippy::unused_self, reason = "only who holds the printer prints")]
+    pub(crate) fn raw(&self, text: impl std::fmt::Display) {
+        let _ = write!(anstream::stderr(), "{text}");
     }
 
     /// Something to read while waiting; only where somebody does. Returns what clears it.
     pub(crate) fn waiting(&self, text: &str) -> Option<Waiting> {
-        let shown = std::io::stderr().is_terminal() && !self.json;
-        shown.then(|| {
-            let _ = write!(anstream::stderr(), "\r\x1b[2K{DIM}{text}{DIM:#}");
+        self.is_watched().then(|| {
+            self.raw(format_args!("\r\x1b[2K{DIM}{text}{DIM:#}"));
             Waiting
         })
+    }
+
+    /// What is worth saying beside; machines find it in the result.
+    pub(crate) fn notices<'a>(&self, notices: impl IntoIterator<Item = &'a Notice>) {
+        if self.json {
+            return;
+        }
+        for notice in notices {
+            if self.amount == Amount::Quiet && notice.severity < Severity::Error {
+                continue;
+            }
+            let style = match notice.severity {
+                Severity::Error => RED,
+                Severity::Warning => YELLOW,
+                Severity::Note => CYAN,
+            };
+            let mut out = anstream::stderr();
+            self.said.set(true);
+            let _ = writeln!(
+                out,
+                "\n{style}{}{style:#}: {}",
+                notice.word(),
+                notice.message
+            );
+            if let Some(at) = &notice.at {
+                let _ = writeln!(out, "  --> {}", self.places.location(at));
+            }
+            if let Some(hint) = &notice.hint {
+                let _ = writeln!(out, "  {CYAN}hint{CYAN:#}: {hint}");
+            }
+        }
     }
 
     /// What went wrong, why, and what to do.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut out = anstream::stderr();
         if self.json {
-            let _ = writeln!(out, "{:#}", failure.to_json());
+            let text = format!("{:#}", json!({ "error": failure.to_json() }));
+            let _ = writeln!(out, "{}", escaped(&text));
             return;
+        }
+        if self.said.replace(true) {
+            let _ = writeln!(out);
         }
         let _ = writeln!(out, "{RED}error{RED:#}: {}", failure.message());
         for cause in failure.causes() {
             let _ = writeln!(out, "  caused by: {}", cause.replace('\n', "\n    "));
         }
+        if let Some(at) = failure.at() {
+            let _ = writeln!(out, "  --> {}", self.places.location(at));
+        }
         if let Some(hint) = failure.hint() {
             let _ = writeln!(out, "\n{CYAN}hint{CYAN:#}: {hint}");
         }
     }
+}
+
+/// JSON in which everything that cannot be seen is written out; it means the same.
+pub(crate) fn escaped(json: &str) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        let is_seen = !sanitize::line(c.encode_utf8(&mut [0; 4])).is_empty();
+        if is_seen || c == '\n' {
+            text.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\u{unit:04x}");
+        }
+    }
+    text
 }
 
 /// A line of waiting on the terminal, cleared when it is dropped.
@@ -96,7 +205,26 @@ impl Drop for Waiting {
 }
 
 /// Help, the version, or what is wrong with the command line.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+pub(crate) fn usage(error: &clap::Error, typed: &[OsString]) -> ExitCode {
+    let before = typed.iter().take_while(|word| *word != "--");
+    if error.use_stderr() && before.into_iter().any(|word| word == "--json") {
+        let text = error.render().to_string();
+        let message = text.trim_start_matches("error: ").trim_end();
+        let failure = Failure::plain(Kind::Usage, message.lines().next().unwrap_or_default());
+        let failure = failure.because(
+            message
+                .lines()
+                .nth(1)
+                .map(|line| line.trim().to_owned())
+                .filter(|line| !line.is_empty()),
+        );
+        let _ = writeln!(
+            anstream::stderr(),
+            "{:#}",
+            json!({ "error": failure.to_json() })
+        );
+    } else {
+        let _ = error.print();
+    }
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -1,57 +1,62 @@
-//! Every failure as a person reads it: what, why, what to do; and as an exit code.
+//! Every failure as a person reads it: what, why, where, what to do; and as an exit code.
 
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use switchboard_config::Location;
 use switchboard_wire::{Error, Remedy, sanitize};
 
-use crate::hint;
+use crate::hint::{self, Subject};
 
 /// A command that did not do what it was asked to.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
     causes: Vec<String>,
+    at: Option<Location>,
     hint: Option<String>,
     kind: Kind,
 }
 
 /// Exit codes people and scripts rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Failed = 1,
     Usage = 2,
     NeedsAuthentication = 3,
+    Denied = 4,
     Interrupted = 130,
 }
 
 // === impl Failure ===
 
 impl Failure {
+    /// A sentence, and nothing below it.
+    pub(crate) fn plain(kind: Kind, message: impl Into<String>) -> Self {
+        let message = sanitize::line(&message.into()).into_owned();
+        Self {
+            message,
+            causes: Vec::new(),
+            at: None,
+            hint: None,
+            kind,
+        }
+    }
+
     /// Something of ours that failed.
     pub(crate) fn new(message: impl Into<String>, cause: impl std::error::Error) -> Self {
-        let causes = chain(&cause);
-        Self {
-            message: message.into(),
-            causes,
-            hint: None,
-            kind: Kind::Failed,
-        }
+        let mut failure = Self::plain(Kind::Failed, message);
+        failure.causes = chain(&cause);
+        failure
     }
 
     /// Something that was typed and cannot be meant.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        let (message, hint) = (message.into(), Some(hint.into()));
-        Self {
-            message,
-            causes: Vec::new(),
-            hint,
-            kind: Kind::Usage,
-        }
+        Self::plain(Kind::Usage, message).hinted(hint)
     }
 
     /// A server that failed.
-    pub(crate) fn server(message: impl Into<String>, error: &Error) -> Self {
+    pub(crate) fn server(message: impl Into<String>, error: &Error, subject: &Subject<'_>) -> Self {
         let kind = match error.remedy() {
             Remedy::SignIn => Kind::NeedsAuthentication,
             _ => Kind::Failed,
@@ -62,33 +67,64 @@ impl Failure {
             causes.drain(1..causes.len().saturating_sub(1).max(1));
         }
         Self {
-            message: message.into(),
             causes,
-            hint: hint::of(error),
-            kind,
+            hint: hint::of(error, subject),
+            ..Self::plain(kind, message)
+        }
+    }
+
+    /// A change to the configuration that was not made.
+    pub(crate) fn config(message: impl Into<String>, error: &switchboard_config::Error) -> Self {
+        use switchboard_config::Error as E;
+        let kind = match error {
+            E::Blocked { .. } | E::Managed { .. } => Kind::Denied,
+            E::Name(_) | E::Entry { .. } => Kind::Usage,
+            _ => Kind::Failed,
+        };
+        Self {
+            causes: hint::causes_of_config(error).unwrap_or_else(|| chain(error)),
+            at: hint::place_of_config(error),
+            hint: hint::of_config(error),
+            ..Self::plain(kind, message)
         }
     }
 
     /// A tool that answered with `isError`.
     pub(crate) fn tool(name: &str) -> Self {
-        let message = format!("`{}` reports an error", sanitize::line(name));
-        Self {
-            message,
-            causes: Vec::new(),
-            hint: None,
-            kind: Kind::Failed,
-        }
+        Self::plain(Kind::Failed, format!("`{name}` reports an error"))
     }
 
     /// Ctrl-C.
     pub(crate) fn interrupted() -> Self {
-        let message = "interrupted".to_owned();
-        Self {
-            message,
-            causes: Vec::new(),
-            hint: None,
-            kind: Kind::Interrupted,
-        }
+        Self::plain(Kind::Interrupted, "interrupted")
+    }
+
+    /// With advice.
+    pub(crate) fn hinted(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(sanitize::line(&hint.into()).into_owned());
+        self
+    }
+
+    /// With reasons.
+    pub(crate) fn because(mut self, causes: impl IntoIterator<Item = String>) -> Self {
+        let causes = causes.into_iter();
+        self.causes
+            .extend(causes.map(|cause| sanitize::block(&cause).into_owned()));
+        self
+    }
+
+    /// The same, as the reason of another.
+    pub(crate) fn under(mut self, message: impl Into<String>) -> Self {
+        let above = Self::plain(self.kind, message).message;
+        self.causes
+            .insert(0, std::mem::replace(&mut self.message, above));
+        self
+    }
+
+    /// With the place it is about.
+    pub(crate) fn placed(mut self, at: Option<Location>) -> Self {
+        self.at = at;
+        self
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -99,16 +135,49 @@ impl Failure {
         &self.causes
     }
 
+    pub(crate) fn at(&self) -> Option<&Location> {
+        self.at.as_ref()
+    }
+
     pub(crate) fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    pub(crate) fn needs_authentication(&self) -> bool {
+        self.kind == Kind::NeedsAuthentication
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.kind as u8)
     }
 
+    /// The same for machines.
     pub(crate) fn to_json(&self) -> Value {
-        json!({ "error": { "message": self.message, "causes": self.causes, "hint": self.hint } })
+        let mut error = json!({ "kind": self.kind.word(), "message": self.message });
+        if !self.causes.is_empty() {
+            error["causes"] = json!(self.causes);
+        }
+        if let Some(at) = &self.at {
+            error["at"] = json!(at);
+        }
+        if let Some(hint) = &self.hint {
+            error["hint"] = json!(hint);
+        }
+        error
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::NeedsAuthentication => "needs-auth",
+            Self::Denied => "denied",
+            Self::Interrupted => "interrupted",
+        }
     }
 }
 

@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use crate::check::check;
 use crate::edit::{self, EditError, Privacy, update};
+use crate::entry::{Entry, Signature};
 use crate::error::Error;
 use crate::import::{self, Client, Plan};
 use crate::load::{self, Candidate, server_item};
 use crate::name;
-use crate::resolve::{self, Desired, setting_item};
+use crate::resolve::{self, Desired, Server, setting_item};
 use crate::scope::Scope;
 use crate::source::{Location, Node, Origin};
 use crate::surroundings::{Asked, Surroundings};
@@ -185,7 +186,23 @@ impl Workspace {
     /// What importing the servers of another client would do; [`Workspace::add`] does it.
     pub fn plan_import(&self, client: Client) -> Plan {
         let read = import::gather(client, &self.surroundings, &self.root);
-        import::plan(read, &self.desired().signatures(), &self.surroundings.env)
+        let desired = self.desired();
+        let mut known = desired.signatures();
+        // A variable may have no value today; what was imported before is there all the same.
+        for server in &desired.servers {
+            if let Some(entry) = self.decoded(server) {
+                known
+                    .entry(server.name.clone())
+                    .or_insert_with(|| Signature::of(&entry));
+            }
+        }
+        import::plan(read, &known, &self.surroundings.env)
+    }
+
+    /// The entry of a server as far as its variables have values.
+    fn decoded(&self, server: &Server) -> Option<Entry> {
+        let template = server.template.to_json();
+        check(&server.name, &template, &server.at, &self.surroundings.env).entry
     }
 
     /// Records that a person agreed to these items.

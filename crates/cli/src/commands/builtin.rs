@@ -7,7 +7,7 @@ use switchboard_wire::{
     server::{Changes, ServeOptions, serve, stdio},
 };
 
-use crate::{builtin::Builtin, report::Failure};
+use crate::{builtin::Builtin, hint::Subject, report::Failure};
 
 pub(crate) async fn run() -> Result<(), Failure> {
     let (writer, reader, writing) = stdio::link(Limits::default().max_message);
@@ -20,5 +20,5 @@ pub(crate) async fn run() -> Result<(), Failure> {
     );
     // The writer ends by itself once the session has dropped its end and everything is written.
     let (served, ()) = tokio::join!(serving, writing);
-    served.map_err(|error| Failure::server("the built-in server stopped", &error))
+    served.map_err(|error| Failure::server("the built-in server stopped", &error, &Subject::Typed))
 }

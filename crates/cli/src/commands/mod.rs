@@ -1,20 +1,69 @@
 //! One file for each thing that can be asked of the program.
 
+mod add;
+mod add_json;
+mod approve;
 mod builtin;
 mod completions;
+mod decide;
+mod edit;
+mod editor;
+mod get;
+mod import;
+mod list;
+mod pending;
 mod probe;
+mod reject;
+mod remove;
+mod reset;
+mod switch;
+mod written;
+
+use switchboard_config::{Desired, Kind, Problem, Server, State, Switch};
 
 use crate::{
     args::{Args, Command},
+    notice::Notice,
     printer::Printer,
     report::Failure,
+    surroundings::Caller,
 };
 
 /// Does what was asked, or stops when the user does not want it any more.
 pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
-    match args.command {
-        Command::Probe(probe) => probe::run(*probe, printer).await,
-        Command::Completions { shell } => completions::run(shell),
+    let caller = || Caller::new(&args.global);
+    match &args.command {
+        Command::Add(add) => add::run(add, &caller()?, printer),
+        Command::AddJson(add) => add_json::run(add, &caller()?, printer),
+        Command::Remove(remove) => remove::run(remove, &caller()?, printer),
+        Command::List(list) => list::run(list, &caller()?, printer).await,
+        Command::Get(get) => get::run(get, &caller()?, printer),
+        Command::Edit(edit) => edit::run(edit, &caller()?, printer),
+        Command::Enable(switch) => switch::run(switch, Switch::On, &caller()?, printer),
+        Command::Disable(switch) => switch::run(switch, Switch::Off, &caller()?, printer),
+        Command::Approve(approve) => approve::run(approve, &caller()?, printer),
+        Command::Reject(named) => reject::run(named, &caller()?, printer),
+        Command::ResetProjectChoices => reset::run(&caller()?, printer),
+        Command::Import(import) => import::run(import, &caller()?, printer),
+        Command::Probe(probe) => probe::run(probe, printer).await,
+        Command::Completions { shell } => completions::run(*shell),
         Command::Builtin => builtin::run().await,
     }
+}
+
+/// Everything wrong with the configuration, for showing.
+fn problems(desired: &Desired) -> Vec<Notice> {
+    desired.problems.iter().map(Notice::from).collect()
+}
+
+/// The problem that makes a server invalid, which is told with the server itself.
+fn own_problem<'a>(server: &Server, desired: &'a Desired) -> Option<&'a Problem> {
+    let State::Invalid(reason) = &server.state else {
+        return None;
+    };
+    desired.problems.iter().find(|problem| {
+        problem.server.as_deref() == Some(&server.name)
+            && problem.at == reason.by
+            && !matches!(problem.kind, Kind::UnknownMember | Kind::UrlWithoutType)
+    })
 }

@@ -12,13 +12,17 @@ use switchboard_wire::{
 
 use crate::{
     args::Probe,
+    hint::Subject,
     printer::{BOLD, DIM, Printer},
     report::Failure,
+    show::shortened,
     target::{self, Named},
 };
 
 /// How much of a server's advice to the model a person gets to see.
 const INSTRUCTION_LINES: usize = 6;
+/// And how much of a line.
+const SHOWN: usize = 100;
 
 /// Everything found out; the shape of `--json`.
 #[derive(Debug, Serialize)]
@@ -61,16 +65,16 @@ struct Called {
     result: Raw,
 }
 
-pub(crate) async fn run(probe: Probe, printer: &Printer) -> Result<(), Failure> {
+pub(crate) async fn run(probe: &Probe, printer: &Printer) -> Result<(), Failure> {
     let arguments = Raw::parse(probe.arguments.clone()).map_err(|error| {
         Failure::usage(
             format!("`--arguments` is not JSON: {error}"),
             "quote it for your shell",
         )
     })?;
-    let named = target::resolve(&probe)?;
+    let named = target::resolve(probe)?;
     tokio::select! {
-        found = explore(&probe, named, &arguments, printer) => found,
+        found = explore(probe, named, &arguments, printer) => found,
         _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
     }
 }
@@ -89,8 +93,9 @@ async fn explore(
     let started = Instant::now();
     let connecting = Client::connect(named.target, options);
     let connected = shown(printer, &format!("connecting to {name}"), connecting).await;
-    let (client, _inbox) =
-        connected.map_err(|error| Failure::server(format!("cannot connect to {name}"), &error))?;
+    let (client, _inbox) = connected.map_err(|error| {
+        Failure::server(format!("cannot connect to {name}"), &error, &Subject::Typed)
+    })?;
     let server = describe(&client, transport, started.elapsed());
     let found = examine(probe, &client, server, arguments, printer).await;
     client.close().await;
@@ -214,7 +219,7 @@ async fn call(
     };
     drop(waiting);
     let failed =
-        |error: Error| Failure::server(format!("cannot call `{}`", sanitize::line(tool)), &error);
+        |error: Error| Failure::server(format!("cannot call `{tool}`"), &error, &Subject::Typed);
     let result = result.map_err(failed)?;
     Ok(Called {
         tool: tool.to_owned(),
@@ -295,7 +300,7 @@ impl Server {
             let text = sanitize::block(text);
             let lines: Vec<_> = text.lines().collect();
             for line in lines.iter().take(INSTRUCTION_LINES) {
-                printer.line(format!("{DIM}  {}{DIM:#}", shortened(line)));
+                printer.line(format!("{DIM}  {}{DIM:#}", shortened(line, SHOWN)));
             }
             if let Some(more @ 1..) = lines.len().checked_sub(INSTRUCTION_LINES) {
                 printer.line(format!("{DIM}  … {more} more lines{DIM:#}"));
@@ -320,7 +325,9 @@ impl Listed {
         for (item, name) in self.items.iter().zip(&names) {
             let described = text(item, "description");
             let first = described.lines().next().unwrap_or_default();
-            printer.line(format!("  {name:width$}  {DIM}{}{DIM:#}", shortened(first)).trim_end());
+            printer.line(
+                format!("  {name:width$}  {DIM}{}{DIM:#}", shortened(first, SHOWN)).trim_end(),
+            );
         }
         for problem in &self.problems {
             printer.line(format!("  ! {}", sanitize::line(problem)));
@@ -343,14 +350,6 @@ fn text(item: &Raw, key: &str) -> String {
         .and_then(|raw| raw.to_text())
         .unwrap_or_default();
     sanitize::block(&value).into_owned()
-}
-
-fn shortened(text: &str) -> String {
-    const SHOWN: usize = 100;
-    match text.char_indices().nth(SHOWN) {
-        None => text.to_owned(),
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-    }
 }
 
 // === impl Called ===

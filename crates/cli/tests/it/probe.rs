@@ -69,6 +69,8 @@ fn mistakes_are_explained() {
             &["probe", "-H", "secret", "http://127.0.0.1:1/"],
             &["probe", "-e", "NOT_SET", "cat"],
             &["probe", "ftp://127.0.0.1/"],
+            &["probe", "http://127.0.0.1:1/", "more"],
+            &["probe", "http://127.0.0.1:1/mcp", "-H", "a: b"],
             &["nonsense"],
         ],
     );
@@ -148,7 +150,7 @@ fn ctrl_c_leaves_nothing_behind() {
     }
 }
 
-fn processes_naming(text: &str) -> usize {
+pub(crate) fn processes_naming(text: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries
         .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())

@@ -259,6 +259,7 @@ fn ide(fields: &mut Fields<'_>, schemes: &[&str], completeness: Completeness) ->
 fn oauth(fields: &mut Fields<'_>) -> Option<OAuth> {
     fields.nested("oauth", |fields| OAuth {
         client_id: fields.string("clientId"),
+        client_secret: fields.string("clientSecret"),
         client_metadata_url: fields.string("clientMetadataUrl"),
         callback_port: callback_port(fields),
         auth_server_metadata_url: metadata_url(fields),

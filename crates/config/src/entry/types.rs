@@ -123,12 +123,15 @@ pub struct Ide {
 }
 
 /// How to sign in to a server.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OAuth {
     /// The client's id, where it was registered by hand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
+    /// Its secret, as a reference to a variable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<String>,
     /// A document that describes the client, in place of registration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_metadata_url: Option<String>,
@@ -297,4 +300,4 @@ macro_rules! debug_masked {
     )*};
 }
 
-debug_masked!(Stdio, Remote, Ide);
+debug_masked!(Stdio, Remote, Ide, OAuth);

@@ -1,20 +1,17 @@
-//! From what was typed to what to connect to.
+//! From what was typed after `probe` to what to connect to.
 
 use std::{env, ffi::OsString};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use switchboard_wire::{
-    client::{HttpTarget, Stdio, Target},
-    http::{EndpointOptions, Pool, PoolOptions},
-    process::{Command, Guard, StderrOptions},
-    ws::WsOptions,
-};
+use switchboard_wire::{client::Target, process::Command};
 use url::Url;
 
+use super::stdio;
 use crate::{
-    args::{Probe, Transport},
+    args::{Probe, Transport, looks_like_url},
     environment,
     report::Failure,
+    surroundings,
 };
 
 /// What to connect to, and what to call it.
@@ -29,6 +26,10 @@ pub(crate) fn resolve(probe: &Probe) -> Result<Named, Failure> {
     match probe.server.as_slice() {
         [] => builtin(),
         [only] if looks_like_url(only) => remote(probe, only),
+        [url, ..] if looks_like_url(url) => Err(Failure::usage(
+            "a URL takes no arguments",
+            "`switchboard probe --help` shows the flags there are",
+        )),
         _ if probe.transport.is_some() || !probe.header.is_empty() => Err(Failure::usage(
             "`--transport` and `--header` are for URLs",
             "give a URL, or leave them out",
@@ -37,17 +38,13 @@ pub(crate) fn resolve(probe: &Probe) -> Result<Named, Failure> {
     }
 }
 
-fn looks_like_url(text: &str) -> bool {
-    text.contains("://")
-}
-
 /// This program again, as a server of its own.
 fn builtin() -> Result<Named, Failure> {
     let program = env::current_exe()
         .map_err(|error| Failure::new("cannot find this program on disk", error))?;
     let mut command = Command::new(program);
     command.args = vec![OsString::from("builtin")];
-    command.env = environment::baseline(env::vars_os());
+    command.env = environment::baseline(surroundings::variables().into_iter());
     Ok(Named {
         name: "the built-in server".into(),
         transport: "stdio",
@@ -58,7 +55,7 @@ fn builtin() -> Result<Named, Failure> {
 fn local(probe: &Probe, program: &str, args: &[String]) -> Result<Named, Failure> {
     let mut command = Command::new(program);
     command.args = args.iter().map(OsString::from).collect();
-    command.env = environment::baseline(env::vars_os());
+    command.env = environment::baseline(surroundings::variables().into_iter());
     for variable in &probe.env {
         command.env.push(parse_variable(variable)?);
     }
@@ -69,22 +66,13 @@ fn local(probe: &Probe, program: &str, args: &[String]) -> Result<Named, Failure
     })
 }
 
-fn stdio(command: Command) -> Result<Target, Failure> {
-    let guard = Guard::this_program()
-        .map_err(|error| Failure::new("cannot open this program to guard the server", error))?;
-    Ok(Target::Stdio(Stdio {
-        command,
-        guard,
-        stderr: StderrOptions::default(),
-    }))
-}
-
 fn parse_variable(text: &str) -> Result<(OsString, OsString), Failure> {
     if let Some((name, value)) = text.split_once('=').filter(|(name, _)| !name.is_empty()) {
         return Ok((name.into(), value.into()));
     }
-    match env::var_os(text) {
-        Some(value) => Ok((text.into(), value)),
+    let mut ours = surroundings::variables().into_iter();
+    match ours.find(|(name, _)| name == text) {
+        Some(variable) => Ok(variable),
         None => Err(Failure::usage(
             format!("variable `{text}` is not set here"),
             format!("set it, or write `-e {text}=VALUE`"),
@@ -113,13 +101,11 @@ fn remote(probe: &Probe, text: &str) -> Result<Named, Failure> {
         }
     };
     let headers = headers(&probe.header)?;
-    let pool = Pool::new(&PoolOptions::default())
-        .map_err(|error| Failure::new("cannot set up HTTP", error))?;
     let name = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
     Ok(Named {
         name,
         transport: transport.name(),
-        target: transport.target(url, pool, headers),
+        target: super::remote(transport, url, headers)?,
     })
 }
 
@@ -151,26 +137,6 @@ impl Transport {
             Self::Http => "http",
             Self::Sse => "sse",
             Self::Ws => "ws",
-        }
-    }
-
-    fn target(self, url: Url, pool: Pool, headers: HeaderMap) -> Target {
-        if self == Self::Ws {
-            let options = Box::new(WsOptions {
-                headers,
-                ..WsOptions::default()
-            });
-            return Target::WebSocket { url, pool, options };
-        }
-        let options = EndpointOptions {
-            headers,
-            ..EndpointOptions::default()
-        };
-        let target = HttpTarget { url, pool, options };
-        if self == Self::Sse {
-            Target::Sse(target)
-        } else {
-            Target::Http(target)
         }
     }
 }

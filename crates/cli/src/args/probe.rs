@@ -1,56 +1,18 @@
-//! What may be typed.
+//! The words of `probe`.
 
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use switchboard_wire::Version;
 
-/// One program between every AI client and every MCP server.
-#[derive(Debug, Parser)]
-#[command(name = "switchboard", version, disable_help_subcommand = true)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    pub(crate) global: Global,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// Flags that stand before the command or after it.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Global {
-    /// Print JSON for machines instead of text for people
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: ColorChoice,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Connect to one MCP server, show what it is and offers, and call it
-    ///
-    /// Without a server it is the one built into this program.
-    #[command(after_help = PROBE_EXAMPLES)]
-    Probe(Box<Probe>),
-    /// Print a completion script for a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Serve the built-in server on standard input and output
-    #[command(hide = true)]
-    Builtin,
-}
-
-const PROBE_EXAMPLES: &str = "\
+pub(super) const EXAMPLES: &str = "\
 Examples:
   switchboard probe
   switchboard probe --call greet --arguments '{\"name\":\"Ada\"}'
   switchboard probe npx -y @modelcontextprotocol/server-everything
-  switchboard probe -H 'Authorization: Bearer …' https://example.com/mcp";
+  switchboard probe https://example.com/mcp -H 'Authorization: Bearer …'";
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Args)]
 pub(crate) struct Probe {
     /// How to reach a URL that does not say so itself
     #[arg(short, long, value_enum, value_name = "KIND")]

@@ -1,0 +1,253 @@
+//! What may be typed.
+
+mod probe;
+mod servers;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand};
+
+pub(crate) use probe::{Probe, Transport};
+pub(crate) use servers::{
+    Add, AddJson, Approve, Edit, Get, Import, Kind, List, Named, Remove, ScopeArg, Switch,
+};
+
+/// One program between every AI client and every MCP server.
+#[derive(Debug, Parser)]
+#[command(name = "switchboard", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0 done, 1 failed, 2 wrong usage, 3 needs authentication, 4 denied, 130 interrupted";
+
+/// Flags that stand before the command or after it, up to a server's own arguments.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Global {
+    /// Read servers from this file, or this JSON, for one run; may be given several times
+    #[arg(long, global = true, value_name = "FILE|JSON")]
+    pub(crate) mcp_config: Vec<String>,
+    /// Use nothing but what `--mcp-config` gives
+    #[arg(long, global = true)]
+    pub(crate) strict_mcp_config: bool,
+    /// Where your own settings are [env: `SWITCHBOARD_CONFIG_DIR`]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) config_dir: Option<PathBuf>,
+    /// Work in this project instead of the current folder
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Print JSON for machines instead of text for people
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print errors and what was asked for, nothing else
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Print more
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Add a server
+    ///
+    /// After the command everything belongs to the server, with `--` or without. A URL may be followed by flags.
+    #[command(after_help = servers::ADD_EXAMPLES)]
+    Add(Box<Add>),
+    /// Add a server from the JSON of its entry
+    #[command(after_help = servers::ADD_JSON_EXAMPLES)]
+    AddJson(AddJson),
+    /// Remove a server
+    Remove(Remove),
+    /// Show every server, and whether it can be reached
+    ///
+    /// Servers that are ready are connected to, several at once, and disconnected again. Nobody is signed in and no
+    /// browser is opened.
+    #[command(after_help = servers::LIST_EXAMPLES)]
+    List(List),
+    /// Show one server: its entry, where it stands, and what is to become of it
+    Get(Get),
+    /// Change a server's entry in your editor ($VISUAL, else $EDITOR, else vi)
+    ///
+    /// The entry is checked before it takes the place of the old one.
+    Edit(Edit),
+    /// Switch a server on
+    Enable(Switch),
+    /// Switch a server off, without removing it
+    Disable(Switch),
+    /// Look at what a project wants to run, and agree to it
+    ///
+    /// Servers, hooks, agents and settings that come with a project count only after you approved them; when one
+    /// changes you are asked again. Without a name everything that waits is shown, and asked about on a terminal.
+    /// Where there is no terminal, name one thing, or say `--all --yes`.
+    #[command(after_help = servers::APPROVE_EXAMPLES)]
+    Approve(Approve),
+    /// Refuse something that a project wants to run
+    Reject(Named),
+    /// Forget every approval and rejection in this project
+    ResetProjectChoices,
+    /// Copy servers from another client
+    ///
+    /// Shows what it would do first. Servers you have already are left out, and the other client's files stay as
+    /// they are.
+    #[command(after_help = servers::IMPORT_EXAMPLES)]
+    Import(Import),
+    /// Connect to one MCP server, show what it is and offers, and call it
+    ///
+    /// Without a server it is the one built into this program.
+    #[command(after_help = probe::EXAMPLES)]
+    Probe(Box<Probe>),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Serve the built-in server on standard input and output
+    #[command(hide = true)]
+    Builtin,
+}
+
+/// Reads the command line.
+///
+/// What follows a command is the server's. A URL takes no arguments, so what follows one is read as flags of ours.
+pub(crate) fn parse(typed: &[OsString]) -> Result<Args, clap::Error> {
+    let mut args = parse_words(typed)?;
+    let early = early_configs(typed);
+    // Of a flag given on both sides of the command the parser keeps the later side only.
+    if args.global.mcp_config != early {
+        args.global.mcp_config.splice(0..0, early);
+    }
+    Ok(args)
+}
+
+fn parse_words(typed: &[OsString]) -> Result<Args, clap::Error> {
+    let args = Args::try_parse_from(typed)?;
+    let Some(moved) = flags_first(typed, args.command.server()) else {
+        return Ok(args);
+    };
+    match Args::try_parse_from(moved) {
+        Ok(again) if again.command.server().len() == 1 => Ok(again),
+        Err(error) if error.kind() != clap::error::ErrorKind::MissingRequiredArgument => Err(error),
+        _ => Ok(args),
+    }
+}
+
+/// What `--mcp-config` gives before the command.
+fn early_configs(typed: &[OsString]) -> Vec<String> {
+    let mut configs = Vec::new();
+    let mut words = typed.iter().skip(1).map(|word| word.to_string_lossy());
+    while let Some(flag) = words.next().filter(|word| word.starts_with('-')) {
+        match &*flag {
+            "--mcp-config" => configs.extend(words.next().map(Into::into)),
+            "--config-dir" | "--project" | "--color" => drop(words.next()),
+            other => configs.extend(other.strip_prefix("--mcp-config=").map(Into::into)),
+        }
+    }
+    configs
+}
+
+/// The same words with the URL last, where one is followed by more.
+fn flags_first(typed: &[OsString], server: &[String]) -> Option<Vec<OsString>> {
+    let (url, rest) = server.split_first()?;
+    let at = typed.len().checked_sub(server.len())?;
+    let is_literal = at > 0 && typed[at - 1] == "--" || rest.iter().any(|word| word == "--");
+    if rest.is_empty() || !looks_like_url(url) || is_literal {
+        return None;
+    }
+    let (before, after) = typed.split_at(at);
+    let moved = before.iter().chain(&after[1..]).chain(&after[..1]);
+    Some(moved.cloned().collect())
+}
+
+/// Whether a word is meant as a URL.
+pub(crate) fn looks_like_url(text: &str) -> bool {
+    text.contains("://")
+}
+
+// === impl Command ===
+
+impl Command {
+    /// The words that name a server, of the commands that take any.
+    fn server(&self) -> &[String] {
+        match self {
+            Self::Add(add) if add.transport != Some(Kind::Stdio) => &add.server,
+            Self::Probe(probe) => &probe.server,
+            _ => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clap_finds_nothing_wrong() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn configurations_add_up() {
+        let check = |line: &str, configs: &str| {
+            let words: Vec<_> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(parse(&words).unwrap().global.mcp_config.join(" "), configs);
+        };
+        check("s list", "");
+        check("s --mcp-config a list", "a");
+        check("s list --mcp-config a --mcp-config b", "a b");
+        check(
+            "s --project x --mcp-config=a --json list --mcp-config b",
+            "a b",
+        );
+        check(
+            "s --mcp-config a add --mcp-config b n c --mcp-config d",
+            "a b",
+        );
+    }
+
+    #[test]
+    fn what_follows_is_the_servers_or_ours() {
+        let check = |line: &str, server: &str, json: bool| {
+            let words: Vec<_> = line.split(' ').map(OsString::from).collect();
+            let args = parse(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
+            let Command::Add(add) = &args.command else {
+                panic!("{line}")
+            };
+            let shown = (add.server.join(" "), args.global.json);
+            assert_eq!(shown, (server.to_owned(), json), "{line}");
+        };
+        check("s add a npx -y x --json", "npx -y x --json", false);
+        check("s add a -- npx -y x --json", "npx -y x --json", false);
+        check("s add --json a npx -y x", "npx -y x", true);
+        check("s add a --json npx -y x", "npx -y x", true);
+        check("s add a --json -- npx -s x", "npx -s x", true);
+        check("s --json add a npx", "npx", true);
+        check("s add a https://h/ --json", "https://h/", true);
+        check("s add a https://h/ -H a:b --json", "https://h/", true);
+        check("s add a -- https://h/ --json", "https://h/ --json", false);
+        check("s add a https://h/ more", "https://h/ more", false);
+        check(
+            "s add a https://h/ --nonsense",
+            "https://h/ --nonsense",
+            false,
+        );
+        check("s add a https://h/ -- npx", "https://h/ -- npx", false);
+        check("s add a https://h/ -H", "https://h/ -H", false);
+        check(
+            "s add -t stdio a https://h/ --json",
+            "https://h/ --json",
+            false,
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! The words of the commands that manage servers.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use switchboard_config::{Scope, import::Client};
+
+pub(super) const ADD_EXAMPLES: &str = "\
+Examples:
+  switchboard add github npx -y @modelcontextprotocol/server-github
+  switchboard add -e GITHUB_TOKEN github -- npx -y @modelcontextprotocol/server-github
+  switchboard add -s user sentry https://mcp.sentry.dev/mcp
+  switchboard add docs https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
+  switchboard add -t ws live wss://example.com/ws
+
+A secret is best left where it is: `-e KEY` and `${KEY}` write a reference, which is looked up when the server starts.";
+
+pub(super) const ADD_JSON_EXAMPLES: &str = "\
+Examples:
+  switchboard add-json time '{\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}'
+  switchboard add-json -s user docs '{\"type\": \"http\", \"url\": \"https://example.com/mcp\"}'";
+
+pub(super) const LIST_EXAMPLES: &str = "\
+✔ connected  ! needs authentication  ✘ failed, or its entry is invalid  ⏸ awaiting approval
+⊘ disabled, rejected, or blocked by policy  ○ ready, not checked
+
+Examples:
+  switchboard list
+  switchboard list --no-check --json
+  switchboard list --check && echo all well";
+
+pub(super) const APPROVE_EXAMPLES: &str = "\
+Examples:
+  switchboard approve
+  switchboard approve github
+  switchboard approve --all --yes";
+
+pub(super) const IMPORT_EXAMPLES: &str = "\
+Examples:
+  switchboard import claude-desktop --dry-run
+  switchboard import cursor --yes";
+
+/// Where a server is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeArg {
+    /// Yours, in this project; stays out of version control
+    Local,
+    /// Everyone's, in this project's .mcp.json
+    Project,
+    /// Yours, everywhere
+    User,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// A command that speaks over standard input and output
+    Stdio,
+    /// Streamable HTTP
+    #[value(alias = "streamable-http")]
+    Http,
+    /// HTTP with server-sent events, the older form
+    Sse,
+    /// WebSocket
+    Ws,
+}
+
+/// Where a switch is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwitchScope {
+    /// In this project
+    Local,
+    /// Everywhere
+    User,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// Where to write it
+    #[arg(short, long, value_enum, default_value = "local")]
+    pub(crate) scope: ScopeArg,
+    /// How it is reached; found out from the URL, if it is one
+    #[arg(short, long, value_enum, value_name = "KIND")]
+    pub(crate) transport: Option<Kind>,
+    /// Set a variable for the command; KEY alone passes yours on, as a reference to it
+    #[arg(short, long, value_name = "KEY=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Send a header to the URL
+    #[arg(short = 'H', long, value_name = "KEY: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// The OAuth client registered for you
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// Its secret, as a reference: ${VARIABLE}
+    #[arg(long, value_name = "REFERENCE", requires = "client_id")]
+    pub(crate) client_secret: Option<String>,
+    /// The port the browser comes back to when you sign in
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) callback_port: Option<u16>,
+    /// Sign in through your organisation's identity provider
+    #[arg(long)]
+    pub(crate) xaa: bool,
+    /// What to call it: letters, digits, `_` and `-`
+    pub(crate) name: String,
+    /// A command and its arguments, or a URL
+    #[arg(
+        value_name = "COMMAND|URL",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) server: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddJson {
+    /// Where to write it
+    #[arg(short, long, value_enum, default_value = "local")]
+    pub(crate) scope: ScopeArg,
+    /// What to call it
+    pub(crate) name: String,
+    /// The entry, as it would stand in `mcpServers`
+    #[arg(value_name = "JSON")]
+    pub(crate) entry: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Remove {
+    /// Where to remove it from; needed only where several scopes have it
+    #[arg(short, long, value_enum)]
+    pub(crate) scope: Option<ScopeArg>,
+    /// Which server
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Exit with 1 if a server that should run cannot be reached or has an invalid entry
+    #[arg(long, conflicts_with = "no_check")]
+    pub(crate) check: bool,
+    /// Connect to nothing
+    #[arg(long)]
+    pub(crate) no_check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    /// Show secrets too
+    #[arg(long)]
+    pub(crate) reveal: bool,
+    /// Which server
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Edit {
+    /// Which of them; needed only where several scopes have it
+    #[arg(short, long, value_enum)]
+    pub(crate) scope: Option<ScopeArg>,
+    /// Which server
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Switch {
+    /// Where it counts
+    #[arg(short, long, value_enum, default_value = "local")]
+    pub(crate) scope: SwitchScope,
+    /// Which server
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// Everything that waits
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) all: bool,
+    /// Do not ask; wants a name or `--all`
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Show secrets too
+    #[arg(long)]
+    pub(crate) reveal: bool,
+    /// A server, or the name of anything else that waits
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// A server, or the name of anything else of the project
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Where to write them; else to your own settings, and what belongs to this project to the local scope
+    #[arg(short, long, value_enum)]
+    pub(crate) scope: Option<ScopeArg>,
+    /// Only show what would be done
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// The client to copy from
+    #[arg(value_parser = clients())]
+    pub(crate) client: Client,
+}
+
+fn clients() -> impl TypedValueParser<Value = Client> {
+    PossibleValuesParser::new(Client::ALL.map(Client::name)).try_map(|word| word.parse::<Client>())
+}
+
+// === impl ScopeArg ===
+
+impl ScopeArg {
+    pub(crate) fn scope(self) -> Scope {
+        match self {
+            Self::Local => Scope::Local,
+            Self::Project => Scope::Project,
+            Self::User => Scope::User,
+        }
+    }
+}
+
+// === impl SwitchScope ===
+
+impl SwitchScope {
+    pub(crate) fn scope(self) -> Scope {
+        match self {
+            Self::Local => Scope::Local,
+            Self::User => Scope::User,
+        }
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// The word in `type`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::Sse => "sse",
+            Self::Ws => "ws",
+        }
+    }
+}

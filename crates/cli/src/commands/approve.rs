@@ -1,0 +1,204 @@
+//! `switchboard approve`: shows what a project wants to run, and asks.
+
+use serde_json::json;
+use switchboard_config::{Desired, Item, ItemKind, Problem, State};
+
+use super::pending::{Case, Hidden, all_json};
+use super::{decide, problems};
+use crate::args::Approve;
+use crate::hint;
+use crate::notice::Notice;
+use crate::printer::{GREEN, Printer};
+use crate::prompt::{self, Answer};
+use crate::report::{Failure, Kind};
+use crate::surroundings::Caller;
+
+/// How consent is had.
+enum Consent {
+    /// It was given on the command line.
+    Given,
+    /// The person is asked.
+    Asked,
+    /// There is nobody to ask.
+    Missing,
+}
+
+pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let desired = caller.workspace.desired();
+    let hidden = if approve.reveal {
+        Hidden::Nothing
+    } else {
+        Hidden::Secrets
+    };
+    let cases = match &approve.name {
+        Some(name) => decide::approvable(&desired, name),
+        None => decide::waiting(&desired),
+    };
+    let consent = consent(approve, &cases, printer)?;
+    if let (Some(name), true) = (&approve.name, cases.is_empty()) {
+        return nothing_called(name, &desired, printer);
+    }
+    let approved = match consent {
+        Consent::Given => {
+            show(&cases, hidden, printer);
+            cases.clone()
+        }
+        Consent::Asked => ask(&cases, approve.all, hidden, printer),
+        Consent::Missing => {
+            show(&cases, hidden, printer);
+            Vec::new()
+        }
+    };
+    let items: Vec<_> = approved.iter().map(|case| case.item.clone()).collect();
+    record(&items, caller)?;
+    let problems = concerning(approve, &desired);
+    finish(&cases, &approved, hidden, &problems, printer)?;
+    match consent {
+        Consent::Missing if !cases.is_empty() => Err(nobody_asked(&cases, approve.name.as_deref())),
+        _ => Ok(()),
+    }
+}
+
+/// Where one thing is meant, what is wrong elsewhere does not matter.
+fn concerning(approve: &Approve, desired: &Desired) -> Vec<Notice> {
+    let problems = desired.problems.iter();
+    let is_meant = |problem: &&Problem| match &approve.name {
+        Some(name) => problem.server.as_ref() == Some(name),
+        None => true,
+    };
+    problems.filter(is_meant).map(Notice::from).collect()
+}
+
+fn consent(approve: &Approve, cases: &[Case], printer: &Printer) -> Result<Consent, Failure> {
+    let is_named = approve.name.is_some();
+    if approve.yes && !is_named && !approve.all {
+        let hint = "name what you agree to, or say `--all --yes`";
+        return Err(Failure::usage("`--yes` alone agrees to nothing", hint));
+    }
+    if approve.yes {
+        return Ok(Consent::Given);
+    }
+    if prompt::is_possible(printer) {
+        return Ok(Consent::Asked);
+    }
+    match (is_named, cases) {
+        (true, [_]) => Ok(Consent::Given),
+        _ => Ok(Consent::Missing),
+    }
+}
+
+fn record(items: &[Item], caller: &Caller) -> Result<(), Failure> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    let recorded = caller.workspace.approve(items);
+    recorded.map_err(|error| Failure::config("cannot record the approval", &error))
+}
+
+fn show(cases: &[Case], hidden: Hidden, printer: &Printer) {
+    if printer.is_json() {
+        return;
+    }
+    for (index, case) in cases.iter().enumerate() {
+        if index > 0 {
+            printer.line("");
+        }
+        case.print(hidden, printer);
+    }
+}
+
+/// One question for each, or one for all.
+fn ask(cases: &[Case], all: bool, hidden: Hidden, printer: &Printer) -> Vec<Case> {
+    if all {
+        show(cases, hidden, printer);
+        let question = format!("\nApprove all {}?", cases.len());
+        let is_agreed =
+            !cases.is_empty() && prompt::ask(printer, &question, Answer::No) == Answer::Yes;
+        return if is_agreed {
+            cases.to_vec()
+        } else {
+            Vec::new()
+        };
+    }
+    let mut approved = Vec::new();
+    for (index, case) in cases.iter().enumerate() {
+        if index > 0 {
+            printer.line("");
+        }
+        case.print(hidden, printer);
+        match prompt::ask(
+            printer,
+            &format!("Approve the {}?", case.title()),
+            Answer::No,
+        ) {
+            Answer::Yes => approved.push(case.clone()),
+            Answer::No => {}
+            Answer::Stop => break,
+        }
+    }
+    approved
+}
+
+fn finish(
+    cases: &[Case],
+    approved: &[Case],
+    hidden: Hidden,
+    problems: &[Notice],
+    printer: &Printer,
+) -> Result<(), Failure> {
+    if printer.is_json() {
+        let names = |case: &Case| json!({ "kind": case.item.kind, "name": case.item.name });
+        let approved: Vec<_> = approved.iter().map(names).collect();
+        return printer.json(&json!({
+            "pending": all_json(cases, hidden), "approved": approved, "problems": problems,
+        }));
+    }
+    if cases.is_empty() {
+        printer.done("nothing awaits approval");
+    }
+    for case in approved {
+        printer.done(format_args!(
+            "{GREEN}approved{GREEN:#} the {}",
+            case.title()
+        ));
+    }
+    printer.notices(problems);
+    Ok(())
+}
+
+fn nobody_asked(cases: &[Case], name: Option<&str>) -> Failure {
+    let refused =
+        |why: String| Failure::plain(Kind::Failed, format!("nothing was approved: {why}"));
+    if let Some(name) = name {
+        let why = format!("{} things are called `{name}`", cases.len());
+        return refused(why).hinted("run it on a terminal, where each is asked about");
+    }
+    let is_server = |case: &&Case| case.item.kind == ItemKind::Server;
+    let example = cases.iter().find(is_server).or(cases.first());
+    let example = example.map_or_else(String::new, |case| hint::approve(&case.item.name));
+    refused("there is no terminal to ask on".to_owned()).hinted(format!(
+        "{example}, or agree to all of it with `switchboard approve --all --yes`"
+    ))
+}
+
+/// A name under which nothing waits.
+fn nothing_called(name: &str, desired: &Desired, printer: &Printer) -> Result<(), Failure> {
+    let Some(server) = desired.named(name).next() else {
+        let message = format!("nothing called `{name}` awaits approval");
+        let failure = Failure::plain(Kind::Failed, message);
+        return Err(failure.hinted("`switchboard approve` shows everything that does"));
+    };
+    if let State::Rejected(reason) = &server.state {
+        let message = format!("cannot approve `{name}`");
+        return Err(Failure::plain(Kind::Failed, message)
+            .because([reason.why.clone()])
+            .placed(reason.by.clone())
+            .hinted("take it out of that list first"));
+    }
+    if printer.is_json() {
+        return printer
+            .json(&json!({ "pending": [], "approved": [], "problems": problems(desired) }));
+    }
+    printer.done(format_args!("`{name}` needs no approval"));
+    Ok(())
+}

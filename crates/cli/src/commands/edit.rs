@@ -1,0 +1,151 @@
+//! `switchboard edit`: the entry in the person's own editor, checked before it takes the old one's place.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use switchboard_config::{Origin, Scope, Severity, check, mask, parse_entry};
+
+use super::editor::Draft;
+use super::written;
+use crate::args::{Edit, ScopeArg};
+use crate::notice::Notice;
+use crate::printer::{BOLD, Printer};
+use crate::prompt::{self, Answer};
+use crate::report::{Failure, Kind};
+use crate::surroundings::Caller;
+
+/// What became of it.
+enum Outcome {
+    Changed(Value),
+    Unchanged,
+}
+
+pub(super) fn run(edit: &Edit, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let name = &edit.name;
+    let failed = |error| Failure::config(format!("cannot edit `{name}`"), &error);
+    let (scope, path) = caller
+        .workspace
+        .find(name, edit.scope.map(ScopeArg::scope))
+        .map_err(failed)?;
+    let before = entry_at(name, scope, &path)?;
+    let draft = Draft::new(&text(name, scope, &path, &before), caller)?;
+    let outcome = revise(&draft, name, &before, caller, printer)?;
+    let Outcome::Changed(entry) = &outcome else {
+        return finish(name, scope, &path, &before, None, printer);
+    };
+    if entry_at(name, scope, &path)? != before {
+        let message = format!("cannot edit `{name}`: it was changed meanwhile");
+        return Err(Failure::plain(Kind::Failed, message).hinted("look at it and edit it again"));
+    }
+    let replaced = caller.workspace.replace(scope, &path, name, entry);
+    replaced.map_err(failed)?;
+    finish(name, scope, &path, entry, Some(&before), printer)
+}
+
+/// The entry as written, with its references.
+fn entry_at(name: &str, scope: Scope, path: &Path) -> Result<Value, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(format!("cannot read {}", path.display()), error))?;
+    let found = switchboard_config::edit::get(&text, &["mcpServers", name])
+        .ok()
+        .flatten();
+    found.ok_or_else(|| {
+        let message = format!("there is no server `{name}` in the {scope} scope any more");
+        Failure::plain(Kind::Failed, message)
+    })
+}
+
+fn text(name: &str, scope: Scope, path: &Path, entry: &Value) -> String {
+    format!(
+        "// The server `{name}` of the {scope} scope, in {}\n\
+         // Save and close to put it there. Leave it as it is, or empty, to change nothing.\n\
+         //\n\
+         // command, args, env, cwd        a process\n\
+         // type, url, headers             \"http\", \"sse\" or \"ws\"\n\
+         // timeout, disabled, tools       either\n\
+         //\n\
+         // ${{VAR}} is looked up when the server starts: the place for secrets.\n\
+         {entry:#}\n",
+        path.display()
+    )
+}
+
+/// Opens the editor until the entry is good, or the person gives up.
+fn revise(
+    draft: &Draft,
+    name: &str,
+    before: &Value,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<Outcome, Failure> {
+    loop {
+        let text = draft.edited()?;
+        let mistake = match read(&text, name, caller) {
+            Ok(None) => return Ok(Outcome::Unchanged),
+            Ok(Some(entry)) if entry == *before => return Ok(Outcome::Unchanged),
+            Ok(Some(entry)) => return Ok(Outcome::Changed(entry)),
+            Err(mistake) => mistake,
+        };
+        if !prompt::is_possible(printer) {
+            return Err(mistake.hinted("nothing was changed"));
+        }
+        printer.failure(&mistake);
+        if prompt::ask(printer, "\nEdit it again?", Answer::Yes) != Answer::Yes {
+            let message = format!("gave up editing `{name}`; nothing was changed");
+            return Err(Failure::plain(Kind::Failed, message));
+        }
+    }
+}
+
+/// The entry in the text, `None` where there is nothing in it.
+fn read(text: &str, name: &str, caller: &Caller) -> Result<Option<Value>, Failure> {
+    let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    if !text.lines().any(is_said) {
+        return Ok(None);
+    }
+    let origin = Origin::text("what you wrote");
+    let wrong = || Failure::plain(Kind::Failed, format!("the entry of `{name}` is not usable"));
+    let entry = parse_entry(&origin, text)
+        .map_err(|problem| wrong().because([problem.message]).placed(problem.at))?;
+    written::refuse_client_secret(&entry)?;
+    let checked = check(name, &entry, &origin.start(), &caller.surroundings.env);
+    if checked.entry.is_some() {
+        return Ok(Some(entry));
+    }
+    let errors = checked.problems.into_iter();
+    let errors = errors.filter(|problem| problem.severity == Severity::Error);
+    Err(wrong().because(errors.map(|problem| problem.message)))
+}
+
+/// `before` is the entry that was replaced, if one was.
+fn finish(
+    name: &str,
+    scope: Scope,
+    path: &Path,
+    entry: &Value,
+    before: Option<&Value>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let problems = before.map_or_else(Vec::new, |before| new_secrets(name, before, entry));
+    if printer.is_json() {
+        return printer.json(&json!({
+            "name": name, "scope": scope, "file": path, "changed": before.is_some(),
+            "entry": mask::masked(entry), "problems": problems,
+        }));
+    }
+    let file = printer.places.path(path);
+    printer.done(match before {
+        Some(_) => format!("changed {BOLD}{name}{BOLD:#} in the {scope} scope, in {file}"),
+        None => format!("{BOLD}{name}{BOLD:#} stays as it is, in {file}"),
+    });
+    printer.notices(&problems);
+    Ok(())
+}
+
+/// What was there before was warned about before.
+fn new_secrets(name: &str, before: &Value, after: &Value) -> Vec<Notice> {
+    let known = written::plain_secrets(name, before);
+    let mut found = written::plain_secrets(name, after);
+    found.retain(|notice| !known.iter().any(|known| known.message == notice.message));
+    found
+}

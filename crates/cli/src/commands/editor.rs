@@ -1,0 +1,74 @@
+//! A person's own editor, on a file nobody else can read.
+
+use std::fs::{OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+
+use crate::report::{Failure, Kind};
+use crate::surroundings::Caller;
+
+/// Where nothing is set, as everywhere.
+const FALLBACK: &str = "vi";
+
+/// A text while it is being edited.
+pub(super) struct Draft {
+    folder: tempfile::TempDir,
+    editor: String,
+}
+
+impl Draft {
+    /// A private file with this text.
+    pub(super) fn new(text: &str, caller: &Caller) -> Result<Self, Failure> {
+        let editor = caller
+            .variable("VISUAL")
+            .or_else(|| caller.variable("EDITOR"))
+            .unwrap_or(FALLBACK);
+        // The folder is closed too: editors put copies beside the file, and those hold the same secrets.
+        let folder = tempfile::Builder::new()
+            .prefix("switchboard-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir();
+        let folder = folder.map_err(|error| Failure::new("cannot make a file to edit", error))?;
+        let draft = Self {
+            editor: editor.to_owned(),
+            folder,
+        };
+        let mut private = OpenOptions::new();
+        private.write(true).create_new(true).mode(0o600);
+        let written = private
+            .open(draft.path())
+            .and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|error| Failure::new("cannot make a file to edit", error))?;
+        Ok(draft)
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("entry.jsonc")
+    }
+
+    /// Opens the editor, waits for it, and gives back what it left.
+    pub(super) fn edited(&self) -> Result<String, Failure> {
+        let failed = |kind: &str| format!("the editor `{}` {kind}", self.editor);
+        let hint = "set `VISUAL` or `EDITOR` to the editor you want; nothing was changed";
+        let status = run(&self.editor, &self.path())
+            .map_err(|error| Failure::new(failed("cannot be started"), error).hinted(hint))?;
+        if !status.success() {
+            let message = failed(&format!("ended with {status}"));
+            return Err(Failure::plain(Kind::Failed, message).hinted(hint));
+        }
+        std::fs::read_to_string(self.path())
+            .map_err(|error| Failure::new("cannot read what the editor left", error))
+    }
+}
+
+/// The setting may hold arguments, so a shell takes it apart, as for every program that opens one.
+fn run(editor: &str, path: &Path) -> std::io::Result<std::process::ExitStatus> {
+    Command::new("sh")
+        .arg("-c")
+        .arg(format!("{editor} \"$1\""))
+        .arg("editor")
+        .arg(path)
+        .status()
+}

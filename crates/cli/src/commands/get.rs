@@ -1,0 +1,184 @@
+//! `switchboard get`: one server, as it is configured.
+
+use serde::Serialize;
+use serde_json::Value;
+use switchboard_config::{Change, Desired, Location, Scope, Secrets, Server, Shadowed, State};
+
+use switchboard_wire::sanitize;
+
+use super::{own_problem, problems};
+use crate::args::Get;
+use crate::hint;
+use crate::notice::Notice;
+use crate::printer::{BOLD, CYAN, DIM, Printer};
+use crate::report::{Failure, Kind};
+use crate::show;
+use crate::surroundings::Caller;
+
+/// The shape of `--json`.
+#[derive(Debug, Serialize)]
+struct Got {
+    /// Greatest precedence first; the first that is ready is the one that counts.
+    servers: Vec<Shown>,
+    shadowed: Vec<Behind>,
+    problems: Vec<Notice>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    name: String,
+    scope: Scope,
+    at: Location,
+    transport: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<Location>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Vec<Change>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    working_dir: String,
+    entry: Value,
+}
+
+#[derive(Debug, Serialize)]
+struct Behind {
+    scope: Scope,
+    at: Location,
+}
+
+pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let desired = caller.workspace.desired();
+    let secrets = if get.reveal {
+        Secrets::Revealed
+    } else {
+        Secrets::Masked
+    };
+    let servers: Vec<_> = desired
+        .named(&get.name)
+        .map(|server| Shown::new(server, &desired, secrets))
+        .collect();
+    if servers.is_empty() {
+        printer.notices(&problems(&desired));
+        let message = format!("there is no server `{}`", get.name);
+        return Err(Failure::plain(Kind::Failed, message).hinted(hint::no_server()));
+    }
+    let got = Got {
+        servers,
+        shadowed: behind(&desired, &get.name),
+        problems: concerning(&desired, &get.name),
+    };
+    if printer.is_json() {
+        return printer.json(&got);
+    }
+    got.print(printer);
+    let told: Vec<_> = desired
+        .named(&get.name)
+        .filter_map(|server| own_problem(server, &desired))
+        .map(|problem| Notice::from(problem).message)
+        .collect();
+    let problems = got.problems.iter();
+    printer.notices(problems.filter(|notice| !told.contains(&notice.message)));
+    Ok(())
+}
+
+fn behind(desired: &Desired, name: &str) -> Vec<Behind> {
+    let shadowed = desired.shadowed.iter();
+    let place = |entry: &Shadowed| Behind {
+        scope: entry.scope,
+        at: entry.at.clone(),
+    };
+    shadowed
+        .filter(|entry| entry.name == name)
+        .map(place)
+        .collect()
+}
+
+/// What concerns another server is not worth mentioning here.
+fn concerning(desired: &Desired, name: &str) -> Vec<Notice> {
+    let problems = desired.problems.iter();
+    problems
+        .filter(|problem| {
+            problem
+                .server
+                .as_deref()
+                .is_none_or(|server| server == name)
+        })
+        .map(Notice::from)
+        .collect()
+}
+
+impl Shown {
+    fn new(server: &Server, desired: &Desired, secrets: Secrets) -> Self {
+        let entry = server.shown(secrets);
+        let reason = server.state.reason();
+        Self {
+            name: server.name.clone(),
+            scope: server.scope,
+            at: server.at.clone(),
+            transport: show::transport(&entry).to_owned(),
+            state: server.state.name(),
+            reason: reason.map(|reason| reason.why.clone()),
+            by: reason.and_then(|reason| reason.by.clone()),
+            changes: match &server.state {
+                State::AwaitingApproval { changes } => changes.clone(),
+                _ => None,
+            },
+            hint: match &server.state {
+                State::AwaitingApproval { .. } => Some(hint::approve(&server.name)),
+                _ => own_problem(server, desired)
+                    .and_then(|problem| problem.hint.as_ref())
+                    .map(ToString::to_string),
+            },
+            working_dir: server.working_dir.display().to_string(),
+            entry,
+        }
+    }
+}
+
+impl Got {
+    fn print(&self, printer: &Printer) {
+        for (index, server) in self.servers.iter().enumerate() {
+            if index > 0 {
+                printer.line("");
+            }
+            server.print(printer);
+        }
+        for behind in &self.shadowed {
+            let place = printer.places.location(&behind.at);
+            printer.line(format_args!(
+                "\n{DIM}it stands in for the one of the {} scope{DIM:#}\n  --> {place}",
+                behind.scope
+            ));
+        }
+    }
+}
+
+impl Shown {
+    fn print(&self, printer: &Printer) {
+        let state = self.state.replace('-', " ");
+        let name = show::word(&self.name);
+        printer.line(format_args!(
+            "{BOLD}{name}{BOLD:#} ({} scope): {state}",
+            self.scope
+        ));
+        printer.line(format_args!("  --> {}", printer.places.location(&self.at)));
+        if let Some(reason) = &self.reason {
+            let by = self.by.as_ref().filter(|by| **by != self.at);
+            let by = by.map(|by| format!("\n    --> {}", printer.places.location(by)));
+            let reason = sanitize::line(reason);
+            printer.line(format_args!("  {reason}{}", by.unwrap_or_default()));
+        }
+        for change in self.changes.iter().flatten() {
+            printer.line(format_args!("  {}", super::pending::change(change)));
+        }
+        if let Some(hint) = &self.hint {
+            let hint = sanitize::line(hint);
+            printer.line(format_args!("  {CYAN}hint{CYAN:#}: {hint}"));
+        }
+        printer.line(show::block(&self.entry));
+    }
+}

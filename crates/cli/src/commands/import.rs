@@ -1,0 +1,152 @@
+//! `switchboard import`: shows what it would copy, asks, and copies.
+
+use serde_json::{Value, json};
+use switchboard_config::{
+    Scope,
+    import::{Found, Plan},
+    mask,
+};
+
+use super::written;
+use crate::args::{Import, ScopeArg};
+use crate::notice::Notice;
+use crate::printer::{BOLD, DIM, Printer};
+use crate::prompt::{self, Answer};
+use crate::report::{Failure, Kind};
+use crate::show;
+use crate::surroundings::Caller;
+
+/// Whether the plan is carried out.
+enum Consent {
+    Given,
+    Refused,
+    Missing,
+}
+
+pub(super) fn run(import: &Import, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let plan = caller.workspace.plan_import(import.client);
+    if !printer.is_json() {
+        print(&plan, import, printer);
+    }
+    let consent = match (import.dry_run || plan.add.is_empty(), import.yes) {
+        (true, _) => Consent::Refused,
+        (_, true) => Consent::Given,
+        _ => ask(&plan, printer),
+    };
+    let (mut added, mut failures) = (Vec::new(), Vec::new());
+    if matches!(consent, Consent::Given) {
+        for found in &plan.add {
+            match written::write(scope(found, import), &found.name, &found.entry, caller) {
+                Ok(written) => added.push(written),
+                Err(failure) => failures.push(failure),
+            }
+        }
+    }
+    if printer.is_json() {
+        let failed: Vec<_> = failures.iter().map(Failure::to_json).collect();
+        printer.json(&shown(&plan, import, &json!(added), &json!(failed)))?;
+    } else if matches!(consent, Consent::Given) {
+        printer.done(format_args!(
+            "\nimported {} of {}",
+            added.len(),
+            count(plan.add.len())
+        ));
+    }
+    for written in &added {
+        printer.notices(&written.problems);
+    }
+    // Machines find them in the result.
+    for failure in failures.iter().filter(|_| !printer.is_json()) {
+        printer.failure(failure);
+    }
+    match consent {
+        _ if !failures.is_empty() => {
+            let message = format!("{} could not be imported", count(failures.len()));
+            Err(Failure::plain(Kind::Failed, message))
+        }
+        Consent::Missing => Err(Failure::plain(
+            Kind::Failed,
+            "nothing was imported: there is no terminal to ask on",
+        )
+        .hinted("agree with `--yes`")),
+        _ => Ok(()),
+    }
+}
+
+fn ask(plan: &Plan, printer: &Printer) -> Consent {
+    if !prompt::is_possible(printer) {
+        return Consent::Missing;
+    }
+    let question = format!("\nImport {}?", count(plan.add.len()));
+    match prompt::ask(printer, &question, Answer::No) {
+        Answer::Yes => Consent::Given,
+        _ => Consent::Refused,
+    }
+}
+
+/// What belongs to one project stays with it; the rest is the user's.
+fn scope(found: &Found, import: &Import) -> Scope {
+    match import.scope {
+        Some(scope) => ScopeArg::scope(scope),
+        None if found.project.is_some() => Scope::Local,
+        None => Scope::User,
+    }
+}
+
+fn count(servers: usize) -> String {
+    match servers {
+        1 => "1 server".to_owned(),
+        many => format!("{many} servers"),
+    }
+}
+
+fn print(plan: &Plan, import: &Import, printer: &Printer) {
+    for found in &plan.add {
+        let target = show::short_target(&mask::masked(&found.entry));
+        printer.line(format_args!(
+            "add {BOLD}{}{BOLD:#} to the {} scope: {target}\n  {DIM}from {}{DIM:#}",
+            found.name,
+            scope(found, import),
+            printer.places.location(&found.at)
+        ));
+    }
+    for skipped in &plan.skip {
+        let why = switchboard_wire::sanitize::line(&skipped.why);
+        printer.line(format_args!("skip {}: {why}", show::word(&skipped.name)));
+    }
+    if plan.add.is_empty() && plan.skip.is_empty() {
+        printer.done(format_args!(
+            "{} has no servers that could be imported",
+            import.client
+        ));
+    }
+    printer.notices(&plan.problems.iter().map(Notice::from).collect::<Vec<_>>());
+}
+
+/// The shape of `--json`.
+fn shown(plan: &Plan, import: &Import, added: &Value, failed: &Value) -> Value {
+    let plans: Vec<_> = plan
+        .add
+        .iter()
+        .map(|found| {
+            json!({
+                "name": found.name, "scope": scope(found, import), "from": found.at,
+                "entry": mask::masked(&found.entry),
+            })
+        })
+        .collect();
+    let skipped: Vec<_> = plan
+        .skip
+        .iter()
+        .map(|skipped| {
+            json!({
+                "name": skipped.name, "why": skipped.why,
+            })
+        })
+        .collect();
+    let problems: Vec<_> = plan.problems.iter().map(Notice::from).collect();
+    json!({
+        "client": import.client.name(), "plan": plans, "skipped": skipped,
+        "added": added, "failed": failed, "problems": problems,
+    })
+}

@@ -1,0 +1,228 @@
+//! One server on one line, with what there is to say about it below.
+
+use anstyle::Style;
+use serde::Serialize;
+use serde_json::Value;
+use switchboard_config::{Change, Desired, Location, Scope, Secrets, Server, State};
+use switchboard_wire::sanitize;
+
+use crate::commands::{own_problem, pending};
+use crate::hint;
+use crate::printer::{BOLD, CYAN, DIM, GREEN, Printer, RED, YELLOW};
+use crate::report::Failure;
+use crate::show;
+
+/// How much of what a failing server wrote is shown.
+const LINES: usize = 8;
+
+/// How wide the columns are.
+pub(super) struct Table {
+    name: usize,
+    state: usize,
+}
+
+/// What was found out about a server by connecting to it.
+pub(super) enum Status {
+    Connected(Connection),
+    Failed(Failure),
+}
+
+/// A server that answered.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Connection {
+    pub(super) name: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) protocol: &'static str,
+    pub(super) era: String,
+    pub(super) connect_millis: u64,
+}
+
+/// One server; the shape of it in `--json`.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    name: String,
+    scope: Scope,
+    at: Location,
+    transport: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<Location>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Vec<Change>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection: Option<Connection>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
+    entry: Value,
+    #[serde(skip)]
+    causes: Vec<String>,
+}
+
+// === impl Table ===
+
+impl Table {
+    pub(super) fn of(desired: &Desired) -> Self {
+        let widths = desired
+            .servers
+            .iter()
+            .map(|server| show::word(&server.name).chars().count());
+        Self {
+            name: widths.max().unwrap_or(0).min(30),
+            state: "needs authentication".len(),
+        }
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    pub(super) fn new(server: &Server, desired: &Desired) -> Self {
+        let entry = server.shown(Secrets::Masked);
+        let reason = server.state.reason();
+        let (changes, hint) = match &server.state {
+            State::AwaitingApproval { changes } => {
+                (changes.clone(), Some(hint::approve(&server.name)))
+            }
+            State::Invalid(_) => {
+                let problem = own_problem(server, desired);
+                (
+                    None,
+                    problem
+                        .and_then(|problem| problem.hint.as_ref())
+                        .map(ToString::to_string),
+                )
+            }
+            _ => (None, None),
+        };
+        Self {
+            name: server.name.clone(),
+            scope: server.scope,
+            at: server.at.clone(),
+            transport: show::transport(&entry).to_owned(),
+            state: server.state.name(),
+            reason: reason.map(|reason| reason.why.clone()),
+            by: reason.and_then(|reason| reason.by.clone()),
+            changes,
+            hint,
+            connection: None,
+            error: None,
+            entry,
+            causes: Vec::new(),
+        }
+    }
+
+    pub(super) fn checked(&mut self, status: Status) {
+        match status {
+            Status::Connected(connection) => {
+                self.state = "connected";
+                self.connection = Some(connection);
+            }
+            Status::Failed(failure) => {
+                self.state = if failure.needs_authentication() {
+                    "needs-auth"
+                } else {
+                    "failed"
+                };
+                self.error = Some(failure.to_json());
+                self.hint = failure.hint().map(ToOwned::to_owned);
+                self.causes = failure.causes().to_vec();
+            }
+        }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.state == "ready"
+    }
+
+    /// Whether it is meant to run.
+    pub(super) fn is_enabled(&self) -> bool {
+        matches!(
+            self.state,
+            "ready" | "connected" | "needs-auth" | "failed" | "invalid"
+        )
+    }
+
+    /// Whether it is meant to run and does not.
+    pub(super) fn is_failing(&self) -> bool {
+        matches!(self.state, "needs-auth" | "failed" | "invalid")
+    }
+
+    fn words(&self) -> (Style, &'static str, &'static str) {
+        match self.state {
+            "connected" => (GREEN, "✔", "connected"),
+            "needs-auth" => (YELLOW, "!", "needs authentication"),
+            "failed" => (RED, "✘", "failed"),
+            "invalid" => (RED, "✘", "invalid"),
+            "awaiting-approval" => (YELLOW, "⏸", "awaiting approval"),
+            "disabled" => (DIM, "⊘", "disabled"),
+            "rejected" => (DIM, "⊘", "rejected"),
+            "blocked" => (RED, "⊘", "blocked"),
+            _ => (BOLD, "○", "ready"),
+        }
+    }
+
+    pub(super) fn print(&self, table: &Table, printer: &Printer) {
+        let (style, symbol, words) = self.words();
+        let name = show::word(&self.name);
+        let place = format!("{} {}", self.scope, printer.places.location(&self.at));
+        printer.line(format_args!(
+            "{style}{symbol}{style:#} {BOLD}{name:name_width$}{BOLD:#}  {words:state_width$}  {}  {DIM}({place}){DIM:#}",
+            show::short_target(&self.entry),
+            name_width = table.name,
+            state_width = table.state,
+        ));
+        for line in self.details(printer) {
+            printer.line(format_args!("    {line}"));
+        }
+        if let Some(hint) = &self.hint {
+            printer.line(format_args!(
+                "    {CYAN}hint{CYAN:#}: {}",
+                sanitize::line(hint)
+            ));
+        }
+    }
+
+    fn details(&self, printer: &Printer) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let (Some(connection), true) = (&self.connection, printer.is_verbose()) {
+            lines.push(connection.to_string());
+        }
+        let reason = self.reason.as_ref();
+        lines.extend(
+            reason
+                .filter(|reason| *reason != self.state)
+                .map(|reason| sanitize::line(reason).into_owned()),
+        );
+        let by = self.by.as_ref().filter(|by| **by != self.at);
+        lines.extend(by.map(|by| format!("--> {}", printer.places.location(by))));
+        lines.extend(self.changes.iter().flatten().map(pending::change));
+        for cause in &self.causes {
+            let all: Vec<_> = cause.lines().collect();
+            lines.extend(
+                all.iter()
+                    .skip(all.len().saturating_sub(LINES))
+                    .map(|line| show::shortened(line, 200)),
+            );
+        }
+        lines
+    }
+}
+
+impl std::fmt::Display for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.name.as_deref().unwrap_or("a server without a name");
+        let version = self.version.as_deref().unwrap_or_default();
+        let name = sanitize::line(name).into_owned();
+        let version = sanitize::line(version).into_owned();
+        write!(
+            f,
+            "{name} {version} speaks {} ({}), connected in {} ms",
+            self.protocol, self.era, self.connect_millis
+        )
+    }
+}

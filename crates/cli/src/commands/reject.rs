@@ -1,0 +1,43 @@
+//! `switchboard reject`
+
+use serde_json::json;
+use switchboard_config::Item;
+
+use super::decide;
+use crate::args::Named;
+use crate::hint;
+use crate::printer::{Printer, RED};
+use crate::report::{Failure, Kind};
+use crate::surroundings::Caller;
+
+pub(super) fn run(named: &Named, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let desired = caller.workspace.desired();
+    let name = &named.name;
+    let cases = decide::rejectable(&desired, name);
+    if cases.is_empty() {
+        let failure = Failure::plain(
+            Kind::Failed,
+            format!("nothing of this project is called `{name}`"),
+        );
+        let is_known = desired.named(name).next().is_some();
+        return Err(failure.hinted(if is_known {
+            format!("it is your own; switch it off with `switchboard disable {name}`")
+        } else {
+            hint::no_server()
+        }));
+    }
+    let items: Vec<Item> = cases.iter().map(|case| case.item.clone()).collect();
+    let recorded = caller.workspace.reject(&items);
+    recorded.map_err(|error| Failure::config("cannot record the rejection", &error))?;
+    if printer.is_json() {
+        let rejected: Vec<_> = items
+            .iter()
+            .map(|item| json!({ "kind": item.kind, "name": item.name }))
+            .collect();
+        return printer.json(&json!({ "rejected": rejected }));
+    }
+    for case in &cases {
+        printer.done(format_args!("{RED}rejected{RED:#} the {}", case.title()));
+    }
+    Ok(())
+}

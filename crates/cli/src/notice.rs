@@ -1,0 +1,72 @@
+//! What is worth saying beside what was asked for.
+
+use serde::Serialize;
+use switchboard_config::{Location, Problem, Severity};
+use switchboard_wire::sanitize;
+
+/// A note, a warning or an error that stops nothing.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Notice {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<switchboard_config::Kind>,
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<Location>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+}
+
+impl Notice {
+    pub(crate) fn note(message: impl AsRef<str>) -> Self {
+        Self::new(Severity::Note, message.as_ref())
+    }
+
+    pub(crate) fn warning(message: impl AsRef<str>) -> Self {
+        Self::new(Severity::Warning, message.as_ref())
+    }
+
+    fn new(severity: Severity, message: &str) -> Self {
+        Self {
+            kind: None,
+            severity,
+            message: sanitize::line(message).into_owned(),
+            server: None,
+            at: None,
+            hint: None,
+        }
+    }
+
+    pub(crate) fn hinted(mut self, hint: impl AsRef<str>) -> Self {
+        self.hint = Some(sanitize::line(hint.as_ref()).into_owned());
+        self
+    }
+
+    pub(crate) fn placed(mut self, at: Option<Location>) -> Self {
+        self.at = at;
+        self
+    }
+
+    /// The word before it.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+impl From<&Problem> for Notice {
+    fn from(problem: &Problem) -> Self {
+        let mut notice = Self::new(problem.severity, &problem.message).placed(problem.at.clone());
+        notice.kind = Some(problem.kind);
+        notice.server.clone_from(&problem.server);
+        match &problem.hint {
+            Some(hint) => notice.hinted(hint.to_string()),
+            None => notice,
+        }
+    }
+}

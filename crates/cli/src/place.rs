@@ -1,0 +1,57 @@
+//! Files and places in them, as short as they can be said.
+
+use std::path::{Path, PathBuf};
+
+use switchboard_config::{Location, Origin};
+use switchboard_wire::sanitize;
+
+/// What paths are said relative to.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    cwd: Option<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+impl Places {
+    pub(crate) fn new(cwd: Option<PathBuf>, home: Option<PathBuf>) -> Self {
+        Self { cwd, home }
+    }
+
+    /// Relative to where the person is, else to their home, else whole.
+    pub(crate) fn path(&self, path: &Path) -> String {
+        let below = |folder: &Option<PathBuf>| {
+            let rest = path.strip_prefix(folder.as_deref()?).ok()?;
+            (!rest.as_os_str().is_empty()).then(|| rest.display().to_string())
+        };
+        let text = below(&self.cwd)
+            .or_else(|| below(&self.home).map(|rest| format!("~/{rest}")))
+            .unwrap_or_else(|| path.display().to_string());
+        sanitize::line(&text).into_owned()
+    }
+
+    pub(crate) fn location(&self, at: &Location) -> String {
+        match &at.origin {
+            Origin::File(path) => format!("{}:{}:{}", self.path(path), at.line, at.column),
+            Origin::Text(_) => sanitize::line(&at.to_string()).into_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_said_briefly() {
+        let places = Places::new(Some("/home/ada/project".into()), Some("/home/ada".into()));
+        for (path, shown) in [
+            ("/home/ada/project/.mcp.json", ".mcp.json"),
+            ("/home/ada/.mcp.json", "~/.mcp.json"),
+            ("/home/ada/project", "~/project"),
+            ("/home/adamant/x", "/home/adamant/x"),
+            ("/home/ada/project/a\u{1b}[2J", "a[2J"),
+        ] {
+            assert_eq!(places.path(Path::new(path)), shown);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Entries as people read them: one line, quoted so that nothing in it can be mistaken.
+
+use serde_json::{Value, json};
+use switchboard_config::mask;
+use switchboard_wire::sanitize;
+
+use crate::printer::escaped;
+
+/// How long a line about a server gets.
+const SHOWN: usize = 70;
+
+/// What an entry runs or reaches, on one line; `entry` is masked already.
+pub(crate) fn target(entry: &Value) -> String {
+    match entry["url"].as_str() {
+        Some(url) if entry["command"].is_null() => sanitize::line(url).into_owned(),
+        _ => command_line(entry),
+    }
+}
+
+/// The same, cut where a line of a table ends.
+pub(crate) fn short_target(entry: &Value) -> String {
+    match target(entry) {
+        nothing if nothing.is_empty() => "-".to_owned(),
+        target => shortened(&target, SHOWN),
+    }
+}
+
+/// The kind of an entry, as far as it says.
+pub(crate) fn transport(entry: &Value) -> &str {
+    match entry["type"].as_str() {
+        Some("streamable-http") => "http",
+        Some(kind) => kind,
+        None if entry["command"].is_string() => "stdio",
+        None if entry["url"].is_string() => "http",
+        None => "unknown",
+    }
+}
+
+fn command_line(entry: &Value) -> String {
+    let command = entry["command"].as_str();
+    let args = entry["args"].as_array().into_iter().flatten();
+    let words = command.into_iter().chain(args.filter_map(Value::as_str));
+    words.map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell would want it; what cannot be seen is written out.
+pub(crate) fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-${}*".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else if sanitize::line(text) == text {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    } else {
+        format!("$'{}'", sanitize::line(&text.escape_debug().to_string()))
+    }
+}
+
+/// Text cut after so many characters.
+pub(crate) fn shortened(text: &str, shown: usize) -> String {
+    match text.char_indices().nth(shown) {
+        None => text.to_owned(),
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+    }
+}
+
+/// A value as JSON on one line, safe to show.
+pub(crate) fn inline(value: &Value) -> String {
+    escaped(&value.to_string())
+}
+
+/// A value as JSON on several lines, safe to show.
+pub(crate) fn block(value: &Value) -> String {
+    escaped(&format!("{value:#}"))
+}
+
+/// Whether a member of this name and value would be hidden: it holds a secret as plain text.
+pub(crate) fn is_plain_secret(name: &str, value: &str) -> bool {
+    let hidden = mask::masked(&json!({ name: value }));
+    hidden[name] != value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_command_can_be_mistaken() {
+        for (text, shown) in [
+            ("npx", "npx"),
+            ("@org/server", "@org/server"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("it's", r"'it'\''s'"),
+            ("a\nb\u{1b}[2J", r"$'a\nb\u{1b}[2J'"),
+            ("a\u{202e}b", r"$'a\u{202e}b'"),
+        ] {
+            assert_eq!(word(text), shown);
+        }
+    }
+
+    #[test]
+    fn references_are_no_secrets() {
+        assert!(is_plain_secret("GITHUB_TOKEN", "abc"));
+        assert!(is_plain_secret("X", "ghp_0123456789abcdef"));
+        assert!(!is_plain_secret("GITHUB_TOKEN", "${GITHUB_TOKEN}"));
+        assert!(!is_plain_secret("LOG_LEVEL", "debug"));
+    }
+}

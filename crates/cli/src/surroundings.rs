@@ -1,0 +1,109 @@
+//! The only place that asks this process for its environment, directory, user and clock.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use switchboard_config::{Asked, Dynamic, Environment, Platform, Surroundings, Workspace};
+
+use crate::args::Global;
+use crate::place::Places;
+use crate::report::Failure;
+
+/// Whoever typed the command: where they are, what they have set, what they asked for.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    pub(crate) surroundings: Surroundings,
+    pub(crate) workspace: Workspace,
+    /// Everything in the environment, whatever bytes it is made of.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+}
+
+impl Caller {
+    pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
+        let cwd = env::current_dir()
+            .map_err(|error| Failure::new("cannot tell the current folder", error))?;
+        let project = match &global.project {
+            Some(project) => folder(&cwd.join(project), "--project")?,
+            None => cwd.clone(),
+        };
+        let mut surroundings =
+            Surroundings::usual(platform(), environment(), project).ok_or_else(no_home)?;
+        if let Some(config_dir) = &global.config_dir {
+            surroundings.config_dir = cwd.join(config_dir);
+        }
+        surroundings.owner = Some(nix::unistd::geteuid().as_raw());
+        surroundings.now = now();
+        let dynamic = global.mcp_config.iter();
+        let asked = Asked {
+            dynamic: dynamic
+                .map(|argument| Dynamic::from_argument(argument, &cwd))
+                .collect(),
+            strict: global.strict_mcp_config,
+            ..Asked::default()
+        };
+        Ok(Self {
+            workspace: Workspace::new(surroundings.clone(), asked),
+            surroundings,
+            variables: variables(),
+        })
+    }
+
+    /// The value of a variable that says something.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        let value = self.surroundings.env.get(name)?;
+        (!value.trim().is_empty()).then_some(value)
+    }
+}
+
+/// Everything in the environment.
+pub(crate) fn variables() -> Vec<(OsString, OsString)> {
+    env::vars_os().collect()
+}
+
+/// The words of the command line.
+pub(crate) fn typed() -> Vec<OsString> {
+    env::args_os().collect()
+}
+
+/// How paths are shortened for people.
+pub(crate) fn places() -> Places {
+    Places::new(env::current_dir().ok(), env::home_dir())
+}
+
+/// What is not UTF-8 cannot be referred to in a file, which is.
+fn environment() -> Environment {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    env::vars_os().filter_map(text).collect()
+}
+
+fn folder(path: &Path, flag: &str) -> Result<PathBuf, Failure> {
+    path.canonicalize()
+        .ok()
+        .filter(|path| path.is_dir())
+        .ok_or_else(|| {
+            let message = format!("`{flag}` names no folder: {}", path.display());
+            Failure::usage(message, "give a folder that exists")
+        })
+}
+
+fn no_home() -> Failure {
+    Failure::usage("no home folder is known", "set `HOME` to an absolute path")
+}
+
+fn platform() -> Platform {
+    match env::consts::OS {
+        "macos" => Platform::Mac,
+        "windows" => Platform::Windows,
+        _ => Platform::Linux,
+    }
+}
+
+/// A clock before 1970 is as good as none.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map(|since| since.as_secs()).unwrap_or_default()
+}

@@ -1,0 +1,52 @@
+//! What to connect to: from a command line (`typed`), or from an entry of the configuration (`entry`).
+
+mod entry;
+mod env_file;
+mod typed;
+
+use http::HeaderMap;
+use switchboard_wire::{
+    client::{HttpTarget, Stdio, Target},
+    http::{EndpointOptions, Pool, PoolOptions},
+    process::{Command, Guard, StderrOptions},
+    ws::WsOptions,
+};
+use url::Url;
+
+pub(crate) use entry::of_entry;
+pub(crate) use typed::{Named, resolve};
+
+use crate::args::Transport;
+use crate::report::Failure;
+
+/// A process, always under a guard.
+fn stdio(command: Command) -> Result<Target, Failure> {
+    let guard = Guard::this_program()
+        .map_err(|error| Failure::new("cannot open this program to guard the server", error))?;
+    Ok(Target::Stdio(Stdio {
+        command,
+        guard,
+        stderr: StderrOptions::default(),
+    }))
+}
+
+fn remote(transport: Transport, url: Url, headers: HeaderMap) -> Result<Target, Failure> {
+    let pool = Pool::new(&PoolOptions::default())
+        .map_err(|error| Failure::new("cannot set up HTTP", error))?;
+    if transport == Transport::Ws {
+        let options = Box::new(WsOptions {
+            headers,
+            ..WsOptions::default()
+        });
+        return Ok(Target::WebSocket { url, pool, options });
+    }
+    let options = EndpointOptions {
+        headers,
+        ..EndpointOptions::default()
+    };
+    let target = HttpTarget { url, pool, options };
+    Ok(match transport {
+        Transport::Sse => Target::Sse(target),
+        _ => Target::Http(target),
+    })
+}

@@ -1,0 +1,106 @@
+//! `remove`, `get`, `enable` and `disable`
+
+use crate::Story;
+
+#[test]
+fn removing() {
+    let mut story = Story::new();
+    story.quietly(&["add", "a", "sh"]);
+    story.quietly(&["add", "-s", "user", "a", "sh"]);
+    story
+        .run(&["remove", "a"])
+        .run(&["remove", "-s", "project", "a"])
+        .run(&["remove", "-s", "local", "a"])
+        .run(&["remove", "a"])
+        .run(&["remove", "a"])
+        .run(&[
+            "--mcp-config",
+            r#"{"mcpServers": {"d": {"command": "sh"}}}"#,
+            "remove",
+            "d",
+        ])
+        .cat(".switchboard/settings.local.json");
+    insta::assert_snapshot!("remove", story.transcript());
+}
+
+/// What comes from elsewhere is shown, and can only be switched off here.
+#[test]
+fn servers_of_others() {
+    let mut story = Story::new();
+    story.write(
+        "../.config/switchboard/settings.json",
+        r#"{"inherit": ["claude-code"]}"#,
+    );
+    story.write(
+        "../.claude.json",
+        r#"{"mcpServers": {"theirs": {"command": "sh"}}}"#,
+    );
+    story.write(
+        "../.config/switchboard/plugins/kit/.mcp.json",
+        r#"{"mcpServers": {"x": {"command": "sh", "args": ["1"]}}}"#,
+    );
+    story
+        .run(&["list", "--no-check"])
+        .run(&["remove", "theirs"])
+        .run(&["edit", "plugin:kit:x"])
+        .run(&["disable", "plugin:kit:x"])
+        .run(&["list", "--no-check"]);
+    insta::assert_snapshot!("others", story.transcript());
+}
+
+#[test]
+fn looking_at_one() {
+    let mut story = Story::new();
+    story.quietly(&[
+        "add",
+        "-e",
+        "TOKEN=abc",
+        "-e",
+        "LANG",
+        "a",
+        "sh",
+        "--password",
+        "x",
+    ]);
+    story.quietly(&["add", "-s", "user", "a", "sh"]);
+    story.quietly(&[
+        "add",
+        "web",
+        "https://u:p@example.com/?key=k",
+        "-H",
+        "Authorization: Bearer ${T:-abc}",
+    ]);
+    story.write(".mcp.json", "{\"mcpServers\": {\n  \"p\": {\"command\": \"sh\"},\n  \"v\": {\"command\": \"${NOT_SET}\"},\n  \"broken\": {\"command\": 5, \"x\": 1}\n}}");
+    story.quietly(&["approve", "v"]);
+    story
+        .run(&["get", "a"])
+        .run(&["get", "--reveal", "a"])
+        .run(&["get", "web"])
+        .run(&["get", "--json", "web"])
+        .run(&["get", "p"])
+        .run(&["get", "v"])
+        .run(&["get", "broken"])
+        .run(&["get", "nobody"])
+        .run(&["get", "--json", "nobody"]);
+    insta::assert_snapshot!("get", story.transcript());
+}
+
+#[test]
+fn switching() {
+    let mut story = Story::new();
+    story.quietly(&["add", "-s", "user", "a", "sh"]);
+    story.write(".mcp.json", r#"{"mcpServers": {"p": {"command": "sh"}}}"#);
+    story
+        .run(&["disable", "a"])
+        .run(&["list", "--no-check"])
+        .run(&["get", "a"])
+        .run(&["enable", "a"])
+        .run(&["disable", "-s", "user", "a"])
+        .run(&["enable", "--json", "a"])
+        .run(&["disable", "p"])
+        .run(&["enable", "p"])
+        .run(&["enable", "nobody"])
+        .run(&["disable", "-s", "project", "a"])
+        .cat(".switchboard/settings.local.json");
+    insta::assert_snapshot!("switch", story.transcript());
+}

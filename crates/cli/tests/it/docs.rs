@@ -1,0 +1,170 @@
+//! What the documents say is what the program does. `INSTA_UPDATE=always` writes them anew.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use switchboard_testkit::http::{Reply, Scripted};
+
+use crate::{Home, Story, story::in_order};
+
+fn page(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs")
+        .join(name)
+}
+
+/// Compares a page with what it should be, or writes it.
+fn check(name: &str, expected: &str) {
+    if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
+        std::fs::write(page(name), expected).unwrap();
+    }
+    let found = std::fs::read_to_string(page(name)).unwrap_or_default();
+    let first = found
+        .lines()
+        .zip(expected.lines())
+        .find(|(found, expected)| found != expected);
+    assert!(
+        found == expected,
+        "docs/{name} is not current, from {first:?} on; run the tests with INSTA_UPDATE=always and read the difference"
+    );
+}
+
+fn help(args: &[&str]) -> String {
+    let output = Home::new().command(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect()
+}
+
+/// The commands that the program's help names.
+fn commands(help: &str) -> Vec<String> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    // What is wrapped stands further to the right than a name.
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_reference_is_the_help() {
+    let own = help(&["--help"]);
+    let names = commands(&own);
+    assert!(names.len() > 10, "{names:?}");
+    let mut text =
+        format!("# The command line\n\nMade from `switchboard --help`.\n\n```text\n{own}```\n");
+    for name in &names {
+        let help = help(&[name, "--help"]);
+        text.push_str(&format!("\n## {name}\n\n```text\n{help}```\n"));
+    }
+    check("reference/cli.md", &text);
+}
+
+/// Runs every command of the page in order, in one empty home, and puts what it prints in place of what stands there.
+#[test]
+fn getting_started_is_what_happens() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(Scripted::start(|_| async { Reply::empty(401) }));
+    let story = Story::new();
+    let bin = story.path("../bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_switchboard"), bin.join("switchboard")).unwrap();
+    let shown = "localhost:8000";
+    let real = server.addr().to_string();
+    let run = |line: &str| {
+        let output = Command::new("sh")
+            .args(["-c", &format!("{{ {}\n}} 2>&1", line.replace(shown, &real))])
+            .env_clear()
+            .env("HOME", story.home.path())
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", story.home.path().join("bin").display()),
+            )
+            .current_dir(story.path(""))
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        in_order(&story.home.filtered(&text)).replace(&real, shown)
+    };
+    let page = std::fs::read_to_string(page("getting-started.md")).unwrap();
+    check("getting-started.md", &replayed(&page, run));
+}
+
+/// The page with the output of every `$ command` in its console blocks made anew.
+fn replayed(page: &str, run: impl Fn(&str) -> String) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for line in page.lines() {
+        let command = line.strip_prefix("$ ").filter(|_| inside);
+        match (line, command) {
+            ("```console", _) => inside = true,
+            ("```", _) => inside = false,
+            (_, None) if inside => continue,
+            _ => {}
+        }
+        text.push_str(line);
+        text.push('\n');
+        if let Some(command) = command {
+            let output = run(command);
+            let output = output.trim_end();
+            text.push_str(output);
+            text.push_str(if output.is_empty() { "" } else { "\n" });
+        }
+    }
+    text
+}
+
+/// Every member that `list` and its fellows print is explained.
+#[test]
+fn every_member_is_documented() {
+    let page = std::fs::read_to_string(page("reference/json.md")).unwrap();
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots");
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap();
+        for object in text
+            .split("\n--- stdout\n{\n")
+            .skip(1)
+            .chain(text.split("\n--- stderr\n{\n").skip(1))
+        {
+            let json = format!(
+                "{{\n{}\n}}",
+                object.split("\n}\n").next().unwrap_or_default()
+            );
+            let json = json.replace(": N", ": 1");
+            let Ok(value) = serde_json::from_str(&json) else {
+                continue;
+            };
+            for name in members(&value) {
+                assert!(
+                    page.contains(&format!("`{name}`")),
+                    "`{name}` of {:?}",
+                    entry.file_name()
+                );
+            }
+        }
+    }
+}
+
+/// The names of members, without those inside what other people wrote.
+fn members(value: &serde_json::Value) -> Vec<String> {
+    let foreign = ["entry", "content", "capabilities", "items", "result"];
+    match value {
+        serde_json::Value::Object(object) => object
+            .iter()
+            .flat_map(|(name, value)| {
+                let inner = if foreign.contains(&&**name) {
+                    Vec::new()
+                } else {
+                    members(value)
+                };
+                std::iter::once(name.clone()).chain(inner)
+            })
+            .collect(),
+        serde_json::Value::Array(elements) => elements.iter().flat_map(members).collect(),
+        _ => Vec::new(),
+    }
+}

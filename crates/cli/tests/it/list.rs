@@ -1,0 +1,237 @@
+//! `switchboard list`
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use switchboard_testkit::http::{Reply, Scripted};
+
+use crate::{Story, probe::processes_naming};
+
+const US: &str = env!("CARGO_BIN_EXE_switchboard");
+
+/// Something of every state.
+fn every_state() -> Story {
+    let story = Story::new();
+    story.write(
+        "../.config/switchboard/settings.json",
+        "{\"deniedMcpServers\": [\n  {\"serverName\": \"blocked\"}\n]}",
+    );
+    story.write(
+        ".mcp.json",
+        "{\"mcpServers\": {\n  \"asks\": {\"command\": \"touch\", \"args\": [\"ran\"]},\n  \"refused\": {\"command\": \"touch\", \"args\": [\"ran\"]},\n  \"blocked\": {\"command\": \"touch\", \"args\": [\"ran\"]},\n  \"variable\": {\"command\": \"sh\", \"args\": [\"${NOT_SET}\"]},\n  \"typo\": {\"comand\": \"sh\"},\n  \"extra\": {\"command\": \"touch\", \"args\": [\"ran\"], \"colour\": 1}\n}}",
+    );
+    story.quietly(&["add", "hello", US, "builtin"]);
+    story.quietly(&["add", "-s", "user", "hello", US, "builtin"]);
+    story.quietly(&["add", "off", "touch", "ran"]);
+    story.quietly(&["disable", "off"]);
+    story.quietly(&["approve", "variable"]);
+    story.quietly(&["reject", "refused"]);
+    story
+}
+
+#[test]
+fn every_state_is_visible() {
+    let mut story = every_state();
+    story
+        .run(&["list", "--no-check"])
+        .run(&["list"])
+        .run(&["-v", "list"])
+        .run(&["list", "-q"])
+        .run(&["list", "--check"])
+        .run(&["--json", "list"]);
+    insta::assert_snapshot!("list_states", story.transcript());
+    assert!(!story.path("ran").exists());
+}
+
+#[test]
+fn nothing_is_configured() {
+    let mut story = Story::new();
+    story
+        .run(&["list"])
+        .run(&["list", "--json"])
+        .run(&["list", "--check"])
+        .run(&["list", "--check", "--no-check"]);
+    insta::assert_snapshot!("list_empty", story.transcript());
+}
+
+#[test]
+fn why_a_server_fails() {
+    let mut story = Story::new();
+    story.set("MCP_TIMEOUT", "2000");
+    story.quietly(&["add", "gone", "no-such-command"]);
+    story.quietly(&["add", "folder", "/"]);
+    story.quietly(&[
+        "add",
+        "dies",
+        "sh",
+        "-c",
+        "echo one >&2; printf '\\033[31mtwo' >&2; exit 3",
+    ]);
+    story.quietly(&[
+        "add-json",
+        "nowhere",
+        r#"{"command": "sh", "cwd": "no/such/folder"}"#,
+    ]);
+    story.quietly(&[
+        "add-json",
+        "file",
+        r#"{"command": "sh", "envFile": "no.env"}"#,
+    ]);
+    story.quietly(&["add", "down", "http://127.0.0.1:1/mcp"]);
+    story
+        .run(&["list"])
+        .run(&["list", "--check"])
+        .run(&["list", "--json"]);
+    insta::assert_snapshot!("list_failing", story.transcript());
+}
+
+#[test]
+fn numbers_that_are_none() {
+    let mut story = Story::new();
+    story.set("MCP_TIMEOUT", "soon");
+    story.write(
+        "../.config/switchboard/settings.json",
+        r#"{"env": {"MCP_SERVER_CONNECTION_BATCH_SIZE": "many"}}"#,
+    );
+    story.run(&["list"]);
+    insta::assert_snapshot!("list_numbers", story.transcript());
+}
+
+#[test]
+fn silence_is_not_waited_for_for_ever() {
+    let mut story = Story::new();
+    story.set("MCP_TIMEOUT", "300");
+    story.quietly(&["add", "mute", "sleep", "60"]);
+    story.run(&["list"]);
+    insta::assert_snapshot!("list_timeout", story.transcript());
+}
+
+#[test]
+fn a_server_that_wants_credentials() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(Scripted::start(|_| async {
+        Reply::empty(401).header(
+            "www-authenticate",
+            "Bearer resource_metadata=\"http://127.0.0.1:1/x\"",
+        )
+    }));
+    let mut story = Story::new();
+    story.replace(&server.addr().to_string(), "127.0.0.1:PORT");
+    let ws = format!("ws://{}/ws", server.addr());
+    let helped = format!(
+        r#"{{"type": "http", "url": "{}", "headersHelper": "touch ran"}}"#,
+        server.url("/h")
+    );
+    story.quietly(&["add", "web", &server.url("/mcp")]);
+    story.quietly(&["add", "live", &ws]);
+    story.quietly(&["add-json", "helped", &helped]);
+    story
+        .run(&["list"])
+        .run(&["list", "--check"])
+        .run(&["list", "--json"]);
+    insta::assert_snapshot!("list_needs_auth", story.transcript());
+    assert!(!story.path("ran").exists());
+    // Nobody was registered, nothing was looked up: only the servers themselves were asked.
+    let paths: Vec<_> = server
+        .requests()
+        .into_iter()
+        .map(|request| request.path)
+        .collect();
+    assert!(
+        paths
+            .iter()
+            .all(|path| matches!(&**path, "/mcp" | "/ws" | "/h")),
+        "{paths:?}"
+    );
+}
+
+/// What a server gets to see: the usual few, what its entry names, and no more.
+#[test]
+fn the_environment_of_a_server() {
+    let mut story = Story::new();
+    story.write("vars.env", "FROM_FILE=file\nOWN=file\n");
+    for (name, value) in [
+        ("API_KEY", "k"),
+        ("AWS_REGION", "r"),
+        ("LANG", "C"),
+        ("PASSED", "p"),
+    ] {
+        story.set(name, value);
+    }
+    story.quietly(&[
+        "add-json", "env",
+        r#"{"command": "sh", "args": ["-c", "(pwd; env | grep -v -e ^_= -e ^SHLVL= | sort) >&2; exit 1"], "env": {"OWN": "own ${PASSED}"}, "envFile": "vars.env", "inheritEnv": ["AWS_*"]}"#,
+    ]);
+    story.run(&["list"]);
+    story.write(
+        "../.config/switchboard/settings.json",
+        r#"{"env": {"LANG": "set"}}"#,
+    );
+    story.run(&["list"]);
+    insta::assert_snapshot!("list_environment", story.transcript());
+}
+
+#[test]
+fn many_servers_at_once() {
+    let mut story = Story::new();
+    story.set("MCP_SERVER_CONNECTION_BATCH_SIZE", "2");
+    let mut servers = serde_json::Map::new();
+    for number in 0..12 {
+        let entry = serde_json::json!({ "command": US, "args": ["builtin"] });
+        servers.insert(format!("s{number:02}"), entry);
+    }
+    story.write(
+        "all.json",
+        &serde_json::json!({ "mcpServers": servers }).to_string(),
+    );
+    story.run(&[
+        "--mcp-config",
+        "all.json",
+        "--strict-mcp-config",
+        "list",
+        "--check",
+    ]);
+    insta::assert_snapshot!("list_many", story.transcript());
+}
+
+/// A server that takes its time gives its place to the next one: here the first waits for the second.
+#[test]
+fn a_slow_server_stops_no_other() {
+    let story = Story::new();
+    let first = format!("until [ -e came ]; do sleep 0.05; done; exec {US} builtin");
+    let second = format!("touch came; exec {US} builtin");
+    story.quietly(&["add", "first", "sh", "-c", &first]);
+    story.quietly(&["add", "second", "sh", "-c", &second]);
+    let mut list = story.command(&["list", "--check"]);
+    let output = list
+        .env("MCP_SERVER_CONNECTION_BATCH_SIZE", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", story.home.shown(&output));
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_behind() {
+    let story = Story::new();
+    let marker = story.path("started");
+    let script = format!("touch {}; sleep 300", marker.display());
+    story.quietly(&["add", "a", "sh", "-c", &script]);
+    story.quietly(&["add", "b", "sh", "-c", &script]);
+    let mut child = story.command(&["list"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let wait = |so: &dyn Fn() -> bool| {
+        while !so() {
+            assert!(Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+    };
+    wait(&|| marker.exists());
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let status = child.wait().unwrap();
+    assert_eq!((status.code(), status.signal()), (Some(130), None));
+    wait(&|| processes_naming(&marker.display().to_string()) == 0);
+}
