@@ -132,9 +132,8 @@ async fn sleep(milliseconds: u64, context: &Context) -> Reply {
         tokio::time::sleep(STEP.min(end - tokio::time::Instant::now())).await;
         let passed = u64::try_from(start.elapsed().as_millis()).unwrap_or(milliseconds);
         let passed = passed.min(milliseconds);
-        context.progress(&to_raw(
-            &json!({ "progress": passed, "total": milliseconds }),
-        ));
+        let progress = to_raw(&json!({ "progress": passed, "total": milliseconds }));
+        context.progress(&progress).await;
     }
     said(&format!("slept {milliseconds} ms"))
 }

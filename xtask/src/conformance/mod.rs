@@ -108,8 +108,8 @@ impl Options {
 
 fn build_driver() -> Result<PathBuf> {
     let package = ["-p", "switchboard-testkit", "--bin", "conformance-client"];
-    run_command(cargo(&["build", "--release", "--locked"]).args(package))?;
-    Ok(paths::target().join("release/conformance-client"))
+    run_command(cargo(&["build", "--locked"]).args(package))?;
+    Ok(paths::target().join("debug/conformance-client"))
 }
 
 fn report(all: &[Ran], problems: &[String]) -> Result<()> {
