@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod baseline;
 mod check;
 pub mod edit;
 mod entry;
@@ -47,6 +48,7 @@ mod trust;
 mod workspace;
 
 pub use agent::Agent;
+pub use baseline::is_baseline;
 pub use check::{Checked, check, parse_entry};
 pub use entry::{
     Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Signature, Stdio, ToolFilter, Transport,

@@ -14,7 +14,12 @@ impl Loaded {
     pub(super) fn managed(&mut self, surroundings: &Surroundings) {
         let folder = &surroundings.managed_dir;
         self.managed_settings(&folder.join("managed-settings.json"));
-        for path in self.shelf.list(&folder.join("managed-settings.d")) {
+        let pieces = self.shelf.list(&folder.join("managed-settings.d"));
+        let pieces = pieces.unwrap_or_else(|problem| {
+            self.close(&problem);
+            Vec::new()
+        });
+        for path in pieces {
             if path
                 .extension()
                 .is_some_and(|extension| extension == "json")

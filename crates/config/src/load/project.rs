@@ -51,13 +51,21 @@ impl Loaded {
         );
     }
 
+    /// The entries of a folder; one that cannot be read is a problem and counts as empty.
+    pub(super) fn listed(&mut self, folder: &Path) -> Vec<PathBuf> {
+        self.shelf.list(folder).unwrap_or_else(|problem| {
+            self.problems.push(problem);
+            Vec::new()
+        })
+    }
+
     fn agents(&mut self, folder: &Path, scope: Scope, surroundings: &Surroundings) {
         let ownership = if scope.is_trusted() {
             crate::source::Ownership::Any
         } else {
             surroundings.ownership()
         };
-        for path in self.shelf.list(folder) {
+        for path in self.listed(folder) {
             if path.extension().is_none_or(|extension| extension != "md") {
                 continue;
             }

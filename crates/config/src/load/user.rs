@@ -70,7 +70,7 @@ impl Loaded {
 
     pub(super) fn plugins(&mut self, surroundings: &Surroundings) {
         let folder = surroundings.config_dir.join("plugins");
-        for bundle in self.shelf.list(&folder) {
+        for bundle in self.listed(&folder) {
             let Some(name) = bundle.file_name().and_then(|name| name.to_str()) else {
                 continue;
             };

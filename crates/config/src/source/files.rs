@@ -42,13 +42,22 @@ impl Shelf {
         read(path, ownership).unwrap_or_else(|error| unusable(path, &error))
     }
 
-    /// The entries of a folder in the order of their names; a folder that is not there is empty.
-    pub(crate) fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
+    /// The entries of a folder in the order of their names. A folder that is not there is empty; one that cannot be
+    /// read is a problem, since what it holds may be a policy.
+    pub(crate) fn list(&mut self, folder: &Path) -> Result<Vec<PathBuf>, Problem> {
         self.note(folder);
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        paths
+        let entries = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        match entries {
+            Ok(entries) => {
+                let mut paths: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
+                paths.sort();
+                Ok(paths)
+            }
+            Err(error) if is_absent(&error) && fs::symlink_metadata(folder).is_err() => {
+                Ok(Vec::new())
+            }
+            Err(error) => Err(problem(folder, &error.to_string())),
+        }
     }
 
     /// Everything looked at, in that order.

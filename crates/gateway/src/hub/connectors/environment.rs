@@ -6,33 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use switchboard_config::{Environment, Located};
-
-/// Variables that programs need to find their way.
-const NAMES: &[&str] = &[
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "LANG",
-    "TZ",
-    "TMPDIR",
-    "PATH",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-];
-const PREFIXES: &[&str] = &["LC_", "XDG_"];
+use switchboard_config::{Environment, Located, is_baseline};
 
 /// The environment of a helper: the part of the caller's that every process gets, what the settings add, and what the
 /// helper is asked about.
@@ -41,7 +15,7 @@ pub(super) fn environment(
     settings: &BTreeMap<String, Located<String>>,
     url: &str,
 ) -> Vec<(OsString, OsString)> {
-    let caller = caller.iter().filter(|(name, _)| is_common(name));
+    let caller = caller.iter().filter(|(name, _)| is_baseline(name));
     let settings = settings.iter().map(|(name, value)| (name, &value.value));
     let asked = [
         ("SWITCHBOARD_MCP_SERVER_NAME", "connectors"),
@@ -53,8 +27,4 @@ pub(super) fn environment(
         .map(|(name, value)| (name.into(), value.into()))
         .chain(asked.map(|(name, value)| (name.into(), value.into())))
         .collect()
-}
-
-fn is_common(name: &str) -> bool {
-    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
