@@ -144,11 +144,11 @@ impl Driver {
         let request = Request::new(&Id::number(0), method::TASKS_RESULT, Some(&task.params()));
         let mut out = self.session.prepare(&request, &Extras::default())?;
         out.can_ask = true;
-        let id = out.id;
+        // Before it is sent: the question may come at once.
+        self.session.own_task(&task.id, out.id);
         let Opened::Stream(mut stream) = self.session.open(out).await? else {
             return Err(Error::Closed);
         };
-        self.session.own_task(&task.id, id);
         match self.follow(&mut stream).await?.outcome() {
             Outcome::Result(result) => Ok(result),
             Outcome::Error(error) => Err(Error::Rpc(error)),
