@@ -167,6 +167,7 @@ impl Driver {
         let mut out = self.session.prepare(&request, &Extras::default())?;
         out.can_ask = true;
         let id = out.id;
+        // Before it is sent: the question may come at once.
         self.session.own_task(&task.id, id);
         let Opened::Stream(mut stream) = self.session.open(out).await? else {
             return Err(Error::Closed);
