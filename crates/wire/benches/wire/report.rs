@@ -2,7 +2,10 @@
 
 use std::{fmt::Write, path::PathBuf, process::Command, time::Duration};
 
-use crate::{CONTENDERS, measure::Row};
+use crate::{
+    CONTENDERS,
+    measure::{Row, TURNS},
+};
 
 /// Markdown: ratios with ours as 1, and what ours comes to.
 pub(crate) fn table(rows: &[Row]) -> String {
@@ -52,7 +55,7 @@ pub(crate) fn write(table: &str) {
          type of rmcp 3.8.0, read and written as its transports do. Times are ratios, ours being 1; larger is slower.\n\
          Every contender checks the same bytes for UTF-8, learns id and method, and where it forwards, writes the\n\
          whole message; that all of them wrote the same is checked before each measurement. They take turns in one\n\
-         process, and a figure is the median of 101 turns.\n\n\
+         thread, whose time on the processor is counted, and a figure is the median of {TURNS} turns.\n\n\
          Written by `cargo xtask bench wire --write` on {}, {}, {cores} cores. Only ratios mean\n\
          anything on another machine.\n\n\
          {table}\n",
