@@ -58,10 +58,7 @@ fn check(message: &Message, input: &str) {
     if let Some(id) = &id {
         within(id.as_str(), input);
     }
-    assert_eq!(
-        id.as_ref().map(|id| id.as_str()),
-        member("id").filter(|id| *id != "null")
-    );
+    assert_eq!(id.as_ref().map(|id| id.as_str()), member("id").filter(|id| *id != "null"));
     match message {
         Message::Request(request) => {
             assert_eq!(request.params().as_ref().map(Raw::as_str), member("params"));

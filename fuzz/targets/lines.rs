@@ -37,17 +37,12 @@ fuzz_target!(|data: &[u8]| {
 
 /// Lines of nothing but space are no frames, unless they are too long.
 fn blank_but_long(input: &[u8]) -> usize {
-    input
-        .split(|byte| *byte == b'\n')
-        .filter(|line| line.len() > LIMIT)
-        .count()
+    input.split(|byte| *byte == b'\n').filter(|line| line.len() > LIMIT).count()
 }
 
 fn frames<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let source = Pieces(pieces.map(<[u8]>::to_vec).collect());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let mut reader = LineReader::new(source, LIMIT);
         let mut seen = Vec::new();

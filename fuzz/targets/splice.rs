@@ -41,8 +41,5 @@ fn change(line: &str) -> Option<Change> {
         None => (line, None),
         Some((path, value)) => (path, Some(Raw::parse(value.to_owned()).ok()?.to_string())),
     };
-    Some(Change {
-        path: path.split('.').map(str::to_owned).collect(),
-        value,
-    })
+    Some(Change { path: path.split('.').map(str::to_owned).collect(), value })
 }

@@ -21,9 +21,7 @@ impl Args {
 
     /// Whether `name` was given.
     pub(crate) fn flag(&mut self, name: &str) -> bool {
-        self.position(name)
-            .and_then(|at| self.0.remove(at))
-            .is_some()
+        self.position(name).and_then(|at| self.0.remove(at)).is_some()
     }
 
     /// The value after `name`, if `name` was given.
@@ -32,10 +30,8 @@ impl Args {
             return Ok(None);
         };
         self.0.remove(at);
-        let text = self
-            .0
-            .remove(at)
-            .ok_or_else(|| Failure::new(format!("{name} needs a value")))?;
+        let text =
+            self.0.remove(at).ok_or_else(|| Failure::new(format!("{name} needs a value")))?;
         let value = text.parse().map_err(|_| {
             Failure::new(format!("`{text}` is not a value for {name}")).hint("see cargo xtask help")
         })?;

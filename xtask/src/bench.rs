@@ -10,10 +10,8 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
             let mut bench = cargo(&["bench", "-p", "switchboard-wire", "--bench", "wire", "--"]);
             run_command(bench.args(args.rest()))
         }
-        Some(other) => Err(
-            Failure::new(format!("there is no benchmark named `{other}`"))
-                .hint("cargo xtask bench wire"),
-        ),
+        Some(other) => Err(Failure::new(format!("there is no benchmark named `{other}`"))
+            .hint("cargo xtask bench wire")),
         None => Err(Failure::new("which benchmark?").hint("cargo xtask bench wire")),
     }
 }

@@ -17,9 +17,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = describe(command);
     println!("$ {line}");
-    let status = command
-        .status()
-        .map_err(|why| cannot_start(command, &why))?;
+    let status = command.status().map_err(|why| cannot_start(command, &why))?;
     if status.success() {
         return Ok(());
     }
@@ -28,28 +26,21 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs `command` and returns what it printed on stdout.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .map_err(|why| cannot_start(command, &why))?;
+    let output = command.output().map_err(|why| cannot_start(command, &why))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    Err(
-        Failure::new(format!("`{}` failed", describe(command))).because(format!(
-            "{}\n{}",
-            output.status,
-            stderr.trim_end()
-        )),
-    )
+    Err(Failure::new(format!("`{}` failed", describe(command))).because(format!(
+        "{}\n{}",
+        output.status,
+        stderr.trim_end()
+    )))
 }
 
 /// Whether `command` starts and succeeds; it prints nothing.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
@@ -62,10 +53,7 @@ fn describe(command: &Command) -> String {
     let name = std::path::Path::new(command.get_program()).file_name();
     let program = name.unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());
-    words
-        .map(OsStr::to_string_lossy)
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -75,20 +63,14 @@ mod tests {
     #[test]
     fn a_failure_names_the_command_and_its_status() {
         let failure = run(&mut Command::new("false")).unwrap_err();
-        assert_eq!(
-            failure.to_string(),
-            "`false` failed\n  caused by: exit status: 1"
-        );
+        assert_eq!(failure.to_string(), "`false` failed\n  caused by: exit status: 1");
         let failure = output(Command::new("no-such-program").arg("x")).unwrap_err();
         assert_eq!(failure.headline(), "cannot start `no-such-program`");
     }
 
     #[test]
     fn output_is_what_was_printed() {
-        assert_eq!(
-            output(Command::new("echo").arg("hello")).unwrap(),
-            "hello\n"
-        );
+        assert_eq!(output(Command::new("echo").arg("hello")).unwrap(), "hello\n");
         assert!(!succeeds(&mut Command::new("no-such-program")));
     }
 }

@@ -14,42 +14,23 @@ const FUZZ_SECONDS: u32 = 10;
 pub(crate) fn run() -> Result<()> {
     let mut report = Report::default();
     // A failed step is in the report; only the peers' result is needed by others.
-    let _ = report.step("format", || {
-        run_command(&mut cargo(&["fmt", "--all", "--check"]))
-    });
+    let _ = report.step("format", || run_command(&mut cargo(&["fmt", "--all", "--check"])));
     let _ = report.step("clippy", clippy);
     let _ = report.step("rustdoc", rustdoc);
     let peers = report.step("peers", peers::ensure);
-    let peers = || {
-        peers
-            .as_ref()
-            .map_err(|_| Failure::new("the peers could not be installed"))
-    };
+    let peers = || peers.as_ref().map_err(|_| Failure::new("the peers could not be installed"));
     let _ = report.step("tests", || tests(peers()?));
     let _ = report.step("doc tests", || doc_tests(peers()?));
-    let _ = report.step("conformance", || {
-        conformance::run_with(&conformance::Options::default(), peers()?)
-    });
-    let _ = report.step("fuzz", || {
-        fuzz::run(fuzz::Options {
-            seconds: FUZZ_SECONDS,
-        })
-    });
+    let _ = report
+        .step("conformance", || conformance::run_with(&conformance::Options::default(), peers()?));
+    let _ = report.step("fuzz", || fuzz::run(fuzz::Options { seconds: FUZZ_SECONDS }));
     report.optional("licences", licences);
     let _ = report.step("repository", repository::check);
     report.close()
 }
 
 fn clippy() -> Result<()> {
-    let all = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ];
+    let all = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     run_command(&mut cargo(&all))
 }
 
@@ -60,15 +41,8 @@ fn rustdoc() -> Result<()> {
 
 fn tests(peers: &Peers) -> Result<()> {
     let nextest = succeeds(&mut cargo(&["nextest", "--version"]));
-    let runner: &[&str] = if nextest {
-        &["nextest", "run"]
-    } else {
-        &["test"]
-    };
-    run_command(with_peers(
-        cargo(runner).args(["--workspace", "--locked"]),
-        peers,
-    ))
+    let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
+    run_command(with_peers(cargo(runner).args(["--workspace", "--locked"]), peers))
 }
 
 fn doc_tests(peers: &Peers) -> Result<()> {
@@ -86,8 +60,6 @@ fn licences() -> Result<Outcome> {
         let hint = "cargo-deny is not installed (cargo install cargo-deny --locked)";
         return Ok(Outcome::Skipped(hint.to_owned()));
     }
-    run_command(&mut cargo(&[
-        "deny", "--locked", "check", "bans", "licenses", "sources",
-    ]))?;
+    run_command(&mut cargo(&["deny", "--locked", "check", "bans", "licenses", "sources"]))?;
     Ok(Outcome::Passed)
 }

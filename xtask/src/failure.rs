@@ -14,25 +14,15 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            cause: None,
-            hint: None,
-        }
+        Self { what: what.into(), cause: None, hint: None }
     }
 
     pub(crate) fn because(self, cause: impl fmt::Display) -> Self {
-        Self {
-            cause: Some(cause.to_string()),
-            ..self
-        }
+        Self { cause: Some(cause.to_string()), ..self }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        Self {
-            hint: Some(hint.into()),
-            ..self
-        }
+        Self { hint: Some(hint.into()), ..self }
     }
 
     /// The first line, for tables.
@@ -73,9 +63,8 @@ mod tests {
 
     #[test]
     fn says_what_why_and_what_to_do() {
-        let failure = Failure::new("cannot start `npm`")
-            .because("not found")
-            .hint("install Node.js");
+        let failure =
+            Failure::new("cannot start `npm`").because("not found").hint("install Node.js");
         assert_eq!(
             failure.to_string(),
             "cannot start `npm`\n  caused by: not found\n\nhint: install Node.js"

@@ -53,10 +53,7 @@ fn run_target(target: &str, options: Options) -> Result<()> {
     // The crates under test hold no unsafe code, so there is nothing for a sanitizer to see; without
     // one the same time tries several times as many inputs.
     let mut command = fuzz(&["run", "--sanitizer", "none", "--target-dir"])?;
-    command
-        .arg(paths::target().join("fuzz"))
-        .arg(target)
-        .arg(&found);
+    command.arg(paths::target().join("fuzz")).arg(target).arg(&found);
     let seeds = paths::root().join("fuzz/seeds").join(target);
     if seeds.is_dir() {
         command.arg(seeds);
@@ -71,10 +68,7 @@ fn run_target(target: &str, options: Options) -> Result<()> {
 /// `cargo fuzz` with `arguments`: found in our own cache too, and allowed unstable flags.
 fn fuzz(arguments: &[&str]) -> Result<Command> {
     let mut command = cargo(&["fuzz"]);
-    command
-        .args(arguments)
-        .env("PATH", search_path()?)
-        .env("RUSTC_BOOTSTRAP", "1");
+    command.args(arguments).env("PATH", search_path()?).env("RUSTC_BOOTSTRAP", "1");
     Ok(command)
 }
 

@@ -19,9 +19,7 @@ pub(crate) fn target() -> PathBuf {
 
 /// The user's cache folder, which outlives a clone.
 pub(crate) fn cache() -> Result<PathBuf> {
-    let xdg = env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute());
+    let xdg = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     xdg.or_else(home).ok_or_else(|| {
         Failure::new("cannot tell where to keep installed peers and tools")

@@ -12,11 +12,8 @@ use crate::paths;
 const MOST_PACKAGES: usize = 400;
 
 /// Documents, and the most lines each may have.
-const DOCUMENTS: [(&str, usize); 3] = [
-    ("README.md", 150),
-    ("ARCHITECTURE.md", 300),
-    ("CONTRIBUTING.md", 150),
-];
+const DOCUMENTS: [(&str, usize); 3] =
+    [("README.md", 150), ("ARCHITECTURE.md", 300), ("CONTRIBUTING.md", 150)];
 
 /// What no file may hold. Split, so that this one does not.
 const MARKERS: [&str; 5] = [
@@ -44,9 +41,7 @@ pub(crate) fn check() -> Result<()> {
         return Ok(());
     }
     let list = problems.join("\n  ");
-    Err(Failure::new(format!(
-        "the repository breaks its own rules:\n  {list}"
-    )))
+    Err(Failure::new(format!("the repository breaks its own rules:\n  {list}")))
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -54,13 +49,7 @@ fn read(path: &Path) -> Result<String> {
 }
 
 fn tracked_files(root: &Path) -> Result<Vec<String>> {
-    let flags = [
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-    ];
+    let flags = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let list = output(Command::new("git").args(flags).current_dir(root))?;
     Ok(list.split_terminator('\0').map(str::to_owned).collect())
 }
@@ -103,10 +92,7 @@ mod tests {
     #[test]
     fn markers_are_found_where_they_stand() {
         let text = format!("fn main() {{\n    {})\n}}\n", MARKERS[0]);
-        assert_eq!(
-            content("src/main.rs", &text),
-            [format!("src/main.rs:2: `{}`", MARKERS[0])]
-        );
+        assert_eq!(content("src/main.rs", &text), [format!("src/main.rs:2: `{}`", MARKERS[0])]);
         assert!(content("src/main.rs", "fn main() {}").is_empty());
     }
 

@@ -51,11 +51,7 @@ impl Report {
             Outcome::Skipped(why) => println!("skipped: {why}"),
             Outcome::Failed(failure) => println!("failed: {failure}"),
         }
-        self.0.push(Done {
-            name,
-            outcome,
-            took: start.elapsed(),
-        });
+        self.0.push(Done { name, outcome, took: start.elapsed() });
     }
 
     /// Prints the table and the closing line; fails if any step did.
@@ -63,10 +59,7 @@ impl Report {
         println!("\n{}\n\n{}", self.table(), self.closing_line());
         match self.count(|outcome| matches!(outcome, Outcome::Failed(_))) {
             0 => Ok(()),
-            n => Err(Failure::new(format!(
-                "{n} of {} steps failed",
-                self.0.len()
-            ))),
+            n => Err(Failure::new(format!("{n} of {} steps failed", self.0.len()))),
         }
     }
 
@@ -96,11 +89,7 @@ impl Done {
             Outcome::Skipped(why) => format!("skipped: {why}"),
             Outcome::Failed(failure) => format!("FAILED: {}", failure.headline()),
         };
-        vec![
-            self.name.to_owned(),
-            format!("{:.1}s", self.took.as_secs_f32()),
-            result,
-        ]
+        vec![self.name.to_owned(), format!("{:.1}s", self.took.as_secs_f32()), result]
     }
 }
 
@@ -111,11 +100,7 @@ mod tests {
     fn mixed() -> Report {
         let mut report = Report::default();
         assert_eq!(report.step("one", || Ok(1)).unwrap(), 1);
-        assert!(
-            report
-                .step("two", || Err::<(), _>(Failure::new("broke\nbadly")))
-                .is_err()
-        );
+        assert!(report.step("two", || Err::<(), _>(Failure::new("broke\nbadly"))).is_err());
         report.optional("three", || Ok(Outcome::Skipped("not installed".into())));
         report
     }

@@ -52,10 +52,9 @@ impl Handler for Builtin {
                 method::COMPLETE => Ok(complete(&json!({
                     "completion": { "values": LANGUAGES, "hasMore": false },
                 }))),
-                other => Err(RpcError::new(
-                    code::METHOD_NOT_FOUND,
-                    format!("Method not found: {other}"),
-                )),
+                other => {
+                    Err(RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {other}")))
+                }
             }
         })
     }
@@ -100,28 +99,18 @@ fn resources() -> Value {
 
 async fn call_tool(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
     let arguments = asked.params.get("arguments").ok().flatten();
-    let arguments: Value = arguments
-        .and_then(|raw| raw.decode().ok())
-        .unwrap_or_else(|| json!({}));
+    let arguments: Value = arguments.and_then(|raw| raw.decode().ok()).unwrap_or_else(|| json!({}));
     match argument(&asked.params, "name")?.as_str() {
         "echo" => match arguments["text"].as_str() {
             Some(text) => Ok(said(text)),
             None => Ok(mistake("`text` must be a string")),
         },
-        "sleep" => match arguments["milliseconds"]
-            .as_u64()
-            .filter(|wanted| *wanted <= LONGEST)
-        {
+        "sleep" => match arguments["milliseconds"].as_u64().filter(|wanted| *wanted <= LONGEST) {
             Some(milliseconds) => Ok(sleep(milliseconds, context).await),
-            None => Ok(mistake(&format!(
-                "`milliseconds` must be a whole number up to {LONGEST}"
-            ))),
+            None => Ok(mistake(&format!("`milliseconds` must be a whole number up to {LONGEST}"))),
         },
         "greet" => Ok(greet(asked, arguments["name"].as_str(), context)),
-        other => Err(RpcError::new(
-            code::INVALID_PARAMS,
-            format!("there is no tool `{other}`"),
-        )),
+        other => Err(RpcError::new(code::INVALID_PARAMS, format!("there is no tool `{other}`"))),
     }
 }
 
@@ -171,16 +160,9 @@ fn greet(asked: &Asked, name: Option<&str>, context: &Context) -> Reply {
 fn get_prompt(asked: &Asked) -> Result<Reply, RpcError> {
     let name = argument(&asked.params, "name")?;
     if name != "code-review" {
-        return Err(RpcError::new(
-            code::INVALID_PARAMS,
-            format!("there is no prompt `{name}`"),
-        ));
+        return Err(RpcError::new(code::INVALID_PARAMS, format!("there is no prompt `{name}`")));
     }
-    let language = asked
-        .params
-        .get_path(&["arguments", "language"])
-        .ok()
-        .flatten();
+    let language = asked.params.get_path(&["arguments", "language"]).ok().flatten();
     let language = language.and_then(|raw| raw.to_text()).ok_or_else(|| {
         RpcError::new(code::INVALID_PARAMS, "argument `language` must be a string")
     })?;
@@ -196,10 +178,8 @@ fn read(asked: &Asked) -> Result<Reply, RpcError> {
     let uri = argument(&asked.params, "uri")?;
     if uri != NOTICE {
         let data = Raw::parse(format!(r#"{{"uri":{}}}"#, quote(&uri))).ok();
-        let mut error = RpcError::new(
-            code::INVALID_PARAMS,
-            format!("there is no resource `{uri}`"),
-        );
+        let mut error =
+            RpcError::new(code::INVALID_PARAMS, format!("there is no resource `{uri}`"));
         error.data = data;
         return Err(error);
     }
@@ -211,12 +191,7 @@ fn read(asked: &Asked) -> Result<Reply, RpcError> {
 
 fn argument(params: &Raw, key: &str) -> Result<String, RpcError> {
     let wrong = || RpcError::new(code::INVALID_PARAMS, format!("`{key}` must be a string"));
-    params
-        .get(key)
-        .ok()
-        .flatten()
-        .and_then(|raw| raw.to_text())
-        .ok_or_else(wrong)
+    params.get(key).ok().flatten().and_then(|raw| raw.to_text()).ok_or_else(wrong)
 }
 
 fn said(text: &str) -> Reply {

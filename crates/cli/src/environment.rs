@@ -8,6 +8,5 @@ use switchboard_config::is_baseline;
 pub(crate) fn baseline(
     ours: impl Iterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
-    ours.filter(|(name, _)| name.to_str().is_some_and(is_baseline))
-        .collect()
+    ours.filter(|(name, _)| name.to_str().is_some_and(is_baseline)).collect()
 }

@@ -35,9 +35,9 @@ pub(crate) fn of(error: &Error, subject: &Subject<'_>) -> Option<String> {
         Error::NoCommonVersion { .. } => {
             "the server is too new or too old; `switchboard --version` tells which this is"
         }
-        Error::Status {
-            status: 404 | 405, ..
-        } => "the path of the URL may be wrong; many servers use `/mcp`",
+        Error::Status { status: 404 | 405, .. } => {
+            "the path of the URL may be wrong; many servers use `/mcp`"
+        }
         other => return of_remedy(other.remedy(), subject),
     };
     Some(advice.to_owned())
@@ -71,10 +71,9 @@ fn of_spawn(error: &SpawnError, subject: &Subject<'_>) -> Option<String> {
             Some(format!("{first}, or {otherwise}"))
         }
         SpawnError::IsDirectory { .. } => Some("name a program inside it".into()),
-        SpawnError::NotExecutable { path } => Some(format!(
-            "`chmod +x {}`, or name the program that runs it",
-            path.display()
-        )),
+        SpawnError::NotExecutable { path } => {
+            Some(format!("`chmod +x {}`, or name the program that runs it", path.display()))
+        }
         SpawnError::BadWorkingDirectory { .. } => Some("create it, or change `cwd`".into()),
         _ => None,
     }
@@ -143,9 +142,7 @@ fn of_read_only(scope: Scope) -> String {
 }
 
 fn first_hint(problems: &[config::Problem]) -> Option<String> {
-    let mut problems = problems
-        .iter()
-        .filter(|problem| problem.severity == Severity::Error);
+    let mut problems = problems.iter().filter(|problem| problem.severity == Severity::Error);
     let hint = problems.find_map(|problem| problem.hint.as_ref());
     hint.map(|hint| sanitize::line(&hint.to_string()).into_owned())
 }
@@ -155,15 +152,12 @@ pub(crate) fn causes_of_config(error: &config::Error) -> Option<Vec<String>> {
     use config::Error as E;
     let clean = |text: &str| sanitize::line(text).into_owned();
     match error {
-        E::Exists { name, scope, .. } => Some(vec![format!(
-            "there is a server `{}` in the {scope} scope already",
-            clean(name)
-        )]),
+        E::Exists { name, scope, .. } => {
+            Some(vec![format!("there is a server `{}` in the {scope} scope already", clean(name))])
+        }
         E::Blocked { why, .. } => Some(vec![clean(why)]),
         E::Entry { problems, .. } => {
-            let errors = problems
-                .iter()
-                .filter(|problem| problem.severity == Severity::Error);
+            let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
             Some(errors.map(|problem| clean(&problem.message)).collect())
         }
         _ => None,
@@ -178,24 +172,16 @@ pub(crate) fn place_of_config(error: &config::Error) -> Option<Location> {
         E::Exists { at, .. } => Some(at.clone()),
         E::Blocked { by, .. } => by.clone(),
         E::Managed { path } => start(path),
-        E::Edit {
-            path,
-            source: config::edit::EditError::Malformed { line, column, .. },
-        } => Some(Location {
-            origin: Origin::file(path),
-            line: *line,
-            column: *column,
-        }),
+        E::Edit { path, source: config::edit::EditError::Malformed { line, column, .. } } => {
+            Some(Location { origin: Origin::file(path), line: *line, column: *column })
+        }
         _ => None,
     }
 }
 
 /// How something of a project comes to count.
 pub(crate) fn approve(name: &str) -> String {
-    format!(
-        "look at it and run `switchboard approve {}`",
-        crate::show::word(name)
-    )
+    format!("look at it and run `switchboard approve {}`", crate::show::word(name))
 }
 
 /// Why a server with a helper may want credentials all the same.

@@ -62,13 +62,7 @@ impl Printer {
             (_, true) => Amount::Verbose,
             _ => Amount::Usual,
         };
-        Self {
-            json: global.json,
-            amount,
-            places,
-            out: std::io::stdout(),
-            said: Cell::new(false),
-        }
+        Self { json: global.json, amount, places, out: std::io::stdout(), said: Cell::new(false) }
     }
 
     /// Whether output is for machines.
@@ -138,12 +132,7 @@ impl Printer {
             };
             let mut out = anstream::stderr();
             self.said.set(true);
-            let _ = writeln!(
-                out,
-                "\n{style}{}{style:#}: {}",
-                notice.word(),
-                notice.message
-            );
+            let _ = writeln!(out, "\n{style}{}{style:#}: {}", notice.word(), notice.message);
             if let Some(at) = &notice.at {
                 let _ = writeln!(out, "  --> {}", self.places.location(at));
             }
@@ -218,11 +207,7 @@ pub(crate) fn usage(error: &clap::Error, typed: &[OsString]) -> ExitCode {
                 .map(|line| line.trim().to_owned())
                 .filter(|line| !line.is_empty()),
         );
-        let _ = writeln!(
-            anstream::stderr(),
-            "{:#}",
-            json!({ "error": failure.to_json() })
-        );
+        let _ = writeln!(anstream::stderr(), "{:#}", json!({ "error": failure.to_json() }));
     } else {
         let _ = error.print();
     }

@@ -34,13 +34,7 @@ impl Failure {
     /// A sentence, and nothing below it.
     pub(crate) fn plain(kind: Kind, message: impl Into<String>) -> Self {
         let message = sanitize::line(&message.into()).into_owned();
-        Self {
-            message,
-            causes: Vec::new(),
-            at: None,
-            hint: None,
-            kind,
-        }
+        Self { message, causes: Vec::new(), at: None, hint: None, kind }
     }
 
     /// Something of ours that failed.
@@ -66,11 +60,7 @@ impl Failure {
             // Between what we were doing and what the system said are the layers of libraries.
             causes.drain(1..causes.len().saturating_sub(1).max(1));
         }
-        Self {
-            causes,
-            hint: hint::of(error, subject),
-            ..Self::plain(kind, message)
-        }
+        Self { causes, hint: hint::of(error, subject), ..Self::plain(kind, message) }
     }
 
     /// A change to the configuration that was not made.
@@ -108,16 +98,14 @@ impl Failure {
     /// With reasons.
     pub(crate) fn because(mut self, causes: impl IntoIterator<Item = String>) -> Self {
         let causes = causes.into_iter();
-        self.causes
-            .extend(causes.map(|cause| sanitize::block(&cause).into_owned()));
+        self.causes.extend(causes.map(|cause| sanitize::block(&cause).into_owned()));
         self
     }
 
     /// The same, as the reason of another.
     pub(crate) fn under(mut self, message: impl Into<String>) -> Self {
         let above = Self::plain(self.kind, message).message;
-        self.causes
-            .insert(0, std::mem::replace(&mut self.message, above));
+        self.causes.insert(0, std::mem::replace(&mut self.message, above));
         self
     }
 

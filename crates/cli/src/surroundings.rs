@@ -37,9 +37,7 @@ impl Caller {
         surroundings.now = now();
         let dynamic = global.mcp_config.iter();
         let asked = Asked {
-            dynamic: dynamic
-                .map(|argument| Dynamic::from_argument(argument, &cwd))
-                .collect(),
+            dynamic: dynamic.map(|argument| Dynamic::from_argument(argument, &cwd)).collect(),
             strict: global.strict_mcp_config,
             ..Asked::default()
         };
@@ -81,13 +79,10 @@ fn environment() -> Environment {
 }
 
 fn folder(path: &Path, flag: &str) -> Result<PathBuf, Failure> {
-    path.canonicalize()
-        .ok()
-        .filter(|path| path.is_dir())
-        .ok_or_else(|| {
-            let message = format!("`{flag}` names no folder: {}", path.display());
-            Failure::usage(message, "give a folder that exists")
-        })
+    path.canonicalize().ok().filter(|path| path.is_dir()).ok_or_else(|| {
+        let message = format!("`{flag}` names no folder: {}", path.display());
+        Failure::usage(message, "give a folder that exists")
+    })
 }
 
 fn no_home() -> Failure {

@@ -51,10 +51,7 @@ pub(crate) fn parse(
     scope: Scope,
     problems: &mut Vec<Problem>,
 ) -> Option<AgentFile> {
-    let stem = origin
-        .path()
-        .and_then(|path| path.file_stem())
-        .and_then(|stem| stem.to_str())?;
+    let stem = origin.path().and_then(|path| path.file_stem()).and_then(|stem| stem.to_str())?;
     let (front, prompt) = split(text);
     let node = match yaml::parse(origin, front, 1) {
         Ok(node) => node,
@@ -84,10 +81,7 @@ pub(crate) fn parse(
 /// Front matter and the rest; a file without any has an empty one.
 fn split(text: &str) -> (&str, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some(rest) = text
-        .strip_prefix("---\n")
-        .or_else(|| text.strip_prefix("---\r\n"))
-    else {
+    let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
         return ("", text);
     };
     let mut at = 0;
@@ -104,17 +98,11 @@ fn servers(fields: &mut Fields<'_>) -> Option<Vec<AgentServer>> {
     let node = fields.node("mcpServers")?;
     match &node.value {
         Value::Object(members) => Some(members.iter().cloned().map(AgentServer::Inline).collect()),
-        Value::List(elements) => Some(
-            elements
-                .iter()
-                .flat_map(|element| server(fields, element))
-                .collect(),
-        ),
+        Value::List(elements) => {
+            Some(elements.iter().flat_map(|element| server(fields, element)).collect())
+        }
         _ => {
-            let message = format!(
-                "`mcpServers` of {} must be a list or an object",
-                fields.what()
-            );
+            let message = format!("`mcpServers` of {} must be a list or an object", fields.what());
             fields.wrong(Kind::WrongType, message, &node.at);
             None
         }
@@ -124,10 +112,7 @@ fn servers(fields: &mut Fields<'_>) -> Option<Vec<AgentServer>> {
 fn server(fields: &mut Fields<'_>, node: &Node) -> Vec<AgentServer> {
     match &node.value {
         Value::String(name) => {
-            vec![AgentServer::Named(Located::new(
-                name.clone(),
-                node.at.clone(),
-            ))]
+            vec![AgentServer::Named(Located::new(name.clone(), node.at.clone()))]
         }
         Value::Object(members) => members.iter().cloned().map(AgentServer::Inline).collect(),
         _ => {
@@ -142,13 +127,8 @@ fn server(fields: &mut Fields<'_>, node: &Node) -> Vec<AgentServer> {
 fn tools(fields: &mut Fields<'_>) -> ToolFilter {
     let mut filter = match fields.node("tools").map(|node| &node.value) {
         None => ToolFilter::default(),
-        Some(Value::Object(_)) => fields
-            .nested("tools", crate::entry::tools)
-            .unwrap_or_default(),
-        Some(_) => ToolFilter {
-            allow: Some(names(fields, "tools")),
-            deny: Vec::new(),
-        },
+        Some(Value::Object(_)) => fields.nested("tools", crate::entry::tools).unwrap_or_default(),
+        Some(_) => ToolFilter { allow: Some(names(fields, "tools")), deny: Vec::new() },
     };
     filter.deny.extend(names(fields, "disallowedTools"));
     filter

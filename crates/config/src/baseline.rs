@@ -40,14 +40,7 @@ mod tests {
 
     #[test]
     fn keys_stay_at_home() {
-        let ours = [
-            "PATH",
-            "LC_ALL",
-            "OPENAI_API_KEY",
-            "XDG_X",
-            "PATHS",
-            "GITHUB_TOKEN",
-        ];
+        let ours = ["PATH", "LC_ALL", "OPENAI_API_KEY", "XDG_X", "PATHS", "GITHUB_TOKEN"];
         let passed: Vec<_> = ours.into_iter().filter(|name| is_baseline(name)).collect();
         assert_eq!(passed, ["PATH", "LC_ALL", "XDG_X"]);
     }

@@ -24,16 +24,8 @@ pub fn check(name: &str, entry: &Value, at: &Location, env: &Environment) -> Che
     let mut problems = Vec::new();
     let (entry, missing) = decode(name, &Node::from_json(entry, at), env, &mut problems);
     let is_complete = missing.is_empty();
-    problems.extend(
-        missing
-            .iter()
-            .map(|missing| missing_variable(name, missing)),
-    );
-    Checked {
-        entry,
-        problems,
-        is_complete,
-    }
+    problems.extend(missing.iter().map(|missing| missing_variable(name, missing)));
+    Checked { entry, problems, is_complete }
 }
 
 /// Reads the text of one entry, as an editor or a command line gives it.
@@ -49,20 +41,13 @@ pub(crate) fn decode(
     problems: &mut Vec<Problem>,
 ) -> (Option<Entry>, Vec<Missing>) {
     let (node, missing) = expand::node(template, variables);
-    let completeness = if missing.is_empty() {
-        Completeness::Complete
-    } else {
-        Completeness::Partial
-    };
+    let completeness =
+        if missing.is_empty() { Completeness::Complete } else { Completeness::Partial };
     (entry::entry(name, &node, completeness, problems), missing)
 }
 
 pub(crate) fn missing_variable(name: &str, missing: &Missing) -> Problem {
-    let Missing {
-        field,
-        variable,
-        at,
-    } = missing;
+    let Missing { field, variable, at } = missing;
     let message =
         format!("server `{name}` needs the variable `{variable}` in `{field}`, and it is not set");
     Problem::warning(Kind::MissingVariable, message)

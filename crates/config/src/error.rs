@@ -128,9 +128,5 @@ pub enum Error {
 }
 
 fn list(scopes: &[Scope]) -> String {
-    scopes
-        .iter()
-        .map(|scope| scope.name())
-        .collect::<Vec<_>>()
-        .join(", ")
+    scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", ")
 }

@@ -33,11 +33,7 @@ pub(crate) enum Piece<'a> {
     /// Text that stands for itself.
     Literal(&'a str),
     /// A reference.
-    Reference {
-        name: &'a str,
-        default: Option<&'a str>,
-        written: &'a str,
-    },
+    Reference { name: &'a str, default: Option<&'a str>, written: &'a str },
 }
 
 /// Takes a template apart.
@@ -69,19 +65,13 @@ fn reference(template: &str, start: usize) -> Option<(Piece<'_>, usize)> {
         Some((name, default)) => (name, Some(default)),
         None => (body, None),
     };
-    let piece = Piece::Reference {
-        name,
-        default,
-        written: &template[start..end],
-    };
+    let piece = Piece::Reference { name, default, written: &template[start..end] };
     is_name(name).then_some((piece, end))
 }
 
 fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
-    chars
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
@@ -92,11 +82,7 @@ pub(crate) fn string(template: &str, variables: &dyn Variables) -> (String, Vec<
     for piece in pieces(template) {
         match piece {
             Piece::Literal(literal) => text.push_str(literal),
-            Piece::Reference {
-                name,
-                default,
-                written,
-            } => {
+            Piece::Reference { name, default, written } => {
                 let value = variables.value(name).or(default);
                 if value.is_none() {
                     missing.push(name.to_owned());
@@ -136,30 +122,18 @@ fn walk(node: &Node, field: &str, variables: &dyn Variables, missing: &mut Vec<M
         Value::Object(members) => {
             let each = members.iter().map(|member| {
                 let mut copy = member.clone();
-                copy.value = walk(
-                    &member.value,
-                    &joined(field, &member.key),
-                    variables,
-                    missing,
-                );
+                copy.value = walk(&member.value, &joined(field, &member.key), variables, missing);
                 copy
             });
             Value::Object(each.collect())
         }
         other => other.clone(),
     };
-    Node {
-        value,
-        at: node.at.clone(),
-    }
+    Node { value, at: node.at.clone() }
 }
 
 fn joined(field: &str, key: &str) -> String {
-    if field.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{field}.{key}")
-    }
+    if field.is_empty() { key.to_owned() } else { format!("{field}.{key}") }
 }
 
 /// The variables a tree names.
@@ -172,9 +146,7 @@ pub(crate) fn named(template: &Node, names: &mut BTreeSet<String>) {
             }));
         }
         Value::List(elements) => elements.iter().for_each(|element| named(element, names)),
-        Value::Object(members) => members
-            .iter()
-            .for_each(|member| named(&member.value, names)),
+        Value::Object(members) => members.iter().for_each(|member| named(&member.value, names)),
         _ => {}
     }
 }

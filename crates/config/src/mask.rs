@@ -14,11 +14,7 @@ pub const MASK: &str = "********";
 /// parameters of URLs, arguments after token-like flags, and every member with a token-like name.
 pub fn masked(entry: &Value) -> Value {
     match entry {
-        Value::Object(members) => members
-            .iter()
-            .map(masked_member)
-            .collect::<Map<_, _>>()
-            .into(),
+        Value::Object(members) => members.iter().map(masked_member).collect::<Map<_, _>>().into(),
         Value::Array(elements) => elements.iter().map(masked).collect(),
         Value::String(text) => masked_text(text).into(),
         other => other.clone(),
@@ -55,11 +51,7 @@ fn hidden_text(text: &str) -> String {
     for piece in pieces(rest) {
         match piece {
             Piece::Literal(_) => shown.push_str(MASK),
-            Piece::Reference {
-                name,
-                default: Some(_),
-                ..
-            } => {
+            Piece::Reference { name, default: Some(_), .. } => {
                 shown.push_str("${");
                 shown.push_str(name);
                 shown.push_str(":-");
@@ -74,10 +66,8 @@ fn hidden_text(text: &str) -> String {
 
 fn split_scheme(text: &str) -> (&str, &str) {
     let schemes = ["Bearer ", "Basic ", "Token ", "bearer ", "basic ", "token "];
-    let length = schemes
-        .iter()
-        .find(|scheme| text.starts_with(**scheme))
-        .map_or(0, |word| word.len());
+    let length =
+        schemes.iter().find(|scheme| text.starts_with(**scheme)).map_or(0, |word| word.len());
     text.split_at(length)
 }
 
@@ -100,10 +90,7 @@ fn masked_arguments(arguments: &[Value]) -> Value {
 /// `--token=x`, `TOKEN=x` and `Authorization: x` in one argument.
 fn masked_argument(text: &str) -> Value {
     let is_plain = |name: &str| {
-        !name.is_empty()
-            && name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
     };
     for separator in ['=', ':'] {
         if let Some((name, value)) = text.split_once(separator)
@@ -112,11 +99,7 @@ fn masked_argument(text: &str) -> Value {
             && !value.starts_with("//")
         {
             let space = &value[..value.len() - value.trim_start().len()];
-            return format!(
-                "{name}{separator}{space}{}",
-                hidden_text(value.trim_start())
-            )
-            .into();
+            return format!("{name}{separator}{space}{}", hidden_text(value.trim_start())).into();
         }
     }
     masked_text(text).into()
@@ -221,7 +204,5 @@ fn looks_like_token(text: &str) -> bool {
     ];
     text.len() >= 16
         && prefixes.iter().any(|prefix| text.starts_with(prefix))
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

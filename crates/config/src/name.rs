@@ -16,9 +16,7 @@ pub fn check(name: &str) -> Result<(), BadName> {
 
 /// The name as it stands in tool names and rules: everything outside `[A-Za-z0-9_-]` becomes `_`.
 pub fn normalize(name: &str) -> String {
-    name.chars()
-        .map(|c| if is_plain(c) { c } else { '_' })
-        .collect()
+    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
 /// The same for a connector, whose runs of `_` also collapse and whose ends are trimmed.

@@ -94,10 +94,7 @@ impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SetVariable(name) => {
-                write!(
-                    f,
-                    "set `{name}`, or give it a default with `${{{name}:-default}}`"
-                )
+                write!(f, "set `{name}`, or give it a default with `${{{name}:-default}}`")
             }
             Self::Approve(name) => write!(f, "look at it and run `switchboard approve {name}`"),
             Self::EditServer(name) => write!(f, "correct it with `switchboard edit {name}`"),
@@ -151,14 +148,7 @@ impl Problem {
     }
 
     fn new(kind: Kind, severity: Severity, message: String) -> Self {
-        Self {
-            kind,
-            severity,
-            message,
-            server: None,
-            at: None,
-            hint: None,
-        }
+        Self { kind, severity, message, server: None, at: None, hint: None }
     }
 
     pub(crate) fn at(mut self, at: Location) -> Self {

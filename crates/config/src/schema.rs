@@ -8,10 +8,7 @@ use crate::settings::{Servers, Settings};
 /// A `.mcp.json`.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-#[allow(
-    dead_code,
-    reason = "only its schema is used; the reader takes servers one by one"
-)]
+#[allow(dead_code, reason = "only its schema is used; the reader takes servers one by one")]
 struct McpJson {
     /// Servers, by name.
     mcp_servers: Servers,
@@ -19,25 +16,17 @@ struct McpJson {
 
 /// The schema of settings files.
 pub fn settings() -> Value {
-    finish(
-        generator().into_root_schema_for::<Settings>(),
-        "Switchboard settings",
-    )
+    finish(generator().into_root_schema_for::<Settings>(), "Switchboard settings")
 }
 
 /// The schema of `.mcp.json`.
 pub fn mcp_json() -> Value {
-    finish(
-        generator().into_root_schema_for::<McpJson>(),
-        "MCP servers of a project",
-    )
+    finish(generator().into_root_schema_for::<McpJson>(), "MCP servers of a project")
 }
 
 /// Files are described as they are read, where most members may be left out.
 fn generator() -> SchemaGenerator {
-    SchemaSettings::draft2020_12()
-        .for_deserialize()
-        .into_generator()
+    SchemaSettings::draft2020_12().for_deserialize().into_generator()
 }
 
 fn finish(mut schema: Schema, title: &str) -> Value {

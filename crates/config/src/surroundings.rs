@@ -85,14 +85,8 @@ pub struct Fetched {
 impl Surroundings {
     /// The usual folders for this environment, on this platform. `None` where no home is known.
     pub fn usual(platform: Platform, env: Environment, cwd: PathBuf) -> Option<Self> {
-        let home = folder(
-            &env,
-            if platform == Platform::Windows {
-                "USERPROFILE"
-            } else {
-                "HOME"
-            },
-        )?;
+        let home =
+            folder(&env, if platform == Platform::Windows { "USERPROFILE" } else { "HOME" })?;
         let (config, state) = user_folders(platform, &env, &home);
         Some(Self {
             config_dir: folder(&env, "SWITCHBOARD_CONFIG_DIR").unwrap_or(config),
@@ -113,9 +107,7 @@ impl Surroundings {
 
 /// A relative value is ignored, as the XDG specification demands.
 fn folder(env: &Environment, name: &str) -> Option<PathBuf> {
-    env.get(name)
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
+    env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 fn user_folders(platform: Platform, env: &Environment, home: &Path) -> (PathBuf, PathBuf) {
@@ -131,12 +123,8 @@ fn user_folders(platform: Platform, env: &Environment, home: &Path) -> (PathBuf,
         ),
     };
     (
-        folder(env, "XDG_CONFIG_HOME")
-            .unwrap_or(config)
-            .join("switchboard"),
-        folder(env, "XDG_STATE_HOME")
-            .unwrap_or(state)
-            .join("switchboard"),
+        folder(env, "XDG_CONFIG_HOME").unwrap_or(config).join("switchboard"),
+        folder(env, "XDG_STATE_HOME").unwrap_or(state).join("switchboard"),
     )
 }
 

@@ -47,11 +47,7 @@ impl Workspace {
     /// The workspace of a caller.
     pub fn new(surroundings: Surroundings, asked: Asked) -> Self {
         let root = load::project_root(&surroundings);
-        Self {
-            surroundings,
-            asked,
-            root,
-        }
+        Self { surroundings, asked, root }
     }
 
     /// The project root.
@@ -107,18 +103,14 @@ impl Workspace {
         entry: &Value,
     ) -> Result<(), Error> {
         self.permit(name, entry, path)?;
-        self.change(scope, path, |text| {
-            edit::set(text, &["mcpServers", name], entry).map(Some)
-        })?;
+        self.change(scope, path, |text| edit::set(text, &["mcpServers", name], entry).map(Some))?;
         self.bless(scope, &[written_item(name, entry, path)])
     }
 
     /// Takes a server away. Without a scope there must be only one that can be meant. Gives back where it stood.
     pub fn remove(&self, name: &str, scope: Option<Scope>) -> Result<(Scope, PathBuf), Error> {
         let (scope, path) = self.find(name, scope)?;
-        self.change(scope, &path, |text| {
-            edit::remove(text, &["mcpServers", name]).map(Some)
-        })?;
+        self.change(scope, &path, |text| edit::remove(text, &["mcpServers", name]).map(Some))?;
         Ok((scope, path))
     }
 
@@ -129,22 +121,17 @@ impl Workspace {
             candidate.name == name && scope.is_none_or(|scope| candidate.scope == scope)
         };
         let all: Vec<_> = loaded.candidates.iter().filter(is_meant).collect();
-        let mut writable: Vec<_> = all
-            .iter()
-            .filter(|candidate| candidate.scope.is_writable())
-            .collect();
+        let mut writable: Vec<_> =
+            all.iter().filter(|candidate| candidate.scope.is_writable()).collect();
         // Of several files of one scope the nearest counts, and it comes first.
         writable.dedup_by_key(|candidate| candidate.scope);
         match (&*writable, all.first()) {
             ([only], _) => {
                 let path = only.at.origin.path().map(Path::to_owned);
-                path.map(|path| (only.scope, path))
-                    .ok_or(Error::ReadOnly { scope: only.scope })
+                path.map(|path| (only.scope, path)).ok_or(Error::ReadOnly { scope: only.scope })
             }
             ([], Some(other)) => Err(Error::ReadOnly { scope: other.scope }),
-            ([], None) => Err(Error::NoServer {
-                name: name.to_owned(),
-            }),
+            ([], None) => Err(Error::NoServer { name: name.to_owned() }),
             (several, _) => Err(Error::Ambiguous {
                 name: name.to_owned(),
                 scopes: several.iter().map(|candidate| candidate.scope).collect(),
@@ -158,24 +145,18 @@ impl Workspace {
             return Err(Error::ReadOnly { scope });
         }
         if self.desired().named(name).next().is_none() {
-            return Err(Error::NoServer {
-                name: name.to_owned(),
-            });
+            return Err(Error::NoServer { name: name.to_owned() });
         }
         let path = self.file(scope)?;
         let (from, to) = match switch {
             Switch::On => ("disabledMcpServers", "enabledMcpServers"),
             Switch::Off => ("enabledMcpServers", "disabledMcpServers"),
         };
-        self.change(scope, &path, |text| {
-            edit::remove_from_list(text, &[from], name).map(Some)
-        })?;
+        self.change(scope, &path, |text| edit::remove_from_list(text, &[from], name).map(Some))?;
         if self.is_switched(name, switch) {
             return Ok(path);
         }
-        self.change(scope, &path, |text| {
-            edit::add_to_list(text, &[to], name).map(Some)
-        })?;
+        self.change(scope, &path, |text| edit::add_to_list(text, &[to], name).map(Some))?;
         if switch == Switch::On {
             let at = Origin::file(&path).start();
             self.bless(scope, &[setting_item(to, Some(name), &at)])?;
@@ -191,9 +172,7 @@ impl Workspace {
         // A variable may have no value today; what was imported before is there all the same.
         for server in &desired.servers {
             if let Some(entry) = self.decoded(server) {
-                known
-                    .entry(server.name.clone())
-                    .or_insert_with(|| Signature::of(&entry));
+                known.entry(server.name.clone()).or_insert_with(|| Signature::of(&entry));
             }
         }
         import::plan(read, &known, &self.surroundings.env)
@@ -227,13 +206,9 @@ impl Workspace {
     /// Whether a server is on or off already, so that nothing has to be written.
     fn is_switched(&self, name: &str, switch: Switch) -> bool {
         let desired = self.desired();
-        let is_off = desired
-            .named(name)
-            .all(|server| server.state.name() == "disabled");
+        let is_off = desired.named(name).all(|server| server.state.name() == "disabled");
         match switch {
-            Switch::On => !desired
-                .named(name)
-                .any(|server| server.state.name() == "disabled"),
+            Switch::On => !desired.named(name).any(|server| server.state.name() == "disabled"),
             Switch::Off => is_off && desired.named(name).next().is_some(),
         }
     }
@@ -245,27 +220,16 @@ impl Workspace {
                 path: self.surroundings.managed_dir.join("managed-mcp.json"),
             });
         }
-        let checked = check(
-            name,
-            entry,
-            &Origin::file(path).start(),
-            &self.surroundings.env,
-        );
+        let checked = check(name, entry, &Origin::file(path).start(), &self.surroundings.env);
         let Some(decoded) = &checked.entry else {
-            return Err(Error::Entry {
-                name: name.to_owned(),
-                problems: checked.problems,
-            });
+            return Err(Error::Entry { name: name.to_owned(), problems: checked.problems });
         };
         let judged = checked.is_complete.then_some(decoded);
-        desired
-            .policy
-            .judge(name, judged)
-            .map_err(|blocked| Error::Blocked {
-                name: name.to_owned(),
-                why: blocked.why,
-                by: blocked.by,
-            })
+        desired.policy.judge(name, judged).map_err(|blocked| Error::Blocked {
+            name: name.to_owned(),
+            why: blocked.why,
+            by: blocked.by,
+        })
     }
 
     /// Changes a file; `false` where `change` refused.
@@ -280,16 +244,10 @@ impl Workspace {
         }
         self.stay_inside(scope, path)?;
         let mut done = true;
-        let privacy = if scope == Scope::Project {
-            Privacy::Shared
-        } else {
-            Privacy::Private
-        };
+        let privacy = if scope == Scope::Project { Privacy::Shared } else { Privacy::Private };
         update(path, &self.surroundings.state_dir, privacy, |text| {
-            let changed = change(text).map_err(|source| Error::Edit {
-                path: path.to_owned(),
-                source,
-            })?;
+            let changed =
+                change(text).map_err(|source| Error::Edit { path: path.to_owned(), source })?;
             done = changed.is_some();
             Ok(changed.unwrap_or_else(|| text.to_owned()))
         })?;
@@ -310,10 +268,7 @@ impl Workspace {
         if target.starts_with(&folder) {
             return Ok(());
         }
-        Err(Error::LeadsOut {
-            path: path.to_owned(),
-            target,
-        })
+        Err(Error::LeadsOut { path: path.to_owned(), target })
     }
 
     fn keep_out_of_git(&self, path: &Path) -> Result<(), Error> {
@@ -322,55 +277,27 @@ impl Workspace {
         };
         let ignored = "settings.local.json";
         self.stay_inside(Scope::Local, &folder.join(".gitignore"))?;
-        update(
-            &folder.join(".gitignore"),
-            &self.surroundings.state_dir,
-            Privacy::Shared,
-            |text| {
-                if text
-                    .lines()
-                    .any(|line| matches!(line.trim(), "settings.local.json" | "*"))
-                {
-                    return Ok(text.to_owned());
-                }
-                let gap = if text.is_empty() || text.ends_with('\n') {
-                    ""
-                } else {
-                    "\n"
-                };
-                Ok(format!("{text}{gap}{ignored}\n"))
-            },
-        )
+        update(&folder.join(".gitignore"), &self.surroundings.state_dir, Privacy::Shared, |text| {
+            if text.lines().any(|line| matches!(line.trim(), "settings.local.json" | "*")) {
+                return Ok(text.to_owned());
+            }
+            let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            Ok(format!("{text}{gap}{ignored}\n"))
+        })
     }
 
     /// Our own commands approve what they write, and nothing else of that file.
     fn bless(&self, scope: Scope, items: &[Item]) -> Result<(), Error> {
-        if scope.is_trusted() {
-            Ok(())
-        } else {
-            self.approve(items)
-        }
+        if scope.is_trusted() { Ok(()) } else { self.approve(items) }
     }
 
     fn exists(&self, scope: Scope, name: &str, origin: &Origin) -> Error {
         let desired = self.desired();
-        let servers = desired
-            .servers
-            .iter()
-            .map(|server| (&server.name, server.scope, &server.at));
-        let shadowed = desired
-            .shadowed
-            .iter()
-            .map(|entry| (&entry.name, entry.scope, &entry.at));
-        let found = servers
-            .chain(shadowed)
-            .find(|(other, at, _)| *other == name && *at == scope);
+        let servers = desired.servers.iter().map(|server| (&server.name, server.scope, &server.at));
+        let shadowed = desired.shadowed.iter().map(|entry| (&entry.name, entry.scope, &entry.at));
+        let found = servers.chain(shadowed).find(|(other, at, _)| *other == name && *at == scope);
         let at: Location = found.map_or_else(|| origin.start(), |(_, _, at)| at.clone());
-        Error::Exists {
-            name: name.to_owned(),
-            scope,
-            at,
-        }
+        Error::Exists { name: name.to_owned(), scope, at }
     }
 }
 

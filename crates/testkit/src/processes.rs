@@ -24,16 +24,12 @@ struct Now {
 impl Identity {
     /// The process that has this id now.
     pub fn of(pid: u32) -> Option<Self> {
-        Some(Self {
-            pid,
-            began: now(pid)?.began,
-        })
+        Some(Self { pid, began: now(pid)?.began })
     }
 
     /// Whether it still runs. The dead whom nobody has waited for do not.
     pub fn is_alive(self) -> bool {
-        self.now()
-            .is_some_and(|now| !matches!(now.state, 'Z' | 'X'))
+        self.now().is_some_and(|now| !matches!(now.state, 'Z' | 'X'))
     }
 
     /// Whether there is any trace of it, be it only an exit status nobody has asked for.
@@ -53,20 +49,14 @@ impl Identity {
 
 /// The children of a process, the dead included.
 pub fn children(of: u32) -> Vec<Identity> {
-    everyone()
-        .filter(|(_, now)| now.parent == of)
-        .map(|(id, _)| id)
-        .collect()
+    everyone().filter(|(_, now)| now.parent == of).map(|(id, _)| id).collect()
 }
 
 /// Every process alive whose working directory is `folder`: a mark that all descendants carry unless
 /// they change it, and that needs no word from them.
 pub fn working_in(folder: &Path) -> Vec<Identity> {
     let there = |pid| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == folder);
-    everyone()
-        .map(|(id, _)| id)
-        .filter(|id| there(id.pid) && id.is_alive())
-        .collect()
+    everyone().map(|(id, _)| id).filter(|id| there(id.pid) && id.is_alive()).collect()
 }
 
 /// Asks until it is so; the time it took, or nothing if `deadline` passed.
@@ -88,13 +78,7 @@ fn everyone() -> impl Iterator<Item = (Identity, Now)> {
     pids.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let now = now(pid)?;
-        Some((
-            Identity {
-                pid,
-                began: now.began,
-            },
-            now,
-        ))
+        Some((Identity { pid, began: now.began }, now))
     })
 }
 
@@ -105,9 +89,5 @@ fn now(pid: u32) -> Option<Now> {
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
     let began = fields.nth(17)?.parse().ok()?;
-    Some(Now {
-        state,
-        parent,
-        began,
-    })
+    Some(Now { state, parent, began })
 }

@@ -22,11 +22,7 @@ pub fn program(name: &str) -> PathBuf {
         let test = std::env::current_exe().expect("a test knows its own path");
         // <target>/<profile>/deps/<test>, or without `deps` for a program.
         let folder = test.parent().expect("a program lies in a folder");
-        let folder = if folder.ends_with("deps") {
-            folder.parent()
-        } else {
-            Some(folder)
-        };
+        let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
         let folder = folder.expect("a test lies in a target folder").to_owned();
         // A test is not rebuilt when only these programs change, so a file that is there may be old.
         build(&folder);
@@ -42,36 +38,20 @@ fn build(folder: &Path) {
         None | Some("debug") => "dev",
         Some(name) => name,
     };
-    let target = folder
-        .parent()
-        .expect("a profile folder lies in a target folder");
+    let target = folder.parent().expect("a profile folder lies in a target folder");
     let mut build = Command::new(cargo);
     build
-        .args([
-            "build",
-            "--quiet",
-            "--package=switchboard-testkit",
-            "--bins",
-        ])
+        .args(["build", "--quiet", "--package=switchboard-testkit", "--bins"])
         .args(["--profile", profile, "--target-dir"])
         .arg(target)
-        .args([
-            "--manifest-path",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
-        ]);
+        .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
     // What cargo tells a test about its package makes build scripts run again, and all above them.
     for (name, _) in std::env::vars_os() {
         let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"];
-        if told
-            .iter()
-            .any(|prefix| name.to_string_lossy().starts_with(prefix))
-        {
+        if told.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
             build.env_remove(name);
         }
     }
     let status = build.status().expect("cargo can be run");
-    assert!(
-        status.success(),
-        "the testkit's programs do not build: {status}"
-    );
+    assert!(status.success(), "the testkit's programs do not build: {status}");
 }

@@ -57,14 +57,7 @@ impl ScriptedWs {
         H: Fn(Socket) -> F + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
-        Self::start_with(
-            Setup {
-                subprotocol: Some("mcp"),
-                tls: None,
-            },
-            handler,
-        )
-        .await
+        Self::start_with(Setup { subprotocol: Some("mcp"), tls: None }, handler).await
     }
 
     /// Starts as `setup` says.
@@ -84,12 +77,7 @@ impl ScriptedWs {
             upgrades: Arc::clone(&upgrades),
         });
         let accepting = tokio::spawn(accept(listener, shared)).abort_handle();
-        Self {
-            addr,
-            scheme,
-            upgrades,
-            accepting,
-        }
+        Self { addr, scheme, upgrades, accepting }
     }
 
     /// Where it listens.
@@ -104,10 +92,7 @@ impl ScriptedWs {
 
     /// The headers of every upgrade so far.
     pub fn upgrades(&self) -> Vec<http::HeaderMap> {
-        self.upgrades
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.upgrades.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -127,10 +112,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve(tcp: TcpStream, shared: Arc<Shared>) -> Option<()> {
     let stream = crate::http::open(tcp, shared.tls.clone()).await?;
     let judge = |request: &Request, mut response: Response| {
-        let mut upgrades = shared
-            .upgrades
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut upgrades = shared.upgrades.lock().unwrap_or_else(PoisonError::into_inner);
         upgrades.push(request.headers().clone());
         if let Some(name) = shared.subprotocol {
             let name = HeaderValue::from_static(name);

@@ -66,10 +66,7 @@ fn of_http(error: &HttpError) -> Remedy {
     match error {
         HttpError::SignIn { .. } => Remedy::SignIn,
         HttpError::Refused { status, .. } => of_status(status.as_u16()),
-        HttpError::Connect {
-            kind: ConnectKind::Tls,
-            ..
-        }
+        HttpError::Connect { kind: ConnectKind::Tls, .. }
         | HttpError::Redirect { .. }
         | HttpError::Setup { .. } => Remedy::Reconfigure,
         HttpError::Connect { .. }

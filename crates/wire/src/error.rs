@@ -153,17 +153,11 @@ pub enum Remedy {
 
 impl Error {
     pub(crate) fn io(doing: &'static str, source: io::Error) -> Self {
-        Self::Io {
-            doing,
-            source: Arc::new(source),
-        }
+        Self::Io { doing, source: Arc::new(source) }
     }
 
     pub(crate) fn invalid(method: &str, reason: impl Into<String>) -> Self {
-        Self::InvalidResult {
-            method: method.to_owned(),
-            reason: reason.into(),
-        }
+        Self::InvalidResult { method: method.to_owned(), reason: reason.into() }
     }
 
     /// The code, if the peer answered with a JSON-RPC error.
@@ -190,17 +184,9 @@ impl Error {
 /// What a peer said, on lines of its own, or nothing.
 fn said(text: &str) -> String {
     let text = text.trim();
-    if text.is_empty() {
-        String::new()
-    } else {
-        format!(": {text}")
-    }
+    if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
 fn listed(versions: &[String]) -> String {
-    if versions.is_empty() {
-        "none that it names".to_owned()
-    } else {
-        versions.join(", ")
-    }
+    if versions.is_empty() { "none that it names".to_owned() } else { versions.join(", ") }
 }

@@ -62,11 +62,7 @@ impl Version {
 
     /// The era it belongs to.
     pub fn era(self) -> Era {
-        if self >= Self::V2026_07_28 {
-            Era::Modern
-        } else {
-            Era::Legacy
-        }
+        if self >= Self::V2026_07_28 { Era::Modern } else { Era::Legacy }
     }
 
     /// Whether HTTP requests after the handshake name the version in a header.

@@ -33,33 +33,20 @@ impl Expected {
     }
 
     pub(super) fn demand(&self, line: Line, case: &Case) -> Demand {
-        let scenario = self
-            .0
-            .get(line.name())
-            .and_then(|line| line.get(&case.scenario));
+        let scenario = self.0.get(line.name()).and_then(|line| line.get(&case.scenario));
         let successes = scenario.and_then(|counts| counts.get(&case.version)?.as_u64());
         let refusals = self.0.get(REFUSALS).and_then(Value::as_array);
         let must_refuse =
             refusals.is_some_and(|list| list.contains(&Value::from(case.scenario.as_str())));
-        Demand {
-            successes,
-            must_refuse,
-        }
+        Demand { successes, must_refuse }
     }
 
     /// Entries for which the suite has no case any more.
     pub(super) fn stale(&self, line: Line, cases: &[Case]) -> Vec<String> {
         let offered = |scenario: &str, version: &str| {
-            cases
-                .iter()
-                .any(|case| case.scenario == scenario && case.version == version)
+            cases.iter().any(|case| case.scenario == scenario && case.version == version)
         };
-        let scenarios = self
-            .0
-            .get(line.name())
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten();
+        let scenarios = self.0.get(line.name()).and_then(Value::as_object).into_iter().flatten();
         scenarios
             .flat_map(|(scenario, counts)| {
                 let versions = counts.as_object().into_iter().flatten();
@@ -67,10 +54,7 @@ impl Expected {
             })
             .filter(|(scenario, version)| !offered(scenario, version))
             .map(|(scenario, version)| {
-                format!(
-                    "{} {scenario} {version}: the suite does not offer it",
-                    line.name()
-                )
+                format!("{} {scenario} {version}: the suite does not offer it", line.name())
             })
             .collect()
     }
@@ -92,9 +76,7 @@ impl Expected {
 
 fn child<'a>(map: &'a mut Map<String, Value>, key: &str) -> Result<&'a mut Map<String, Value>> {
     let entry = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
-    entry
-        .as_object_mut()
-        .ok_or_else(|| Failure::new(format!("`{key}` is not an object")))
+    entry.as_object_mut().ok_or_else(|| Failure::new(format!("`{key}` is not an object")))
 }
 
 #[cfg(test)]
@@ -111,11 +93,7 @@ mod tests {
     }
 
     fn case(scenario: &str, version: &str) -> Case {
-        Case {
-            scenario: scenario.into(),
-            version: version.into(),
-            forced: false,
-        }
+        Case { scenario: scenario.into(), version: version.into(), forced: false }
     }
 
     #[test]
@@ -124,32 +102,17 @@ mod tests {
             let demand = expected().demand(line, case);
             (demand.successes, demand.must_refuse)
         };
-        assert_eq!(
-            demand(Line::Alpha, &case("tools_call", "2025-11-25")),
-            (Some(2), false)
-        );
-        assert_eq!(
-            demand(Line::Alpha, &case("tools_call", "2026-07-28")),
-            (None, false)
-        );
-        assert_eq!(
-            demand(Line::Stable, &case("tools_call", "2025-11-25")),
-            (None, false)
-        );
-        assert_eq!(
-            demand(Line::Alpha, &case("skill", "2026-07-28")),
-            (Some(1), true)
-        );
+        assert_eq!(demand(Line::Alpha, &case("tools_call", "2025-11-25")), (Some(2), false));
+        assert_eq!(demand(Line::Alpha, &case("tools_call", "2026-07-28")), (None, false));
+        assert_eq!(demand(Line::Stable, &case("tools_call", "2025-11-25")), (None, false));
+        assert_eq!(demand(Line::Alpha, &case("skill", "2026-07-28")), (Some(1), true));
     }
 
     #[test]
     fn entries_the_suite_dropped_are_told() {
         let cases = [case("tools_call", "2025-11-25")];
         let stale = expected().stale(Line::Alpha, &cases);
-        assert_eq!(
-            stale,
-            ["alpha skill 2026-07-28: the suite does not offer it"]
-        );
+        assert_eq!(stale, ["alpha skill 2026-07-28: the suite does not offer it"]);
         assert!(expected().stale(Line::Stable, &cases).is_empty());
     }
 }

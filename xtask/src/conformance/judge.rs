@@ -29,10 +29,7 @@ impl Evidence {
         let malformed = || Failure::new("cannot understand checks.json");
         let checks: Vec<Value> =
             serde_json::from_str(text).map_err(|why| malformed().because(why))?;
-        let mut evidence = Self {
-            status,
-            ..Self::default()
-        };
+        let mut evidence = Self { status, ..Self::default() };
         for check in &checks {
             match check["status"].as_str() {
                 Some("SUCCESS") => evidence.successes += 1,
@@ -50,10 +47,7 @@ impl Evidence {
         match demand.successes {
             Some(wanted) if wanted == self.successes => {}
             Some(wanted) => {
-                problems.push(format!(
-                    "{} successful checks instead of {wanted}",
-                    self.successes
-                ));
+                problems.push(format!("{} successful checks instead of {wanted}", self.successes));
             }
             None => problems.push(format!(
                 "{} successful checks, but no number is recorded (see --record)",
@@ -84,9 +78,7 @@ impl Evidence {
 
 fn complaint(check: &Value) -> String {
     let text = |key: &str| check[key].as_str().unwrap_or("?");
-    let reason = check["errorMessage"]
-        .as_str()
-        .unwrap_or_else(|| text("description"));
+    let reason = check["errorMessage"].as_str().unwrap_or_else(|| text("description"));
     format!("{} {}: {reason}", text("status"), text("id"))
 }
 
@@ -94,10 +86,7 @@ fn complaint(check: &Value) -> String {
 mod tests {
     use super::*;
 
-    const DEMAND: Demand = Demand {
-        successes: Some(2),
-        must_refuse: false,
-    };
+    const DEMAND: Demand = Demand { successes: Some(2), must_refuse: false };
 
     fn evidence(statuses: &[&str], status: Option<i32>) -> Evidence {
         let checks: Vec<_> = statuses
@@ -113,49 +102,24 @@ mod tests {
 
     #[test]
     fn the_exact_count_passes() {
-        check(
-            &["SUCCESS", "INFO", "SKIPPED", "SUCCESS"],
-            Some(0),
-            DEMAND,
-            &[],
-        );
+        check(&["SUCCESS", "INFO", "SKIPPED", "SUCCESS"], Some(0), DEMAND, &[]);
     }
 
     #[test]
     fn a_client_that_did_nothing_fails() {
         check(&[], Some(0), DEMAND, &["0 successful checks instead of 2"]);
-        check(
-            &["SKIPPED"],
-            Some(0),
-            DEMAND,
-            &["0 successful checks instead of 2"],
-        );
+        check(&["SKIPPED"], Some(0), DEMAND, &["0 successful checks instead of 2"]);
     }
 
     #[test]
     fn too_many_checks_fail_as_well() {
-        check(
-            &["SUCCESS"; 3],
-            Some(0),
-            DEMAND,
-            &["3 successful checks instead of 2"],
-        );
+        check(&["SUCCESS"; 3], Some(0), DEMAND, &["3 successful checks instead of 2"]);
     }
 
     #[test]
     fn failures_and_warnings_fail() {
-        check(
-            &["SUCCESS", "SUCCESS", "FAILURE"],
-            Some(0),
-            DEMAND,
-            &["FAILURE c: d"],
-        );
-        check(
-            &["SUCCESS", "SUCCESS", "WARNING"],
-            Some(0),
-            DEMAND,
-            &["WARNING c: d"],
-        );
+        check(&["SUCCESS", "SUCCESS", "FAILURE"], Some(0), DEMAND, &["FAILURE c: d"]);
+        check(&["SUCCESS", "SUCCESS", "WARNING"], Some(0), DEMAND, &["WARNING c: d"]);
     }
 
     #[test]
@@ -163,26 +127,15 @@ mod tests {
         let good = ["SUCCESS"; 2];
         check(&good, Some(1), DEMAND, &["the client ended with status 1"]);
         check(&good, None, DEMAND, &["the client did not end"]);
-        let refusal = Demand {
-            must_refuse: true,
-            ..DEMAND
-        };
+        let refusal = Demand { must_refuse: true, ..DEMAND };
         check(&good, Some(1), refusal, &[]);
-        check(
-            &good,
-            Some(0),
-            refusal,
-            &["the client was content with what it has to refuse"],
-        );
+        check(&good, Some(0), refusal, &["the client was content with what it has to refuse"]);
         check(&good, None, refusal, &["the client did not end"]);
     }
 
     #[test]
     fn only_a_clean_run_may_be_recorded() {
-        let unknown = Demand {
-            successes: None,
-            must_refuse: false,
-        };
+        let unknown = Demand { successes: None, must_refuse: false };
         assert!(evidence(&["SUCCESS"], Some(0)).is_clean(unknown));
         assert!(!evidence(&["SUCCESS"], Some(0)).problems(unknown).is_empty());
         assert!(!evidence(&["SUCCESS", "WARNING"], Some(0)).is_clean(unknown));

@@ -9,8 +9,7 @@ const EXTENSION_VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 pub(super) fn parse(listing: &str) -> Vec<Case> {
     let entries = listing.lines().filter_map(entry);
     let open = entries.filter(|(scenario, _)| !scenario.starts_with("auth/"));
-    open.flat_map(|(scenario, tags)| cases(scenario, tags))
-        .collect()
+    open.flat_map(|(scenario, tags)| cases(scenario, tags)).collect()
 }
 
 fn entry(line: &str) -> Option<(&str, &str)> {
@@ -20,16 +19,8 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 
 fn cases(scenario: &str, tags: &str) -> Vec<Case> {
     let forced = tags == "extension";
-    let versions = if forced {
-        EXTENSION_VERSIONS.to_vec()
-    } else {
-        tags.split(',').collect()
-    };
-    let case = |version: &str| Case {
-        scenario: scenario.into(),
-        version: version.into(),
-        forced,
-    };
+    let versions = if forced { EXTENSION_VERSIONS.to_vec() } else { tags.split(',').collect() };
+    let case = |version: &str| Case { scenario: scenario.into(), version: version.into(), forced };
     versions.into_iter().map(case).collect()
 }
 

@@ -57,8 +57,7 @@ impl Options {
     }
 
     fn lines(&self) -> Vec<Line> {
-        self.line
-            .map_or_else(|| vec![Line::Stable, Line::Alpha], |line| vec![line])
+        self.line.map_or_else(|| vec![Line::Stable, Line::Alpha], |line| vec![line])
     }
 }
 
@@ -76,10 +75,7 @@ pub(crate) fn run_with(options: &Options, peers: &Peers) -> Result<()> {
         let suite = Suite::new(line, peers, &driver);
         let cases = suite.cases()?;
         problems.extend(expected.stale(line, &cases));
-        let wanted = cases
-            .into_iter()
-            .filter(|case| options.wants(case))
-            .collect();
+        let wanted = cases.into_iter().filter(|case| options.wants(case)).collect();
         all.extend(suite.run(wanted, &expected)?);
     }
     if all.is_empty() {
@@ -100,9 +96,7 @@ pub(crate) fn run_with(options: &Options, peers: &Peers) -> Result<()> {
 
 impl Options {
     fn wants(&self, case: &Case) -> bool {
-        self.scenario
-            .as_ref()
-            .is_none_or(|name| *name == case.scenario)
+        self.scenario.as_ref().is_none_or(|name| *name == case.scenario)
     }
 }
 
@@ -119,11 +113,9 @@ fn report(all: &[Ran], problems: &[String]) -> Result<()> {
     }
     let failed = all.iter().filter(|ran| !ran.passed()).count();
     println!("\n{}", problems.join("\n"));
-    Err(
-        Failure::new(format!("{failed} of {} scenario runs failed", all.len()))
-            .because("see the list above")
-            .hint("logs are under conformance/ in the target folder"),
-    )
+    Err(Failure::new(format!("{failed} of {} scenario runs failed", all.len()))
+        .because("see the list above")
+        .hint("logs are under conformance/ in the target folder"))
 }
 
 fn tabulate(all: &[Ran]) -> String {
@@ -152,9 +144,6 @@ impl FromStr for Line {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Stable, Self::Alpha]
-            .into_iter()
-            .find(|line| line.name() == text)
-            .ok_or(())
+        [Self::Stable, Self::Alpha].into_iter().find(|line| line.name() == text).ok_or(())
     }
 }

@@ -44,18 +44,11 @@ pub(super) struct Ran {
 impl<'a> Suite<'a> {
     pub(super) fn new(line: Line, peers: &Peers, driver: &'a Path) -> Self {
         let script = peers.package(line.package()).join("dist/index.js");
-        Self {
-            line,
-            node: peers.node(),
-            script,
-            driver,
-        }
+        Self { line, node: peers.node(), script, driver }
     }
 
     pub(super) fn cases(&self) -> Result<Vec<Case>> {
-        Ok(listing::parse(&output(
-            self.command().args(["list", "--client"]),
-        )?))
+        Ok(listing::parse(&output(self.command().args(["list", "--client"]))?))
     }
 
     pub(super) fn run(&self, cases: Vec<Case>, expected: &Expected) -> Result<Vec<Ran>> {
@@ -63,9 +56,8 @@ impl<'a> Suite<'a> {
         if folder.exists() {
             fs::remove_dir_all(&folder).about("empty", &folder)?;
         }
-        let (alone, together): (Vec<_>, Vec<_>) = cases
-            .into_iter()
-            .partition(|case| ALONE.contains(&case.scenario.as_str()));
+        let (alone, together): (Vec<_>, Vec<_>) =
+            cases.into_iter().partition(|case| ALONE.contains(&case.scenario.as_str()));
         let mut all = self.run_queue(together, AT_ONCE, &folder, expected);
         all.extend(self.run_queue(alone, 1, &folder, expected));
         all.sort_by_key(Ran::name);
@@ -83,9 +75,8 @@ impl<'a> Suite<'a> {
         let next = || queue.lock().ok().and_then(|mut queue| queue.pop_front());
         let work = || std::iter::from_fn(next).map(|case| self.run_case(case, folder, expected));
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..at_once)
-                .map(|_| scope.spawn(|| work().collect::<Vec<_>>()))
-                .collect();
+            let workers: Vec<_> =
+                (0..at_once).map(|_| scope.spawn(|| work().collect::<Vec<_>>())).collect();
             workers
                 .into_iter()
                 .flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
@@ -97,12 +88,7 @@ impl<'a> Suite<'a> {
         let folder = folder.join(format!("{}-{}", case.scenario, case.version));
         let outcome = self.observe(&case, &folder);
         let demand = expected.demand(self.line, &case);
-        let ran = Ran {
-            line: self.line,
-            case,
-            demand,
-            outcome,
-        };
+        let ran = Ran { line: self.line, case, demand, outcome };
         println!("{} {}", ran.name(), ran.result());
         ran
     }
@@ -113,9 +99,7 @@ impl<'a> Suite<'a> {
         let checks = find_checks(folder)?;
         let text = fs::read_to_string(&checks).about("read", &checks)?;
         let status = folder.join(format!("{}-{}.status", case.scenario, case.version));
-        let status = fs::read_to_string(status)
-            .ok()
-            .and_then(|text| text.trim().parse().ok());
+        let status = fs::read_to_string(status).ok().and_then(|text| text.trim().parse().ok());
         Evidence::from_checks(&text, status)
     }
 
@@ -127,12 +111,7 @@ impl<'a> Suite<'a> {
         let mut command = self.command();
         command
             .args(["client", "--command", "tests/conformance/driver.sh"])
-            .args([
-                "--scenario",
-                &case.scenario,
-                "--spec-version",
-                &case.version,
-            ])
+            .args(["--scenario", &case.scenario, "--spec-version", &case.version])
             .arg(format!("--timeout={}", CLIENT_PATIENCE.as_millis()))
             .arg("--output-dir")
             .arg(folder)
@@ -186,23 +165,15 @@ fn end_group(child: &mut Child) {
 fn find_checks(folder: &Path) -> Result<PathBuf> {
     let entries = fs::read_dir(folder).about("list", folder)?;
     let candidates = entries.filter_map(|entry| Some(entry.ok()?.path().join("checks.json")));
-    candidates
-        .into_iter()
-        .find(|path| path.is_file())
-        .ok_or_else(|| {
-            Failure::new("the suite wrote no checks.json")
-                .hint(format!("its log is {}", folder.join("suite.log").display()))
-        })
+    candidates.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+        Failure::new("the suite wrote no checks.json")
+            .hint(format!("its log is {}", folder.join("suite.log").display()))
+    })
 }
 
 impl Ran {
     pub(super) fn name(&self) -> String {
-        format!(
-            "{} {} {}",
-            self.line.name(),
-            self.case.scenario,
-            self.case.version
-        )
+        format!("{} {} {}", self.line.name(), self.case.scenario, self.case.version)
     }
 
     pub(super) fn passed(&self) -> bool {
@@ -210,9 +181,7 @@ impl Ran {
     }
 
     pub(super) fn is_clean(&self) -> bool {
-        self.outcome
-            .as_ref()
-            .is_ok_and(|evidence| evidence.is_clean(self.demand))
+        self.outcome.as_ref().is_ok_and(|evidence| evidence.is_clean(self.demand))
     }
 
     pub(super) fn count(&self) -> (Line, &Case, u64) {
@@ -224,17 +193,11 @@ impl Ran {
             Ok(evidence) => evidence.problems(self.demand),
             Err(failure) => vec![failure.to_string()],
         };
-        problems
-            .into_iter()
-            .map(|problem| format!("{}: {problem}", self.name()))
-            .collect()
+        problems.into_iter().map(|problem| format!("{}: {problem}", self.name())).collect()
     }
 
     pub(super) fn row(&self) -> Vec<String> {
-        let wanted = self
-            .demand
-            .successes
-            .map_or_else(|| "?".to_owned(), |n| n.to_string());
+        let wanted = self.demand.successes.map_or_else(|| "?".to_owned(), |n| n.to_string());
         vec![
             self.line.name().to_owned(),
             self.case.scenario.clone(),
@@ -245,9 +208,7 @@ impl Ran {
     }
 
     fn successes(&self) -> u64 {
-        self.outcome
-            .as_ref()
-            .map_or(0, |evidence| evidence.successes)
+        self.outcome.as_ref().map_or(0, |evidence| evidence.successes)
     }
 
     fn result(&self) -> &'static str {

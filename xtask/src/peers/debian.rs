@@ -18,9 +18,7 @@ pub(super) fn install(package: &str, reason: &str) -> Result<()> {
     if !(is_root() && succeeds(Command::new("apt-get").arg("--version"))) {
         return Err(Failure::new("cannot install the peers")
             .because(reason)
-            .hint(format!(
-                "install it, on Debian with: apt-get install {package}"
-            )));
+            .hint(format!("install it, on Debian with: apt-get install {package}")));
     }
     println!("{reason}: installing the Debian package {package}");
     run(apt_get().arg("update"))?;
@@ -29,9 +27,7 @@ pub(super) fn install(package: &str, reason: &str) -> Result<()> {
 
 fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
-    command
-        .arg("--quiet")
-        .env("DEBIAN_FRONTEND", "noninteractive");
+    command.arg("--quiet").env("DEBIAN_FRONTEND", "noninteractive");
     command
 }
 

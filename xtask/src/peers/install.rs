@@ -38,13 +38,7 @@ fn npm(source: &Path, tree: &Path) -> Result<()> {
     for file in ["package.json", "package-lock.json"] {
         fs::copy(source.join(file), tree.join(file)).about("copy", &source.join(file))?;
     }
-    let flags = [
-        "ci",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--loglevel=error",
-    ];
+    let flags = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     run(Command::new("npm").args(flags).current_dir(tree))
 }
 
@@ -52,13 +46,7 @@ fn python(source: &Path, tree: &Path) -> Result<()> {
     empty(tree)?;
     environment(tree)?;
     // The list is complete, so nothing is resolved; `pip check` proves that it is.
-    let flags = [
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "-r",
-    ];
+    let flags = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"];
     run(pip(tree).args(flags).arg(source.join("requirements.txt")))?;
     run(pip(tree).arg("check"))
 }

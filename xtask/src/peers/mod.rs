@@ -72,9 +72,7 @@ fn lock_files() -> Vec<String> {
     let npm = NPM.iter().flat_map(|tree| {
         ["package.json", "package-lock.json"].map(|file| format!("tests/peers/{tree}/{file}"))
     });
-    let python = PYTHON
-        .iter()
-        .map(|tree| format!("tests/peers/{tree}/requirements.txt"));
+    let python = PYTHON.iter().map(|tree| format!("tests/peers/{tree}/requirements.txt"));
     npm.chain(python).collect()
 }
 

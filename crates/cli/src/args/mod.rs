@@ -206,14 +206,8 @@ mod tests {
         check("s list", "");
         check("s --mcp-config a list", "a");
         check("s list --mcp-config a --mcp-config b", "a b");
-        check(
-            "s --project x --mcp-config=a --json list --mcp-config b",
-            "a b",
-        );
-        check(
-            "s --mcp-config a add --mcp-config b n c --mcp-config d",
-            "a b",
-        );
+        check("s --project x --mcp-config=a --json list --mcp-config b", "a b");
+        check("s --mcp-config a add --mcp-config b n c --mcp-config d", "a b");
     }
 
     #[test]
@@ -221,9 +215,7 @@ mod tests {
         let check = |line: &str, server: &str, json: bool| {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
             let args = parse(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
-            let Command::Add(add) = &args.command else {
-                panic!("{line}")
-            };
+            let Command::Add(add) = &args.command else { panic!("{line}") };
             let shown = (add.server.join(" "), args.global.json);
             assert_eq!(shown, (server.to_owned(), json), "{line}");
         };
@@ -237,17 +229,9 @@ mod tests {
         check("s add a https://h/ -H a:b --json", "https://h/", true);
         check("s add a -- https://h/ --json", "https://h/ --json", false);
         check("s add a https://h/ more", "https://h/ more", false);
-        check(
-            "s add a https://h/ --nonsense",
-            "https://h/ --nonsense",
-            false,
-        );
+        check("s add a https://h/ --nonsense", "https://h/ --nonsense", false);
         check("s add a https://h/ -- npx", "https://h/ -- npx", false);
         check("s add a https://h/ -H", "https://h/ -H", false);
-        check(
-            "s add -t stdio a https://h/ --json",
-            "https://h/ --json",
-            false,
-        );
+        check("s add -t stdio a https://h/ --json", "https://h/ --json", false);
     }
 }

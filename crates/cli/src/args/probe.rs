@@ -36,11 +36,7 @@ pub(crate) struct Probe {
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(crate) timeout: Duration,
     /// A URL, or a command and its arguments
-    #[arg(
-        value_name = "SERVER",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "SERVER", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) server: Vec<String>,
 }
 
@@ -57,18 +53,13 @@ pub(crate) enum Transport {
 
 fn version(text: &str) -> Result<Version, String> {
     text.parse().map_err(|_| {
-        let known: Vec<_> = Version::ALL
-            .iter()
-            .map(|version| version.as_str())
-            .collect();
+        let known: Vec<_> = Version::ALL.iter().map(|version| version.as_str()).collect();
         format!("the versions known here are {}", known.join(", "))
     })
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| "a number of seconds is wanted".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?;
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|duration| !duration.is_zero())

@@ -32,9 +32,7 @@ fn entry(add: &Add) -> Result<Value, Failure> {
 }
 
 fn implied(first: &str) -> Kind {
-    let scheme = first
-        .split_once("://")
-        .map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let scheme = first.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     match scheme.as_deref() {
         None => Kind::Stdio,
         Some("ws" | "wss") => Kind::Ws,
@@ -61,10 +59,8 @@ fn refuse_misfits(add: &Add, kind: Kind) -> Result<(), Failure> {
     ];
     match signing_in.iter().find(|(_, given)| *given) {
         Some((flag, _)) if !matches!(kind, Kind::Http | Kind::Sse) => {
-            let message = format!(
-                "`{flag}` is for http and sse servers; this one is {}",
-                kind.word()
-            );
+            let message =
+                format!("`{flag}` is for http and sse servers; this one is {}", kind.word());
             Err(Failure::usage(message, "leave it out"))
         }
         _ => Ok(()),
@@ -74,10 +70,7 @@ fn refuse_misfits(add: &Add, kind: Kind) -> Result<(), Failure> {
 fn stdio(add: &Add, command: &str, args: &[String]) -> Result<Stdio, Failure> {
     if command.starts_with('-') {
         let hint = "flags stand before the command; `switchboard add --help` shows them";
-        return Err(Failure::usage(
-            format!("there is no flag `{command}`"),
-            hint,
-        ));
+        return Err(Failure::usage(format!("there is no flag `{command}`"), hint));
     }
     let env = add.env.iter().map(|text| variable(text));
     Ok(Stdio {
@@ -110,17 +103,11 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
 fn remote(add: &Add, url: &str, rest: &[String]) -> Result<Remote, Failure> {
     if !looks_like_url(url) {
         let message = format!("`{url}` is not a URL");
-        return Err(Failure::usage(
-            message,
-            "give one such as https://example.com/mcp",
-        ));
+        return Err(Failure::usage(message, "give one such as https://example.com/mcp"));
     }
     if let Some(word) = rest.first() {
         let message = format!("`{word}` cannot stand after a URL");
-        return Err(Failure::usage(
-            message,
-            "`switchboard add --help` shows the flags there are",
-        ));
+        return Err(Failure::usage(message, "`switchboard add --help` shows the flags there are"));
     }
     Ok(Remote {
         url: url.to_owned(),
@@ -132,9 +119,7 @@ fn remote(add: &Add, url: &str, rest: &[String]) -> Result<Remote, Failure> {
 
 fn headers(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let header = |(index, text): (usize, &String)| {
-        let pair = text
-            .split_once(':')
-            .map(|(name, value)| (name.trim(), value.trim()));
+        let pair = text.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
         match pair.filter(|(name, _)| !name.is_empty()) {
             Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
             // It may be a secret that was meant to be a value, so it is not shown.

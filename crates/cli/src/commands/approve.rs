@@ -25,11 +25,7 @@ enum Consent {
 
 pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let desired = caller.workspace.desired();
-    let hidden = if approve.reveal {
-        Hidden::Nothing
-    } else {
-        Hidden::Secrets
-    };
+    let hidden = if approve.reveal { Hidden::Nothing } else { Hidden::Secrets };
     let cases = match &approve.name {
         Some(name) => decide::approvable(&desired, name),
         None => decide::waiting(&desired),
@@ -114,11 +110,7 @@ fn ask(cases: &[Case], all: bool, hidden: Hidden, printer: &Printer) -> Vec<Case
         let question = format!("\nApprove all {}?", cases.len());
         let is_agreed =
             !cases.is_empty() && prompt::ask(printer, &question, Answer::No) == Answer::Yes;
-        return if is_agreed {
-            cases.to_vec()
-        } else {
-            Vec::new()
-        };
+        return if is_agreed { cases.to_vec() } else { Vec::new() };
     }
     let mut approved = Vec::new();
     for (index, case) in cases.iter().enumerate() {
@@ -126,11 +118,7 @@ fn ask(cases: &[Case], all: bool, hidden: Hidden, printer: &Printer) -> Vec<Case
             printer.line("");
         }
         case.print(hidden, printer);
-        match prompt::ask(
-            printer,
-            &format!("Approve the {}?", case.title()),
-            Answer::No,
-        ) {
+        match prompt::ask(printer, &format!("Approve the {}?", case.title()), Answer::No) {
             Answer::Yes => approved.push(case.clone()),
             Answer::No => {}
             Answer::Stop => break,
@@ -157,10 +145,7 @@ fn finish(
         printer.done("nothing awaits approval");
     }
     for case in approved {
-        printer.done(format_args!(
-            "{GREEN}approved{GREEN:#} the {}",
-            case.title()
-        ));
+        printer.done(format_args!("{GREEN}approved{GREEN:#} the {}", case.title()));
     }
     printer.notices(problems);
     Ok(())
@@ -176,9 +161,8 @@ fn nobody_asked(cases: &[Case], name: Option<&str>) -> Failure {
     let is_server = |case: &&Case| case.item.kind == ItemKind::Server;
     let example = cases.iter().find(is_server).or(cases.first());
     let example = example.map_or_else(String::new, |case| hint::approve(&case.item.name));
-    refused("there is no terminal to ask on".to_owned()).hinted(format!(
-        "{example}, or agree to all of it with `switchboard approve --all --yes`"
-    ))
+    refused("there is no terminal to ask on".to_owned())
+        .hinted(format!("{example}, or agree to all of it with `switchboard approve --all --yes`"))
 }
 
 /// A name under which nothing waits.

@@ -8,10 +8,7 @@ use super::pending::Case;
 pub(super) fn waiting(desired: &Desired) -> Vec<Case> {
     let pending = desired.pending.iter();
     pending
-        .map(|pending| Case {
-            item: pending.item.clone(),
-            changes: pending.changes.clone(),
-        })
+        .map(|pending| Case { item: pending.item.clone(), changes: pending.changes.clone() })
         .collect()
 }
 
@@ -26,13 +23,9 @@ pub(super) fn approvable(desired: &Desired, name: &str) -> Vec<Case> {
 /// What waits under this name, or was agreed to before.
 pub(super) fn rejectable(desired: &Desired, name: &str) -> Vec<Case> {
     let mut cases = waiting(desired);
-    let decided = desired
-        .servers
-        .iter()
-        .filter_map(|server| server.item.clone());
-    let decided: Vec<_> = decided
-        .filter(|item| !cases.iter().any(|case| case.item == *item))
-        .collect();
+    let decided = desired.servers.iter().filter_map(|server| server.item.clone());
+    let decided: Vec<_> =
+        decided.filter(|item| !cases.iter().any(|case| case.item == *item)).collect();
     cases.extend(decided.into_iter().map(case));
     narrowed(cases, name)
 }
@@ -46,10 +39,7 @@ fn refused(desired: &Desired) -> impl Iterator<Item = Item> {
 }
 
 fn case(item: Item) -> Case {
-    Case {
-        item,
-        changes: None,
-    }
+    Case { item, changes: None }
 }
 
 fn narrowed(mut cases: Vec<Case>, name: &str) -> Vec<Case> {

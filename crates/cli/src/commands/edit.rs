@@ -23,10 +23,8 @@ enum Outcome {
 pub(super) fn run(edit: &Edit, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let name = &edit.name;
     let failed = |error| Failure::config(format!("cannot edit `{name}`"), &error);
-    let (scope, path) = caller
-        .workspace
-        .find(name, edit.scope.map(ScopeArg::scope))
-        .map_err(failed)?;
+    let (scope, path) =
+        caller.workspace.find(name, edit.scope.map(ScopeArg::scope)).map_err(failed)?;
     let before = entry_at(name, scope, &path)?;
     let draft = Draft::new(&text(name, scope, &path, &before), caller)?;
     let outcome = revise(&draft, name, &before, caller, printer)?;
@@ -46,9 +44,7 @@ pub(super) fn run(edit: &Edit, caller: &Caller, printer: &Printer) -> Result<(),
 fn entry_at(name: &str, scope: Scope, path: &Path) -> Result<Value, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("cannot read {}", path.display()), error))?;
-    let found = switchboard_config::edit::get(&text, &["mcpServers", name])
-        .ok()
-        .flatten();
+    let found = switchboard_config::edit::get(&text, &["mcpServers", name]).ok().flatten();
     found.ok_or_else(|| {
         let message = format!("there is no server `{name}` in the {scope} scope any more");
         Failure::plain(Kind::Failed, message)

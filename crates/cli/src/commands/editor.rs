@@ -21,25 +21,19 @@ pub(super) struct Draft {
 impl Draft {
     /// A private file with this text.
     pub(super) fn new(text: &str, caller: &Caller) -> Result<Self, Failure> {
-        let editor = caller
-            .variable("VISUAL")
-            .or_else(|| caller.variable("EDITOR"))
-            .unwrap_or(FALLBACK);
+        let editor =
+            caller.variable("VISUAL").or_else(|| caller.variable("EDITOR")).unwrap_or(FALLBACK);
         // The folder is closed too: editors put copies beside the file, and those hold the same secrets.
         let folder = tempfile::Builder::new()
             .prefix("switchboard-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir();
         let folder = folder.map_err(|error| Failure::new("cannot make a file to edit", error))?;
-        let draft = Self {
-            editor: editor.to_owned(),
-            folder,
-        };
+        let draft = Self { editor: editor.to_owned(), folder };
         let mut private = OpenOptions::new();
         private.write(true).create_new(true).mode(0o600);
-        let written = private
-            .open(draft.path())
-            .and_then(|mut file| file.write_all(text.as_bytes()));
+        let written =
+            private.open(draft.path()).and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|error| Failure::new("cannot make a file to edit", error))?;
         Ok(draft)
     }
@@ -65,10 +59,5 @@ impl Draft {
 
 /// The setting may hold arguments, so a shell takes it apart, as for every program that opens one.
 fn run(editor: &str, path: &Path) -> std::io::Result<std::process::ExitStatus> {
-    Command::new("sh")
-        .arg("-c")
-        .arg(format!("{editor} \"$1\""))
-        .arg("editor")
-        .arg(path)
-        .status()
+    Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("editor").arg(path).status()
 }

@@ -52,15 +52,9 @@ struct Behind {
 
 pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let desired = caller.workspace.desired();
-    let secrets = if get.reveal {
-        Secrets::Revealed
-    } else {
-        Secrets::Masked
-    };
-    let servers: Vec<_> = desired
-        .named(&get.name)
-        .map(|server| Shown::new(server, &desired, secrets))
-        .collect();
+    let secrets = if get.reveal { Secrets::Revealed } else { Secrets::Masked };
+    let servers: Vec<_> =
+        desired.named(&get.name).map(|server| Shown::new(server, &desired, secrets)).collect();
     if servers.is_empty() {
         printer.notices(&problems(&desired));
         let message = format!("there is no server `{}`", get.name);
@@ -87,26 +81,15 @@ pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), F
 
 fn behind(desired: &Desired, name: &str) -> Vec<Behind> {
     let shadowed = desired.shadowed.iter();
-    let place = |entry: &Shadowed| Behind {
-        scope: entry.scope,
-        at: entry.at.clone(),
-    };
-    shadowed
-        .filter(|entry| entry.name == name)
-        .map(place)
-        .collect()
+    let place = |entry: &Shadowed| Behind { scope: entry.scope, at: entry.at.clone() };
+    shadowed.filter(|entry| entry.name == name).map(place).collect()
 }
 
 /// What concerns another server is not worth mentioning here.
 fn concerning(desired: &Desired, name: &str) -> Vec<Notice> {
     let problems = desired.problems.iter();
     problems
-        .filter(|problem| {
-            problem
-                .server
-                .as_deref()
-                .is_none_or(|server| server == name)
-        })
+        .filter(|problem| problem.server.as_deref().is_none_or(|server| server == name))
         .map(Notice::from)
         .collect()
 }
@@ -161,10 +144,7 @@ impl Shown {
     fn print(&self, printer: &Printer) {
         let state = self.state.replace('-', " ");
         let name = show::word(&self.name);
-        printer.line(format_args!(
-            "{BOLD}{name}{BOLD:#} ({} scope): {state}",
-            self.scope
-        ));
+        printer.line(format_args!("{BOLD}{name}{BOLD:#} ({} scope): {state}", self.scope));
         printer.line(format_args!("  --> {}", printer.places.location(&self.at)));
         if let Some(reason) = &self.reason {
             let by = self.by.as_ref().filter(|by| **by != self.at);

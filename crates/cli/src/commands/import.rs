@@ -46,11 +46,7 @@ pub(super) fn run(import: &Import, caller: &Caller, printer: &Printer) -> Result
         let failed: Vec<_> = failures.iter().map(Failure::to_json).collect();
         printer.json(&shown(&plan, import, &json!(added), &json!(failed)))?;
     } else if matches!(consent, Consent::Given) {
-        printer.done(format_args!(
-            "\nimported {} of {}",
-            added.len(),
-            count(plan.add.len())
-        ));
+        printer.done(format_args!("\nimported {} of {}", added.len(), count(plan.add.len())));
     }
     for written in &added {
         printer.notices(&written.problems);
@@ -115,10 +111,7 @@ fn print(plan: &Plan, import: &Import, printer: &Printer) {
         printer.line(format_args!("skip {}: {why}", show::word(&skipped.name)));
     }
     if plan.add.is_empty() && plan.skip.is_empty() {
-        printer.done(format_args!(
-            "{} has no servers that could be imported",
-            import.client
-        ));
+        printer.done(format_args!("{} has no servers that could be imported", import.client));
     }
     printer.notices(&plan.problems.iter().map(Notice::from).collect::<Vec<_>>());
 }

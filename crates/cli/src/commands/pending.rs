@@ -68,9 +68,7 @@ impl Case {
             printer.line(format_args!("  {}", change(each)));
         }
         if content != self.item.content {
-            printer.line(format_args!(
-                "  {DIM}secrets are hidden; `--reveal` shows them{DIM:#}"
-            ));
+            printer.line(format_args!("  {DIM}secrets are hidden; `--reveal` shows them{DIM:#}"));
         }
     }
 }
@@ -79,11 +77,7 @@ impl Case {
 pub(super) fn change(change: &Change) -> String {
     let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), show::inline);
     let field = sanitize::line(&change.field);
-    format!(
-        "changed: {field} was {}, is {}",
-        side(&change.before),
-        side(&change.after)
-    )
+    format!("changed: {field} was {}, is {}", side(&change.before), side(&change.after))
 }
 
 /// As written. Variables that carry no secret are shown: some of them decide what runs.

@@ -67,10 +67,7 @@ struct Called {
 
 pub(crate) async fn run(probe: &Probe, printer: &Printer) -> Result<(), Failure> {
     let arguments = Raw::parse(probe.arguments.clone()).map_err(|error| {
-        Failure::usage(
-            format!("`--arguments` is not JSON: {error}"),
-            "quote it for your shell",
-        )
+        Failure::usage(format!("`--arguments` is not JSON: {error}"), "quote it for your shell")
     })?;
     let named = target::resolve(probe)?;
     tokio::select! {
@@ -145,14 +142,7 @@ async fn examine(
         None => None,
         Some(tool) => Some(call(client, tool, arguments, probe.timeout, printer).await?),
     };
-    Ok(Found {
-        server,
-        tools,
-        prompts,
-        resources,
-        templates,
-        call,
-    })
+    Ok(Found { server, tools, prompts, resources, templates, call })
 }
 
 /// One list that fails costs no other.
@@ -165,23 +155,13 @@ async fn list(client: &Client, list: List) -> Listed {
             let excluded = listing.excluded.iter();
             let mut problems: Vec<String> = excluded
                 .map(|item| {
-                    format!(
-                        "`{}` is left out: {}",
-                        sanitize::line(&item.name),
-                        item.reason
-                    )
+                    format!("`{}` is left out: {}", sanitize::line(&item.name), item.reason)
                 })
                 .collect();
             problems.extend(listing.cut_short.map(|reason| reason.to_string()));
-            Listed {
-                items: listing.items,
-                problems,
-            }
+            Listed { items: listing.items, problems }
         }
-        Err(error) => Listed {
-            items: Vec::new(),
-            problems: vec![error.to_string()],
-        },
+        Err(error) => Listed { items: Vec::new(), problems: vec![error.to_string()] },
     }
 }
 
@@ -193,11 +173,8 @@ async fn call(
     printer: &Printer,
 ) -> Result<Called, Failure> {
     let started = Instant::now();
-    let mut exchange = client.call(
-        Call::tool(tool, arguments)
-            .with_progress()
-            .with_timeout(timeout),
-    );
+    let mut exchange =
+        client.call(Call::tool(tool, arguments).with_progress().with_timeout(timeout));
     let mut waiting = None;
     let result = loop {
         let next = exchange.next().await;
@@ -208,9 +185,7 @@ async fn call(
                 waiting = printer.waiting(&progress_line(tool, &params));
             }
             Ok(Event::NeedsInput(questions)) => {
-                let refusals = questions
-                    .iter()
-                    .map(|question| question.refuse("nobody is asked"));
+                let refusals = questions.iter().map(|question| question.refuse("nobody is asked"));
                 exchange.answer(refusals.collect());
             }
             Ok(_) => {}
@@ -221,23 +196,13 @@ async fn call(
     let failed =
         |error: Error| Failure::server(format!("cannot call `{tool}`"), &error, &Subject::Typed);
     let result = result.map_err(failed)?;
-    Ok(Called {
-        tool: tool.to_owned(),
-        millis: millis(started.elapsed()),
-        result,
-    })
+    Ok(Called { tool: tool.to_owned(), millis: millis(started.elapsed()), result })
 }
 
 fn progress_line(tool: &str, params: &Raw) -> String {
     let number = |key| params.get(key).ok().flatten().map(|raw| raw.to_string());
-    let message = params
-        .get("message")
-        .ok()
-        .flatten()
-        .and_then(|raw| raw.to_text());
-    let of = number("total")
-        .map(|total| format!(" of {total}"))
-        .unwrap_or_default();
+    let message = params.get("message").ok().flatten().and_then(|raw| raw.to_text());
+    let of = number("total").map(|total| format!(" of {total}")).unwrap_or_default();
     let at = number("progress").unwrap_or_default();
     let message = message.map(|text| format!(" {text}")).unwrap_or_default();
     sanitize::line(&format!("{tool}: {at}{of}{message}")).into_owned()
@@ -316,12 +281,7 @@ impl Listed {
         }
         printer.line(format!("\n{BOLD}{title}{BOLD:#} ({})", self.items.len()));
         let names: Vec<String> = self.items.iter().map(|item| named(item, key)).collect();
-        let width = names
-            .iter()
-            .map(|name| name.chars().count())
-            .max()
-            .unwrap_or(0)
-            .min(40);
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(40);
         for (item, name) in self.items.iter().zip(&names) {
             let described = text(item, "description");
             let first = described.lines().next().unwrap_or_default();
@@ -343,12 +303,7 @@ fn named(item: &Raw, key: &str) -> String {
 }
 
 fn text(item: &Raw, key: &str) -> String {
-    let value = item
-        .get(key)
-        .ok()
-        .flatten()
-        .and_then(|raw| raw.to_text())
-        .unwrap_or_default();
+    let value = item.get(key).ok().flatten().and_then(|raw| raw.to_text()).unwrap_or_default();
     sanitize::block(&value).into_owned()
 }
 
@@ -361,10 +316,7 @@ impl Called {
 
     fn print(&self, printer: &Printer) {
         let tool = sanitize::line(&self.tool);
-        printer.line(format!(
-            "\n{BOLD}{tool}{BOLD:#} answered in {} ms",
-            self.millis
-        ));
+        printer.line(format!("\n{BOLD}{tool}{BOLD:#} answered in {} ms", self.millis));
         let content = self.result.get("content").ok().flatten();
         let Some(content) = content else {
             return printer.line(format!("  {}", sanitize::line(self.result.as_str())));
@@ -374,9 +326,7 @@ impl Called {
                 "text" => text(&block, "text"),
                 other => format!("({other}, {} bytes)", block.as_str().len()),
             };
-            shown
-                .lines()
-                .for_each(|line| printer.line(format!("  {line}")));
+            shown.lines().for_each(|line| printer.line(format!("  {line}")));
         }
     }
 }

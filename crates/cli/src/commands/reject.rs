@@ -15,10 +15,8 @@ pub(super) fn run(named: &Named, caller: &Caller, printer: &Printer) -> Result<(
     let name = &named.name;
     let cases = decide::rejectable(&desired, name);
     if cases.is_empty() {
-        let failure = Failure::plain(
-            Kind::Failed,
-            format!("nothing of this project is called `{name}`"),
-        );
+        let failure =
+            Failure::plain(Kind::Failed, format!("nothing of this project is called `{name}`"));
         let is_known = desired.named(name).next().is_some();
         return Err(failure.hinted(if is_known {
             format!("it is your own; switch it off with `switchboard disable {name}`")
@@ -30,10 +28,8 @@ pub(super) fn run(named: &Named, caller: &Caller, printer: &Printer) -> Result<(
     let recorded = caller.workspace.reject(&items);
     recorded.map_err(|error| Failure::config("cannot record the rejection", &error))?;
     if printer.is_json() {
-        let rejected: Vec<_> = items
-            .iter()
-            .map(|item| json!({ "kind": item.kind, "name": item.name }))
-            .collect();
+        let rejected: Vec<_> =
+            items.iter().map(|item| json!({ "kind": item.kind, "name": item.name })).collect();
         return printer.json(&json!({ "rejected": rejected }));
     }
     for case in &cases {

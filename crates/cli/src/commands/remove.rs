@@ -23,10 +23,7 @@ pub(super) fn run(remove: &Remove, caller: &Caller, printer: &Printer) -> Result
     ));
     let desired = caller.workspace.desired();
     let left = desired.named(name).next().map(|server| {
-        let message = format!(
-            "the server `{name}` of the {} scope counts now",
-            server.scope
-        );
+        let message = format!("the server `{name}` of the {} scope counts now", server.scope);
         Notice::note(message).placed(Some(server.at.clone()))
     });
     printer.notices(&left);

@@ -81,11 +81,8 @@ pub(super) fn refuse_client_secret(entry: &Value) -> Result<(), Failure> {
 fn notices(scope: Scope, name: &str, entry: &Value, path: &Path, caller: &Caller) -> Vec<Notice> {
     let at = Origin::file(path).start();
     let checked = check(name, entry, &at, &caller.surroundings.env);
-    let mut notices: Vec<_> = checked
-        .problems
-        .iter()
-        .map(|problem| Notice::from(problem).placed(None))
-        .collect();
+    let mut notices: Vec<_> =
+        checked.problems.iter().map(|problem| Notice::from(problem).placed(None)).collect();
     notices.extend(plain_secrets(name, entry));
     notices.extend(missing_command(scope, entry, caller));
     notices.extend(others(scope, name, caller));
@@ -113,17 +110,11 @@ pub(super) fn plain_secrets(name: &str, entry: &Value) -> Vec<Notice> {
     let variable = format!("{}_TOKEN", name.to_ascii_uppercase().replace('-', "_"));
     for (header, value) in members("headers") {
         if show::is_plain_secret(header, value.as_str().unwrap_or_default()) {
-            found.push(text(
-                &format!("the value of the header `{header}`"),
-                &variable,
-            ));
+            found.push(text(&format!("the value of the header `{header}`"), &variable));
         }
     }
     let masked = mask::masked(entry);
-    for (member, what) in [
-        ("url", "a secret in the URL"),
-        ("args", "a secret in the arguments"),
-    ] {
+    for (member, what) in [("url", "a secret in the URL"), ("args", "a secret in the arguments")] {
         if masked[member] != entry[member] {
             found.push(text(what, &variable));
         }
@@ -138,9 +129,7 @@ fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notic
         Scope::User => &caller.surroundings.home,
         _ => caller.workspace.root(),
     };
-    let folder = entry["cwd"]
-        .as_str()
-        .map_or(folder.to_owned(), |cwd| folder.join(cwd));
+    let folder = entry["cwd"].as_str().map_or(folder.to_owned(), |cwd| folder.join(cwd));
     let searched = caller.variable("PATH").unwrap_or_default();
     let is_there = if command.contains('/') {
         folder.join(command).exists()
@@ -151,10 +140,9 @@ fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notic
         return None;
     }
     let notice = Notice::warning(format!("the command `{command}` was not found"));
-    Some(notice.hinted(format!(
-        "{}; until then the server cannot start",
-        hint::installing(command)
-    )))
+    Some(
+        notice.hinted(format!("{}; until then the server cannot start", hint::installing(command))),
+    )
 }
 
 /// Servers of the same name elsewhere: one of the two stands in for the other.

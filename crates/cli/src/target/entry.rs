@@ -51,9 +51,7 @@ fn command(
         command.env.extend(env_file::read(&working_dir.join(file))?);
     }
     let own = entry.env.iter();
-    command
-        .env
-        .extend(own.map(|(name, value)| (name.into(), value.into())));
+    command.env.extend(own.map(|(name, value)| (name.into(), value.into())));
     command.cwd = Some(cwd);
     Ok(command)
 }
@@ -62,22 +60,17 @@ fn command(
 fn inherited(wanted: &InheritEnv, variables: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
     let is_wanted = |name: &OsString| match wanted {
         InheritEnv::All(all) => *all,
-        InheritEnv::Names(names) => name
-            .to_str()
-            .is_some_and(|name| names.iter().any(|pattern| glob(pattern, name))),
+        InheritEnv::Names(names) => {
+            name.to_str().is_some_and(|name| names.iter().any(|pattern| glob(pattern, name)))
+        }
     };
     let variables = variables.iter();
-    variables
-        .filter(|(name, _)| is_wanted(name))
-        .cloned()
-        .collect()
+    variables.filter(|(name, _)| is_wanted(name)).cloned().collect()
 }
 
 fn editor(transport: Transport, ide: &Ide) -> Result<Target, Failure> {
     let token = ide.auth_token.iter();
-    let given = token
-        .map(|token| (IDE_AUTHORIZATION.to_owned(), token.clone()))
-        .collect();
+    let given = token.map(|token| (IDE_AUTHORIZATION.to_owned(), token.clone())).collect();
     remote(transport, url(&ide.url)?, headers(&given)?)
 }
 
@@ -89,9 +82,7 @@ fn url(text: &str) -> Result<Url, Failure> {
 fn headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     for (name, value) in given {
-        let pair = HeaderName::try_from(name)
-            .ok()
-            .zip(HeaderValue::try_from(value).ok());
+        let pair = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
         let Some((name, value)) = pair else {
             let message = format!("its header `{name}` cannot be sent");
             return Err(Failure::plain(FailureKind::Failed, message));
@@ -106,12 +97,7 @@ mod tests {
     use super::*;
 
     fn ours() -> Vec<(OsString, OsString)> {
-        let ours = [
-            ("PATH", "/bin"),
-            ("API_KEY", "k"),
-            ("AWS_REGION", "r"),
-            ("AWS_ID", "i"),
-        ];
+        let ours = [("PATH", "/bin"), ("API_KEY", "k"), ("AWS_REGION", "r"), ("AWS_ID", "i")];
         ours.map(|(name, value)| (name.into(), value.into())).into()
     }
 

@@ -11,16 +11,10 @@ const LARGEST: u64 = 1 << 20;
 /// Reads a file of variables.
 pub(super) fn read(path: &Path) -> Result<Vec<(OsString, OsString)>, Failure> {
     let text = text(path).map_err(|error| {
-        Failure::new(
-            format!("cannot read its `envFile` {}", path.display()),
-            error,
-        )
+        Failure::new(format!("cannot read its `envFile` {}", path.display()), error)
     })?;
     parse(&text).map_err(|line| {
-        let message = format!(
-            "line {line} of its `envFile` {} is not `KEY=VALUE`",
-            path.display()
-        );
+        let message = format!("line {line} of its `envFile` {} is not `KEY=VALUE`", path.display());
         Failure::plain(Kind::Failed, message)
     })
 }
@@ -55,16 +49,12 @@ fn variable(line: &str) -> Option<(OsString, OsString)> {
 /// A value in quotes is what stands between them; elsewhere ` #` begins a comment.
 fn unquoted(value: &str) -> &str {
     for quote in ['"', '\''] {
-        if let Some((inside, _)) = value
-            .strip_prefix(quote)
-            .and_then(|rest| rest.split_once(quote))
+        if let Some((inside, _)) = value.strip_prefix(quote).and_then(|rest| rest.split_once(quote))
         {
             return inside;
         }
     }
-    value
-        .split_once(" #")
-        .map_or(value, |(value, _)| value.trim_end())
+    value.split_once(" #").map_or(value, |(value, _)| value.trim_end())
 }
 
 #[cfg(test)]
@@ -75,22 +65,15 @@ mod tests {
     fn variables_are_read_as_shells_write_them() {
         let check = |text: &str, found: Result<&str, usize>| {
             let read = parse(text).map(|variables| {
-                let shown = variables
-                    .iter()
-                    .map(|(n, v)| format!("{}={}", n.display(), v.display()));
+                let shown =
+                    variables.iter().map(|(n, v)| format!("{}={}", n.display(), v.display()));
                 shown.collect::<Vec<_>>().join("|")
             });
             assert_eq!(read, found.map(str::to_owned), "{text}");
         };
         check("", Ok(""));
-        check(
-            "# only words\n\nA=1\nexport B = two words # why\n",
-            Ok("A=1|B=two words"),
-        );
-        check(
-            "A=\"x # y\"\nB='z' # w\nC=a#b\nD=",
-            Ok("A=x # y|B=z|C=a#b|D="),
-        );
+        check("# only words\n\nA=1\nexport B = two words # why\n", Ok("A=1|B=two words"));
+        check("A=\"x # y\"\nB='z' # w\nC=a#b\nD=", Ok("A=x # y|B=z|C=a#b|D="));
         check("A=1\nnonsense", Err(2));
         check("A B=1", Err(1));
     }

@@ -23,27 +23,17 @@ use crate::report::Failure;
 fn stdio(command: Command) -> Result<Target, Failure> {
     let guard = Guard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard the server", error))?;
-    Ok(Target::Stdio(Stdio {
-        command,
-        guard,
-        stderr: StderrOptions::default(),
-    }))
+    Ok(Target::Stdio(Stdio { command, guard, stderr: StderrOptions::default() }))
 }
 
 fn remote(transport: Transport, url: Url, headers: HeaderMap) -> Result<Target, Failure> {
     let pool = Pool::new(&PoolOptions::default())
         .map_err(|error| Failure::new("cannot set up HTTP", error))?;
     if transport == Transport::Ws {
-        let options = Box::new(WsOptions {
-            headers,
-            ..WsOptions::default()
-        });
+        let options = Box::new(WsOptions { headers, ..WsOptions::default() });
         return Ok(Target::WebSocket { url, pool, options });
     }
-    let options = EndpointOptions {
-        headers,
-        ..EndpointOptions::default()
-    };
+    let options = EndpointOptions { headers, ..EndpointOptions::default() };
     let target = HttpTarget { url, pool, options };
     Ok(match transport {
         Transport::Sse => Target::Sse(target),

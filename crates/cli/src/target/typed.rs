@@ -45,11 +45,7 @@ fn builtin() -> Result<Named, Failure> {
     let mut command = Command::new(program);
     command.args = vec![OsString::from("builtin")];
     command.env = environment::baseline(surroundings::variables().into_iter());
-    Ok(Named {
-        name: "the built-in server".into(),
-        transport: "stdio",
-        target: stdio(command)?,
-    })
+    Ok(Named { name: "the built-in server".into(), transport: "stdio", target: stdio(command)? })
 }
 
 fn local(probe: &Probe, program: &str, args: &[String]) -> Result<Named, Failure> {
@@ -59,11 +55,7 @@ fn local(probe: &Probe, program: &str, args: &[String]) -> Result<Named, Failure
     for variable in &probe.env {
         command.env.push(parse_variable(variable)?);
     }
-    Ok(Named {
-        name: format!("`{program}`"),
-        transport: "stdio",
-        target: stdio(command)?,
-    })
+    Ok(Named { name: format!("`{program}`"), transport: "stdio", target: stdio(command)? })
 }
 
 fn parse_variable(text: &str) -> Result<(OsString, OsString), Failure> {
@@ -82,10 +74,7 @@ fn parse_variable(text: &str) -> Result<(OsString, OsString), Failure> {
 
 fn remote(probe: &Probe, text: &str) -> Result<Named, Failure> {
     if !probe.env.is_empty() {
-        return Err(Failure::usage(
-            "`--env` is for commands",
-            "give a command, or leave it out",
-        ));
+        return Err(Failure::usage("`--env` is for commands", "give a command, or leave it out"));
     }
     let url = Url::parse(text)
         .map_err(|error| Failure::usage(format!("`{text}` is not a URL: {error}"), "check it"))?;
@@ -102,11 +91,7 @@ fn remote(probe: &Probe, text: &str) -> Result<Named, Failure> {
     };
     let headers = headers(&probe.header)?;
     let name = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
-    Ok(Named {
-        name,
-        transport: transport.name(),
-        target: super::remote(transport, url, headers)?,
-    })
+    Ok(Named { name, transport: transport.name(), target: super::remote(transport, url, headers)? })
 }
 
 fn headers(given: &[String]) -> Result<HeaderMap, Failure> {
@@ -119,10 +104,7 @@ fn headers(given: &[String]) -> Result<HeaderMap, Failure> {
         let (name, value) = parsed.ok_or_else(|| {
             // It may be a secret that was meant to be a value, so it is not shown.
             let place = index + 1;
-            Failure::usage(
-                format!("header {place} cannot be read"),
-                "write it as `Key: Value`",
-            )
+            Failure::usage(format!("header {place} cannot be read"), "write it as `Key: Value`")
         })?;
         headers.append(name, value);
     }

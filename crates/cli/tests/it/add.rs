@@ -10,38 +10,14 @@ fn every_way_to_add() {
     story
         .run(&["add", "files", "sh", "-c", "exit 1", "--token", "${X:-y}"])
         .run(&["add", "same", "--", "sh", "-e", "-H", "--json"])
-        .run(&[
-            "add",
-            "-s",
-            "user",
-            "-e",
-            "HOME",
-            "-e",
-            "LEVEL=debug",
-            "time",
-            "sh",
-        ])
+        .run(&["add", "-s", "user", "-e", "HOME", "-e", "LEVEL=debug", "time", "sh"])
         .run(&["add", "--scope", "project", "team", "sh"])
         .run(&["add", "docs", "https://example.com/mcp"])
-        .run(&[
-            "add",
-            "docs2",
-            "https://example.com/2",
-            "-H",
-            "X-Team: ${TEAM:-a}",
-            "-s",
-            "user",
-        ])
+        .run(&["add", "docs2", "https://example.com/2", "-H", "X-Team: ${TEAM:-a}", "-s", "user"])
         .run(&["add", "live", "wss://example.com/ws"])
         .run(&["add", "-t", "ws", "live2", "wss://example.com/ws"])
         .run(&["add", "-t", "sse", "old", "https://example.com/sse"])
-        .run(&[
-            "add",
-            "-t",
-            "streamable-http",
-            "new",
-            "https://example.com/x",
-        ])
+        .run(&["add", "-t", "streamable-http", "new", "https://example.com/x"])
         .run(&[
             "add",
             "--client-id",
@@ -59,26 +35,14 @@ fn every_way_to_add() {
             "json",
             r#"{"command": "sh", "timeout": 5000, /* why */ "args": ["-c", "x"],}"#,
         ])
-        .run(&[
-            "add-json",
-            "-s",
-            "user",
-            "short",
-            r#"{"url": "https://example.com/short"}"#,
-        ])
+        .run(&["add-json", "-s", "user", "short", r#"{"url": "https://example.com/short"}"#])
         .cat(".switchboard/settings.local.json")
         .cat(".switchboard/.gitignore")
         .cat(".mcp.json")
         .cat("../.config/switchboard/settings.json");
     insta::assert_snapshot!("added", story.transcript());
-    for file in [
-        "../.config/switchboard/settings.json",
-        ".switchboard/settings.local.json",
-    ] {
-        let mode = std::fs::metadata(story.path(file))
-            .unwrap()
-            .permissions()
-            .mode();
+    for file in ["../.config/switchboard/settings.json", ".switchboard/settings.local.json"] {
+        let mode = std::fs::metadata(story.path(file)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
 }
@@ -89,24 +53,8 @@ fn warnings_do_not_stop() {
     story
         .run(&["add", "gone", "no-such-command"])
         .run(&["add", "node", "npx-is-not-here/npx"])
-        .run(&[
-            "add",
-            "-e",
-            "GITHUB_TOKEN=abc",
-            "-e",
-            "NOT_SET",
-            "gh",
-            "sh",
-            "--api-key",
-            "k",
-        ])
-        .run(&[
-            "add",
-            "-H",
-            "Authorization: Bearer abc",
-            "web",
-            "https://u:p@example.com/?token=t",
-        ])
+        .run(&["add", "-e", "GITHUB_TOKEN=abc", "-e", "NOT_SET", "gh", "sh", "--api-key", "k"])
+        .run(&["add", "-H", "Authorization: Bearer abc", "web", "https://u:p@example.com/?token=t"])
         .run(&["add", "-s", "user", "gone", "sh"])
         .run(&["add", "-q", "quiet", "no-such-command"])
         .run(&["add-json", "odd", r#"{"command": "sh", "colour": "blue"}"#]);

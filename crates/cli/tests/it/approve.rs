@@ -62,10 +62,7 @@ fn deciding() {
 fn a_change_asks_again() {
     let mut story = project();
     story.quietly(&["approve", "build"]);
-    story.write(
-        ".mcp.json",
-        &PROJECT.replace("make", "curl evil").replace("abc", "xyz"),
-    );
+    story.write(".mcp.json", &PROJECT.replace("make", "curl evil").replace("abc", "xyz"));
     story
         .run(&["list", "--no-check"])
         .run(&["get", "build"])
@@ -83,10 +80,7 @@ fn a_name_means_one_thing() {
         ".switchboard/settings.local.json",
         r#"{"mcpServers": {"docs": {"command": "sh"}}}"#,
     );
-    story
-        .run(&["approve", "build"])
-        .run(&["approve", "docs"])
-        .run(&["list", "--no-check"]);
+    story.run(&["approve", "build"]).run(&["approve", "docs"]).run(&["list", "--no-check"]);
     insta::assert_snapshot!("approve_names", story.transcript());
 }
 
@@ -109,14 +103,8 @@ fn a_damaged_record_approves_nothing() {
 #[test]
 fn what_a_file_refuses_stays_refused() {
     let mut story = project();
-    story.write(
-        ".switchboard/settings.local.json",
-        r#"{"disabledMcpjsonServers": ["build"]}"#,
-    );
+    story.write(".switchboard/settings.local.json", r#"{"disabledMcpjsonServers": ["build"]}"#);
     story.quietly(&["add", "-s", "user", "mine", "sh"]);
-    story
-        .run(&["approve", "build"])
-        .run(&["approve", "mine"])
-        .run(&["reject", "mine"]);
+    story.run(&["approve", "build"]).run(&["approve", "mine"]).run(&["reject", "mine"]);
     insta::assert_snapshot!("approve_refused", story.transcript());
 }

@@ -13,12 +13,7 @@ fn removing() {
         .run(&["remove", "-s", "local", "a"])
         .run(&["remove", "a"])
         .run(&["remove", "a"])
-        .run(&[
-            "--mcp-config",
-            r#"{"mcpServers": {"d": {"command": "sh"}}}"#,
-            "remove",
-            "d",
-        ])
+        .run(&["--mcp-config", r#"{"mcpServers": {"d": {"command": "sh"}}}"#, "remove", "d"])
         .cat(".switchboard/settings.local.json");
     insta::assert_snapshot!("remove", story.transcript());
 }
@@ -27,14 +22,8 @@ fn removing() {
 #[test]
 fn servers_of_others() {
     let mut story = Story::new();
-    story.write(
-        "../.config/switchboard/settings.json",
-        r#"{"inherit": ["claude-code"]}"#,
-    );
-    story.write(
-        "../.claude.json",
-        r#"{"mcpServers": {"theirs": {"command": "sh"}}}"#,
-    );
+    story.write("../.config/switchboard/settings.json", r#"{"inherit": ["claude-code"]}"#);
+    story.write("../.claude.json", r#"{"mcpServers": {"theirs": {"command": "sh"}}}"#);
     story.write(
         "../.config/switchboard/plugins/kit/.mcp.json",
         r#"{"mcpServers": {"x": {"command": "sh", "args": ["1"]}}}"#,
@@ -51,17 +40,7 @@ fn servers_of_others() {
 #[test]
 fn looking_at_one() {
     let mut story = Story::new();
-    story.quietly(&[
-        "add",
-        "-e",
-        "TOKEN=abc",
-        "-e",
-        "LANG",
-        "a",
-        "sh",
-        "--password",
-        "x",
-    ]);
+    story.quietly(&["add", "-e", "TOKEN=abc", "-e", "LANG", "a", "sh", "--password", "x"]);
     story.quietly(&["add", "-s", "user", "a", "sh"]);
     story.quietly(&[
         "add",

@@ -9,12 +9,7 @@ fn two_hundred_adds_lose_nothing() {
     let names: Vec<_> = (0..200).map(|number| format!("s{number}")).collect();
     let children: Vec<_> = names
         .iter()
-        .map(|name| {
-            story
-                .command(&["add", "-q", "-s", "project", name, "sh"])
-                .spawn()
-                .unwrap()
-        })
+        .map(|name| story.command(&["add", "-q", "-s", "project", name, "sh"]).spawn().unwrap())
         .collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
@@ -26,9 +21,8 @@ fn two_hundred_adds_lose_nothing() {
     let servers = list["servers"].as_array().unwrap();
     // Each was approved by whoever added it, so the approvals were not lost either.
     let ready = servers.iter().filter(|server| server["state"] == "ready");
-    let mut found: Vec<_> = ready
-        .map(|server| server["name"].as_str().unwrap().to_owned())
-        .collect();
+    let mut found: Vec<_> =
+        ready.map(|server| server["name"].as_str().unwrap().to_owned()).collect();
     found.sort();
     let mut names = names;
     names.sort();

@@ -8,9 +8,7 @@ use switchboard_testkit::http::{Reply, Scripted};
 use crate::{Home, Story, story::in_order};
 
 fn page(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs")
-        .join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
 /// Compares a page with what it should be, or writes it.
@@ -19,10 +17,7 @@ fn check(name: &str, expected: &str) {
         std::fs::write(page(name), expected).unwrap();
     }
     let found = std::fs::read_to_string(page(name)).unwrap_or_default();
-    let first = found
-        .lines()
-        .zip(expected.lines())
-        .find(|(found, expected)| found != expected);
+    let first = found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
     assert!(
         found == expected,
         "docs/{name} is not current, from {first:?} on; run the tests with INSTA_UPDATE=always and read the difference"
@@ -33,9 +28,7 @@ fn help(args: &[&str]) -> String {
     let output = Home::new().command(args).output().unwrap();
     assert!(output.status.success(), "{args:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines()
-        .map(|line| line.trim_end().to_owned() + "\n")
-        .collect()
+    text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 /// The commands that the program's help names.
@@ -44,10 +37,7 @@ fn commands(help: &str) -> Vec<String> {
     let listed = listed.take_while(|line| !line.is_empty());
     // What is wrapped stands further to the right than a name.
     let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    names
-        .filter_map(|line| line.split_whitespace().next())
-        .map(str::to_owned)
-        .collect()
+    names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 #[test]
@@ -80,10 +70,7 @@ fn getting_started_is_what_happens() {
             .args(["-c", &format!("{{ {}\n}} 2>&1", line.replace(shown, &real))])
             .env_clear()
             .env("HOME", story.home.path())
-            .env(
-                "PATH",
-                format!("{}:/usr/bin:/bin", story.home.path().join("bin").display()),
-            )
+            .env("PATH", format!("{}:/usr/bin:/bin", story.home.path().join("bin").display()))
             .current_dir(story.path(""))
             .output()
             .unwrap();
@@ -125,25 +112,16 @@ fn every_member_is_documented() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots");
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let text = std::fs::read_to_string(entry.path()).unwrap();
-        for object in text
-            .split("\n--- stdout\n{\n")
-            .skip(1)
-            .chain(text.split("\n--- stderr\n{\n").skip(1))
+        for object in
+            text.split("\n--- stdout\n{\n").skip(1).chain(text.split("\n--- stderr\n{\n").skip(1))
         {
-            let json = format!(
-                "{{\n{}\n}}",
-                object.split("\n}\n").next().unwrap_or_default()
-            );
+            let json = format!("{{\n{}\n}}", object.split("\n}\n").next().unwrap_or_default());
             let json = json.replace(": N", ": 1");
             let Ok(value) = serde_json::from_str(&json) else {
                 continue;
             };
             for name in members(&value) {
-                assert!(
-                    page.contains(&format!("`{name}`")),
-                    "`{name}` of {:?}",
-                    entry.file_name()
-                );
+                assert!(page.contains(&format!("`{name}`")), "`{name}` of {:?}", entry.file_name());
             }
         }
     }
@@ -156,11 +134,7 @@ fn members(value: &serde_json::Value) -> Vec<String> {
         serde_json::Value::Object(object) => object
             .iter()
             .flat_map(|(name, value)| {
-                let inner = if foreign.contains(&&**name) {
-                    Vec::new()
-                } else {
-                    members(value)
-                };
+                let inner = if foreign.contains(&&**name) { Vec::new() } else { members(value) };
                 std::iter::once(name.clone()).chain(inner)
             })
             .collect(),

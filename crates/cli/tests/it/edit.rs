@@ -32,11 +32,7 @@ fn only_what_was_changed_changes() {
             "stat -c %a $(dirname \"$1\") > '{seen}'; cat \"$1\" >> '{seen}'; sed -i 's/\"x\"/\"y\"/' \"$1\""
         ),
     );
-    story
-        .run(&["edit", "a"])
-        .cat(".mcp.json")
-        .cat("seen")
-        .run(&["list", "--no-check"]);
+    story.run(&["edit", "a"]).cat(".mcp.json").cat("seen").run(&["list", "--no-check"]);
     insta::assert_snapshot!("edit", story.transcript());
 }
 
@@ -69,9 +65,7 @@ fn nothing_changes_without_a_good_entry() {
 fn arguments_of_an_editor_and_json() {
     let mut story = story();
     story.set("EDITOR", "sed -i s/sh/sh2/ --");
-    story
-        .run(&["--json", "edit", "a"])
-        .run(&["--json", "edit", "nobody"]);
+    story.run(&["--json", "edit", "a"]).run(&["--json", "edit", "nobody"]);
     insta::assert_snapshot!("edit_json", story.transcript());
 }
 

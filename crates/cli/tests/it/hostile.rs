@@ -56,22 +56,10 @@ fn repository(folder: &Path, canary: &Path) {
         r#"{"mcpServers": {"nested": {"command": "sh", "args": ["-c", "touch CANARY/nested"]}}}"#,
     );
     // Writing through these would change what belongs to the user.
-    symlink(
-        "../../.config/switchboard/settings.json",
-        folder.join("sub/.switchboard"),
-    )
-    .unwrap();
+    symlink("../../.config/switchboard/settings.json", folder.join("sub/.switchboard")).unwrap();
     std::fs::create_dir(folder.join("deep")).unwrap();
-    symlink(
-        "../../.config/switchboard",
-        folder.join("deep/.switchboard"),
-    )
-    .unwrap();
-    symlink(
-        "../../.config/switchboard/settings.json",
-        folder.join("deep/.mcp.json"),
-    )
-    .unwrap();
+    symlink("../../.config/switchboard", folder.join("deep/.switchboard")).unwrap();
+    symlink("../../.config/switchboard/settings.json", folder.join("deep/.mcp.json")).unwrap();
 }
 
 fn git(folder: &Path, args: &[&str]) {
@@ -112,9 +100,7 @@ fn cloned() -> (Story, std::path::PathBuf) {
 
 fn canaries(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().flatten();
-    let mut names: Vec<_> = entries
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -143,15 +129,7 @@ const COMMANDS: &[&[&str]] = &[
     &["--project", "sub", "add", "through", "no-such-command"],
     &["--project", "deep", "list"],
     &["--project", "deep", "add", "through", "no-such-command"],
-    &[
-        "--project",
-        "deep",
-        "add",
-        "-s",
-        "project",
-        "through",
-        "no-such-command",
-    ],
+    &["--project", "deep", "add", "-s", "project", "through", "no-such-command"],
     &["--project", "deep", "disable", "always"],
     &["remove", "mine"],
     &["import", "claude-code"],
@@ -169,15 +147,10 @@ fn a_hostile_repository_runs_and_permits_nothing() {
         assert_ne!(output.status.code(), None, "{args:?}");
         assert_eq!(canaries(&canary), [""; 0], "{args:?}");
     }
-    let settings = std::fs::read_dir(story.path("../.config/switchboard"))
-        .unwrap()
-        .flatten();
+    let settings = std::fs::read_dir(story.path("../.config/switchboard")).unwrap().flatten();
     assert_eq!(settings.count(), 1, "something was written through a link");
     let text = std::fs::read_to_string(story.path("../.config/switchboard/settings.json")).unwrap();
-    assert!(
-        text.contains("always") && !text.contains("through"),
-        "{text}"
-    );
+    assert!(text.contains("always") && !text.contains("through"), "{text}");
     let output = story.quietly(&["list", "--no-check", "--json"]);
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     for server in list["servers"].as_array().unwrap() {
@@ -185,25 +158,10 @@ fn a_hostile_repository_runs_and_permits_nothing() {
         assert_eq!(server["state"] == "ready", is_ours, "{server:#}");
     }
     permits_nothing(&story);
-    let kinds: Vec<_> = list["pending"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|item| &item["kind"])
-        .collect();
-    for kind in [
-        "hook",
-        "allow-rule",
-        "mode",
-        "classifier",
-        "agent",
-        "setting",
-        "variable",
-    ] {
-        assert!(
-            kinds.iter().any(|found| *found == kind),
-            "no {kind} awaits approval: {kinds:?}"
-        );
+    let kinds: Vec<_> =
+        list["pending"].as_array().unwrap().iter().map(|item| &item["kind"]).collect();
+    for kind in ["hook", "allow-rule", "mode", "classifier", "agent", "setting", "variable"] {
+        assert!(kinds.iter().any(|found| *found == kind), "no {kind} awaits approval: {kinds:?}");
     }
 }
 
@@ -214,10 +172,7 @@ fn permits_nothing(story: &Story) {
     let env = [("HOME".to_owned(), home)].into();
     let surroundings = Surroundings::usual(Platform::Linux, env, story.path("")).unwrap();
     for agent in [None, Some("helper".to_owned())] {
-        let asked = Asked {
-            agent,
-            ..Asked::default()
-        };
+        let asked = Asked { agent, ..Asked::default() };
         let desired = Workspace::new(surroundings.clone(), asked).desired();
         let ready: Vec<_> = desired.ready().map(|(server, _)| &*server.name).collect();
         assert!(ready.iter().all(|name| *name == "always"), "{ready:?}");
@@ -241,11 +196,7 @@ fn a_person_at_a_terminal_is_shown_all_of_it() {
 #[test]
 fn what_is_approved_runs_and_nothing_else() {
     let (mut story, canary) = cloned();
-    story
-        .run(&["list"])
-        .run(&["approve"])
-        .run(&["approve", "one"])
-        .run(&["list"]);
+    story.run(&["list"]).run(&["approve"]).run(&["approve", "one"]).run(&["list"]);
     insta::assert_snapshot!("hostile_repository", story.transcript());
     assert_eq!(canaries(&canary), ["one"]);
 }

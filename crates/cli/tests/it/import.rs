@@ -16,10 +16,7 @@ fn clients() -> Story {
             here.display()
         ),
     );
-    story.write(
-        "../.codex/config.toml",
-        "[mcp_servers.codex]\ncommand = \"sh\"\nargs = [\"3\"]\n",
-    );
+    story.write("../.codex/config.toml", "[mcp_servers.codex]\ncommand = \"sh\"\nargs = [\"3\"]\n");
     story
 }
 
@@ -39,10 +36,7 @@ fn copying_servers() {
         .run(&["list", "--no-check"])
         .cat("../.config/switchboard/settings.json");
     insta::assert_snapshot!("import", story.transcript());
-    assert_eq!(
-        std::fs::read(story.path("../.cursor/mcp.json")).unwrap(),
-        before
-    );
+    assert_eq!(std::fs::read(story.path("../.cursor/mcp.json")).unwrap(), before);
 }
 
 #[test]
@@ -52,9 +46,7 @@ fn one_that_fails_costs_no_other() {
         "../.config/switchboard/settings.json",
         "{\"deniedMcpServers\": [{\"serverName\": \"mine\"}]}",
     );
-    story
-        .run(&["import", "claude-code", "--yes"])
-        .run(&["list", "--no-check"]);
+    story.run(&["import", "claude-code", "--yes"]).run(&["list", "--no-check"]);
     story.write("../.codex/config.toml", "[mcp_servers");
     story.run(&["import", "codex", "--yes"]);
     insta::assert_snapshot!("import_failing", story.transcript());

@@ -47,11 +47,11 @@ fn every_state_is_visible() {
 #[test]
 fn nothing_is_configured() {
     let mut story = Story::new();
-    story
-        .run(&["list"])
-        .run(&["list", "--json"])
-        .run(&["list", "--check"])
-        .run(&["list", "--check", "--no-check"]);
+    story.run(&["list"]).run(&["list", "--json"]).run(&["list", "--check"]).run(&[
+        "list",
+        "--check",
+        "--no-check",
+    ]);
     insta::assert_snapshot!("list_empty", story.transcript());
 }
 
@@ -61,28 +61,11 @@ fn why_a_server_fails() {
     story.set("MCP_TIMEOUT", "2000");
     story.quietly(&["add", "gone", "no-such-command"]);
     story.quietly(&["add", "folder", "/"]);
-    story.quietly(&[
-        "add",
-        "dies",
-        "sh",
-        "-c",
-        "echo one >&2; printf '\\033[31mtwo' >&2; exit 3",
-    ]);
-    story.quietly(&[
-        "add-json",
-        "nowhere",
-        r#"{"command": "sh", "cwd": "no/such/folder"}"#,
-    ]);
-    story.quietly(&[
-        "add-json",
-        "file",
-        r#"{"command": "sh", "envFile": "no.env"}"#,
-    ]);
+    story.quietly(&["add", "dies", "sh", "-c", "echo one >&2; printf '\\033[31mtwo' >&2; exit 3"]);
+    story.quietly(&["add-json", "nowhere", r#"{"command": "sh", "cwd": "no/such/folder"}"#]);
+    story.quietly(&["add-json", "file", r#"{"command": "sh", "envFile": "no.env"}"#]);
     story.quietly(&["add", "down", "http://127.0.0.1:1/mcp"]);
-    story
-        .run(&["list"])
-        .run(&["list", "--check"])
-        .run(&["list", "--json"]);
+    story.run(&["list"]).run(&["list", "--check"]).run(&["list", "--json"]);
     insta::assert_snapshot!("list_failing", story.transcript());
 }
 
@@ -111,10 +94,8 @@ fn silence_is_not_waited_for_for_ever() {
 fn a_server_that_wants_credentials() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(Scripted::start(|_| async {
-        Reply::empty(401).header(
-            "www-authenticate",
-            "Bearer resource_metadata=\"http://127.0.0.1:1/x\"",
-        )
+        Reply::empty(401)
+            .header("www-authenticate", "Bearer resource_metadata=\"http://127.0.0.1:1/x\"")
     }));
     let mut story = Story::new();
     story.replace(&server.addr().to_string(), "127.0.0.1:PORT");
@@ -126,24 +107,12 @@ fn a_server_that_wants_credentials() {
     story.quietly(&["add", "web", &server.url("/mcp")]);
     story.quietly(&["add", "live", &ws]);
     story.quietly(&["add-json", "helped", &helped]);
-    story
-        .run(&["list"])
-        .run(&["list", "--check"])
-        .run(&["list", "--json"]);
+    story.run(&["list"]).run(&["list", "--check"]).run(&["list", "--json"]);
     insta::assert_snapshot!("list_needs_auth", story.transcript());
     assert!(!story.path("ran").exists());
     // Nobody was registered, nothing was looked up: only the servers themselves were asked.
-    let paths: Vec<_> = server
-        .requests()
-        .into_iter()
-        .map(|request| request.path)
-        .collect();
-    assert!(
-        paths
-            .iter()
-            .all(|path| matches!(&**path, "/mcp" | "/ws" | "/h")),
-        "{paths:?}"
-    );
+    let paths: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
+    assert!(paths.iter().all(|path| matches!(&**path, "/mcp" | "/ws" | "/h")), "{paths:?}");
 }
 
 /// What a server gets to see: the usual few, what its entry names, and no more.
@@ -151,12 +120,7 @@ fn a_server_that_wants_credentials() {
 fn the_environment_of_a_server() {
     let mut story = Story::new();
     story.write("vars.env", "FROM_FILE=file\nOWN=file\n");
-    for (name, value) in [
-        ("API_KEY", "k"),
-        ("AWS_REGION", "r"),
-        ("LANG", "C"),
-        ("PASSED", "p"),
-    ] {
+    for (name, value) in [("API_KEY", "k"), ("AWS_REGION", "r"), ("LANG", "C"), ("PASSED", "p")] {
         story.set(name, value);
     }
     story.quietly(&[
@@ -164,10 +128,7 @@ fn the_environment_of_a_server() {
         r#"{"command": "sh", "args": ["-c", "(pwd; env | grep -v -e ^_= -e ^SHLVL= | sort) >&2; exit 1"], "env": {"OWN": "own ${PASSED}"}, "envFile": "vars.env", "inheritEnv": ["AWS_*"]}"#,
     ]);
     story.run(&["list"]);
-    story.write(
-        "../.config/switchboard/settings.json",
-        r#"{"env": {"LANG": "set"}}"#,
-    );
+    story.write("../.config/switchboard/settings.json", r#"{"env": {"LANG": "set"}}"#);
     story.run(&["list"]);
     insta::assert_snapshot!("list_environment", story.transcript());
 }
@@ -181,17 +142,8 @@ fn many_servers_at_once() {
         let entry = serde_json::json!({ "command": US, "args": ["builtin"] });
         servers.insert(format!("s{number:02}"), entry);
     }
-    story.write(
-        "all.json",
-        &serde_json::json!({ "mcpServers": servers }).to_string(),
-    );
-    story.run(&[
-        "--mcp-config",
-        "all.json",
-        "--strict-mcp-config",
-        "list",
-        "--check",
-    ]);
+    story.write("all.json", &serde_json::json!({ "mcpServers": servers }).to_string());
+    story.run(&["--mcp-config", "all.json", "--strict-mcp-config", "list", "--check"]);
     insta::assert_snapshot!("list_many", story.transcript());
 }
 
@@ -204,10 +156,7 @@ fn a_slow_server_stops_no_other() {
     story.quietly(&["add", "first", "sh", "-c", &first]);
     story.quietly(&["add", "second", "sh", "-c", &second]);
     let mut list = story.command(&["list", "--check"]);
-    let output = list
-        .env("MCP_SERVER_CONNECTION_BATCH_SIZE", "1")
-        .output()
-        .unwrap();
+    let output = list.env("MCP_SERVER_CONNECTION_BATCH_SIZE", "1").output().unwrap();
     assert!(output.status.success(), "{}", story.home.shown(&output));
 }
 
@@ -227,9 +176,7 @@ fn ctrl_c_leaves_nothing_behind() {
         }
     };
     wait(&|| marker.exists());
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(killed.unwrap().success());
     let status = child.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (Some(130), None));

@@ -42,10 +42,7 @@ fn replace_number(line: &str, before: &str, after: &str) -> String {
     let Some(start) = line.find(before).map(|at| at + before.len()) else {
         return line.into();
     };
-    let digits = line[start..]
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .count();
+    let digits = line[start..].chars().take_while(char::is_ascii_digit).count();
     if digits == 0 || !line[start + digits..].starts_with(after) {
         return line.into();
     }

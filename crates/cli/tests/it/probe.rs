@@ -8,13 +8,7 @@ use crate::Home;
 fn check(name: &str, lines: &[&[&str]]) {
     let transcript: String = lines
         .iter()
-        .map(|args| {
-            format!(
-                "$ switchboard {}\n{}\n",
-                args.join(" "),
-                Home::new().run(args)
-            )
-        })
+        .map(|args| format!("$ switchboard {}\n{}\n", args.join(" "), Home::new().run(args)))
         .collect();
     insta::assert_snapshot!(name, transcript);
 }
@@ -25,13 +19,7 @@ fn the_built_in_server() {
         "built_in",
         &[
             &["probe"],
-            &[
-                "probe",
-                "--call",
-                "greet",
-                "--arguments",
-                r#"{"name":"Ada"}"#,
-            ],
+            &["probe", "--call", "greet", "--arguments", r#"{"name":"Ada"}"#],
             &["probe", "--call", "greet", "--protocol", "2024-11-05"],
         ],
     );
@@ -42,14 +30,7 @@ fn for_machines() {
     check(
         "json",
         &[
-            &[
-                "--json",
-                "probe",
-                "--call",
-                "echo",
-                "--arguments",
-                r#"{"text":"hi"}"#,
-            ],
+            &["--json", "probe", "--call", "echo", "--arguments", r#"{"text":"hi"}"#],
             &["probe", "--json", "no-such-command"],
         ],
     );
@@ -84,12 +65,7 @@ fn a_server_that_cannot_be_reached_says_why() {
             &["probe", "no-such-command"],
             &["probe", "/"],
             &["probe", "/etc/passwd"],
-            &[
-                "probe",
-                "sh",
-                "-c",
-                "echo one >&2; printf '\\033[31mtwo' >&2; exit 3",
-            ],
+            &["probe", "sh", "-c", "echo one >&2; printf '\\033[31mtwo' >&2; exit 3"],
             &["probe", "--timeout", "0.3", "sleep", "60"],
             &["probe", "http://127.0.0.1:1/mcp"],
         ],
@@ -120,32 +96,20 @@ fn ctrl_c_leaves_nothing_behind() {
     let home = Home::new();
     let marker = home.path().join("started");
     let script = format!("touch {}; sleep 300", marker.display());
-    let mut child = home
-        .command(&["probe", "sh", "-c", &script])
-        .spawn()
-        .unwrap();
+    let mut child = home.command(&["probe", "sh", "-c", &script]).spawn().unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !marker.exists() {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "the server did not start"
-        );
+        assert!(std::time::Instant::now() < deadline, "the server did not start");
         std::thread::yield_now();
     }
     let pid = child.id().to_string();
-    let killed = std::process::Command::new("kill")
-        .args(["-INT", &pid])
-        .status()
-        .unwrap();
+    let killed = std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
     assert!(killed.success());
     let status = child.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (Some(130), None));
     let mark = marker.display().to_string();
     while processes_naming(&mark) > 0 {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "the server is still there"
-        );
+        assert!(std::time::Instant::now() < deadline, "the server is still there");
         std::thread::yield_now();
     }
 }
@@ -162,9 +126,6 @@ pub(crate) fn processes_naming(text: &str) -> usize {
 fn completions_are_scripts() {
     for shell in ["bash", "zsh", "fish"] {
         let script = Home::new().run(&["completions", shell]);
-        assert!(
-            script.starts_with("exit 0\n") && script.contains("probe"),
-            "{shell}"
-        );
+        assert!(script.starts_with("exit 0\n") && script.contains("probe"), "{shell}");
     }
 }

@@ -66,12 +66,7 @@ impl Story {
     pub(crate) fn new() -> Self {
         let home = Home::new();
         fs::create_dir(home.path().join("project")).unwrap();
-        Self {
-            home,
-            env: Vec::new(),
-            replaced: Vec::new(),
-            transcript: String::new(),
-        }
+        Self { home, env: Vec::new(), replaced: Vec::new(), transcript: String::new() }
     }
 
     /// A file or folder of the project.

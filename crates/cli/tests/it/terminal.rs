@@ -61,9 +61,8 @@ fn left_on_screen(seen: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in seen.replace("\r\n", "\n").split('\n') {
         let mut line = line;
-        while let Some((up, rest)) = line
-            .strip_prefix("\x1b[")
-            .and_then(|rest| rest.split_once("A\x1b[J"))
+        while let Some((up, rest)) =
+            line.strip_prefix("\x1b[").and_then(|rest| rest.split_once("A\x1b[J"))
         {
             let up: usize = up.parse().unwrap();
             lines.truncate(lines.len() - up);
@@ -78,9 +77,7 @@ fn plain(line: &str) -> String {
     let mut parts = line.split("\x1b[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
-        text + part
-            .split_once(|c: char| c.is_ascii_alphabetic())
-            .map_or("", |(_, rest)| rest)
+        text + part.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, rest)| rest)
     })
 }
 
@@ -99,12 +96,8 @@ fn approving_is_asked_about() {
     for (args, answers) in [
         (
             &["approve"][..],
-            &[
-                ("server a?", "maybe\n"),
-                ("or q", "y\n"),
-                ("server b?", "\n"),
-                ("server c?", "q\n"),
-            ][..],
+            &[("server a?", "maybe\n"), ("or q", "y\n"), ("server b?", "\n"), ("server c?", "q\n")]
+                [..],
         ),
         (&["approve", "b"], &[("server b?", "n\n")]),
         (&["approve", "--all"], &[("Approve all 2?", "yes\n")]),
@@ -121,15 +114,10 @@ fn approving_is_asked_about() {
 #[test]
 fn importing_is_asked_about() {
     let mut story = Story::new();
-    story.write(
-        "../.cursor/mcp.json",
-        r#"{"mcpServers": {"a": {"command": "sh"}}}"#,
-    );
+    story.write("../.cursor/mcp.json", r#"{"mcpServers": {"a": {"command": "sh"}}}"#);
     for answer in ["n\n", "y\n"] {
-        let shown = Terminal::run(
-            story.command(&["import", "cursor"]),
-            &[("Import 1 server?", answer)],
-        );
+        let shown =
+            Terminal::run(story.command(&["import", "cursor"]), &[("Import 1 server?", answer)]);
         let shown = story.home.filtered(&shown);
         story.tell(&["import", "cursor"], &shown);
     }

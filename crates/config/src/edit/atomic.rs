@@ -53,10 +53,7 @@ pub(crate) fn update(
 
 /// Creates a folder, and its parents, that only its owner may enter.
 pub(crate) fn private_folder(folder: &Path) -> Result<(), Error> {
-    let write = |source| Error::Write {
-        path: folder.to_owned(),
-        source,
-    };
+    let write = |source| Error::Write { path: folder.to_owned(), source };
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -70,10 +67,7 @@ pub(crate) fn close_folder(folder: &Path) -> Result<(), Error> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let write = |source| Error::Write {
-            path: folder.to_owned(),
-            source,
-        };
+        let write = |source| Error::Write { path: folder.to_owned(), source };
         let mode = fs::metadata(folder).map_err(write)?.permissions().mode();
         if mode & 0o077 != 0 {
             fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(write)?;
@@ -97,10 +91,7 @@ pub(crate) fn follow(path: &Path) -> Result<PathBuf, Error> {
 
 /// One file has one lock, by whichever way its folder was reached.
 fn one_name(path: &Path) -> PathBuf {
-    match (
-        path.parent().and_then(|folder| folder.canonicalize().ok()),
-        path.file_name(),
-    ) {
+    match (path.parent().and_then(|folder| folder.canonicalize().ok()), path.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),
         _ => path.to_owned(),
     }
@@ -110,18 +101,12 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Read {
-            path: path.to_owned(),
-            source,
-        }),
+        Err(source) => Err(Error::Read { path: path.to_owned(), source }),
     }
 }
 
 fn stage(target: &Path, text: &str, privacy: Privacy) -> Result<tempfile::NamedTempFile, Error> {
-    let write = |source| Error::Write {
-        path: target.to_owned(),
-        source,
-    };
+    let write = |source| Error::Write { path: target.to_owned(), source };
     let folder = target.parent().unwrap_or(Path::new("."));
     match privacy {
         Privacy::State | Privacy::Private => private_folder(folder)?,
@@ -137,10 +122,7 @@ fn stage(target: &Path, text: &str, privacy: Privacy) -> Result<tempfile::NamedT
     if let Ok(metadata) = fs::metadata(target)
         && privacy != Privacy::State
     {
-        staged
-            .as_file()
-            .set_permissions(metadata.permissions())
-            .map_err(write)?;
+        staged.as_file().set_permissions(metadata.permissions()).map_err(write)?;
     }
     staged.as_file().sync_all().map_err(write)?;
     Ok(staged)
@@ -163,10 +145,7 @@ fn fresh_permissions(_: Privacy) -> Option<Permissions> {
 }
 
 fn publish(staged: tempfile::NamedTempFile, target: &Path) -> Result<(), Error> {
-    let write = |source| Error::Write {
-        path: target.to_owned(),
-        source,
-    };
+    let write = |source| Error::Write { path: target.to_owned(), source };
     staged.persist(target).map_err(|error| write(error.error))?;
     // Without this the new name may be lost with the power, though not the old content. Not every file system can.
     if let Some(folder) = target.parent()

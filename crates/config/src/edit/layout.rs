@@ -15,15 +15,8 @@ impl Layout {
     /// Reads the habits off `text`; two spaces where it has none.
     pub(super) fn of(text: &str) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        let unit = text
-            .lines()
-            .skip(1)
-            .map(indentation)
-            .find(|indent| !indent.is_empty());
-        Self {
-            newline,
-            unit: unit.unwrap_or("  ").to_owned(),
-        }
+        let unit = text.lines().skip(1).map(indentation).find(|indent| !indent.is_empty());
+        Self { newline, unit: unit.unwrap_or("  ").to_owned() }
     }
 
     /// `value` over several lines, the first of which is already indented by `indent`.

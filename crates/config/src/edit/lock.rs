@@ -24,15 +24,10 @@ impl Lock {
         let folder = state_dir.join("locks");
         private_folder(&folder)?;
         let key = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes())[..16]);
-        let lock = |source| Error::Lock {
-            path: path.to_owned(),
-            source,
-        };
+        let lock = |source| Error::Lock { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
-        let file = options
-            .open(folder.join(format!("{key}.lock")))
-            .map_err(lock)?;
+        let file = options.open(folder.join(format!("{key}.lock"))).map_err(lock)?;
         file.lock().map_err(lock)?;
         Ok(Self { _file: file })
     }

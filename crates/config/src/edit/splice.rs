@@ -13,17 +13,11 @@ pub(super) struct Splice {
 
 impl Splice {
     pub(super) fn insert(at: usize, text: impl Into<String>) -> Self {
-        Self {
-            range: at..at,
-            text: text.into(),
-        }
+        Self { range: at..at, text: text.into() }
     }
 
     fn cut(range: Range<usize>) -> Self {
-        Self {
-            range,
-            text: String::new(),
-        }
+        Self { range, text: String::new() }
     }
 }
 
@@ -94,10 +88,7 @@ impl Container {
         let newline = layout.newline;
         let item = render(&indent);
         let range = start..self.range.end - 1;
-        vec![Splice {
-            range,
-            text: format!("{newline}{indent}{item}{newline}{outer}"),
-        }]
+        vec![Splice { range, text: format!("{newline}{indent}{item}{newline}{outer}") }]
     }
 
     /// One item fewer.
@@ -150,11 +141,7 @@ fn lines_of(text: &str, item: Range<usize>) -> Range<usize> {
     let end = same_line_comments(text, item.end);
     let rest = text[end..].trim_start_matches([' ', '\t']);
     let after_blank = text.len() - rest.len();
-    let line_break = if rest.starts_with("\r\n") {
-        2
-    } else {
-        usize::from(rest.starts_with('\n'))
-    };
+    let line_break = if rest.starts_with("\r\n") { 2 } else { usize::from(rest.starts_with('\n')) };
     match (begins_line(text, item.start), line_break) {
         (true, 1..) => line_start(text, item.start)..after_blank + line_break,
         (false, 1..) => item.start - blanks_before(text, item.start)..end,
@@ -172,9 +159,7 @@ fn tail_of(text: &str, item: Range<usize>) -> Range<usize> {
     let start = before.strip_suffix('\n').unwrap_or(before);
     let start = start.strip_suffix('\r').unwrap_or(start).len();
     let end = same_line_comments(text, item.end);
-    let ends_line = text[end..]
-        .trim_start_matches([' ', '\t', '\r'])
-        .starts_with('\n');
+    let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
     // A line comment above would swallow what follows if its line break went.
     if ends_line { start..end } else { item }
 }

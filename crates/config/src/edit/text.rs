@@ -104,11 +104,7 @@ impl<'a> Document<'a> {
         let root = jsonc::ast(text).map_err(|error| {
             let at = Lines::new(&Origin::text(""), text).at(error.range().start);
             let why = error.kind().to_string();
-            EditError::Malformed {
-                line: at.line,
-                column: at.column,
-                why,
-            }
+            EditError::Malformed { line: at.line, column: at.column, why }
         })?;
         Ok(Self { root })
     }
@@ -123,11 +119,7 @@ impl<'a> Document<'a> {
 }
 
 fn property<'a, 'b>(object: &'b ast::Object<'a>, key: &str) -> Option<&'b ast::ObjectProp<'a>> {
-    object
-        .properties
-        .iter()
-        .rev()
-        .find(|property| property.name.as_str() == key)
+    object.properties.iter().rev().find(|property| property.name.as_str() == key)
 }
 
 fn merge(text: String, path: &[&str], value: &Value) -> Result<String, EditError> {
@@ -139,10 +131,7 @@ fn merge(text: String, path: &[&str], value: &Value) -> Result<String, EditError
         (Some((_, Value::Object(old))), Value::Object(new)) => merge_members(text, path, &old, new),
         (Some((range, _)), new) => {
             let rendered = Layout::of(&text).render(new, indent_at(&text, range.start));
-            let splice = Splice {
-                range: range.start..range.end,
-                text: rendered,
-            };
+            let splice = Splice { range: range.start..range.end, text: rendered };
             Ok(apply(&text, vec![splice]))
         }
     }
@@ -167,9 +156,7 @@ fn merge_members(
 
 fn insert(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
     let document = Document::parse(text)?;
-    let depth = (0..path.len())
-        .rev()
-        .find(|depth| document.find(&path[..*depth]).is_some());
+    let depth = (0..path.len()).rev().find(|depth| document.find(&path[..*depth]).is_some());
     let depth = depth.unwrap_or(0);
     let Some(ast::Value::Object(object)) = document.find(&path[..depth]) else {
         return Err(EditError::NotAnObject(path[..depth].join(".")));
@@ -178,10 +165,8 @@ fn insert(text: &str, path: &[&str], value: &Value) -> Result<String, EditError>
         |value: Value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
     let value = path[depth + 1..].iter().rev().fold(value.clone(), wrap);
     let (layout, key) = (Layout::of(text), Value::from(path[depth]).to_string());
-    let multiline = object
-        .properties
-        .last()
-        .is_none_or(|last| super::layout::begins_line(text, last.start()));
+    let multiline =
+        object.properties.last().is_none_or(|last| super::layout::begins_line(text, last.start()));
     let splices = members(object).append(text, &layout, |indent| {
         if multiline {
             format!("{key}: {}", layout.render(&value, indent))
@@ -197,26 +182,17 @@ fn removal(text: &str, parent: &[&str], key: &str) -> Result<Option<Vec<Splice>>
     let Some(ast::Value::Object(object)) = document.find(parent) else {
         return Ok(None);
     };
-    let index = object
-        .properties
-        .iter()
-        .rposition(|property| property.name.as_str() == key);
+    let index = object.properties.iter().rposition(|property| property.name.as_str() == key);
     Ok(index.map(|index| members(object).remove(text, index)))
 }
 
 fn members(object: &ast::Object<'_>) -> Container {
     let items = object.properties.iter().map(range).collect();
-    Container {
-        range: range(object),
-        items,
-    }
+    Container { range: range(object), items }
 }
 
 fn elements(list: &ast::Array<'_>) -> Container {
-    Container {
-        range: range(list),
-        items: list.elements.iter().map(range).collect(),
-    }
+    Container { range: range(list), items: list.elements.iter().map(range).collect() }
 }
 
 fn range(node: &impl Ranged) -> Range<usize> {
@@ -224,11 +200,9 @@ fn range(node: &impl Ranged) -> Range<usize> {
 }
 
 fn position(list: &ast::Array<'_>, item: &str) -> Option<usize> {
-    list.elements.iter().position(|element| {
-        element
-            .as_string_lit()
-            .is_some_and(|literal| literal.value == item)
-    })
+    list.elements
+        .iter()
+        .position(|element| element.as_string_lit().is_some_and(|literal| literal.value == item))
 }
 
 fn json(value: &ast::Value<'_>) -> Value {
@@ -237,11 +211,7 @@ fn json(value: &ast::Value<'_>) -> Value {
 
 /// A byte-order mark stays where it is.
 fn split_mark(text: &str) -> (&str, &str) {
-    text.split_at(if text.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
-    })
+    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
 
 /// A text without a value gets an empty object after whatever comments it has.

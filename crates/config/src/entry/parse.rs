@@ -83,8 +83,7 @@ fn transport(
 }
 
 fn fields_have(node: &Node, key: &str) -> bool {
-    node.get(key)
-        .is_some_and(|value| value.value != Value::Null)
+    node.get(key).is_some_and(|value| value.value != Value::Null)
 }
 
 /// What an entry without `type` is: a command is stdio, a URL is http.
@@ -100,9 +99,7 @@ fn implied(fields: &mut Fields<'_>, name: &str, node: &Node) -> Option<&'static 
             let message = format!("server `{name}` has a `url` and no `type`; taken as http");
             let hint = Hint::AddMember("\"type\": \"http\"".to_owned());
             fields.mention(
-                Problem::note(Kind::UrlWithoutType, message)
-                    .at(url.at.clone())
-                    .hint(hint),
+                Problem::note(Kind::UrlWithoutType, message).at(url.at.clone()).hint(hint),
             );
             Some("http")
         }
@@ -139,9 +136,7 @@ fn stdio(fields: &mut Fields<'_>, node: &Node) -> Option<Stdio> {
         cwd: fields.string("cwd"),
         env_file: fields.string("envFile"),
         inherit_env: inherit_env(fields),
-        command: command
-            .as_ref()
-            .map_or_else(String::new, |command| command.value.clone()),
+        command: command.as_ref().map_or_else(String::new, |command| command.value.clone()),
     };
     check_variable_names(fields, &stdio, node);
     command.map(|_| stdio)
@@ -183,14 +178,8 @@ fn remote(
     let remote = Remote {
         headers: fields.string_map("headers"),
         headers_helper: fields.string("headersHelper"),
-        oauth: if schemes.contains(&"http") {
-            oauth(fields)
-        } else {
-            None
-        },
-        url: url
-            .as_ref()
-            .map_or_else(String::new, |url| url.value.clone()),
+        oauth: if schemes.contains(&"http") { oauth(fields) } else { None },
+        url: url.as_ref().map_or_else(String::new, |url| url.value.clone()),
     };
     check_headers(fields, &remote, node);
     url.map(|_| remote)
@@ -214,11 +203,8 @@ fn check_url(
         Ok(_) => return,
         Err(error) => format!("is not a URL: {error}"),
     };
-    let message = format!(
-        "`{key}` of {} {why} (it is `{}`)",
-        fields.what(),
-        masked_text(&url.value)
-    );
+    let message =
+        format!("`{key}` of {} {why} (it is `{}`)", fields.what(), masked_text(&url.value));
     fields.wrong(Kind::BadValue, message, &url.at);
 }
 
@@ -229,15 +215,9 @@ fn check_headers(fields: &mut Fields<'_>, remote: &Remote, node: &Node) {
         let sound =
             !name.is_empty() && name.chars().all(is_token) && !value.contains(['\r', '\n', '\0']);
         if !sound {
-            let message = format!(
-                "{} cannot send the header `{}`",
-                fields.what(),
-                name.escape_default()
-            );
-            let at = node
-                .get("headers")
-                .map_or(&node.at, |headers| &headers.at)
-                .clone();
+            let message =
+                format!("{} cannot send the header `{}`", fields.what(), name.escape_default());
+            let at = node.get("headers").map_or(&node.at, |headers| &headers.at).clone();
             fields.wrong(Kind::BadValue, message, &at);
         }
     }
@@ -249,11 +229,7 @@ fn ide(fields: &mut Fields<'_>, schemes: &[&str], completeness: Completeness) ->
         check_url(fields, "url", url, schemes, completeness);
     }
     let (ide_name, auth_token) = (fields.string("ideName"), fields.string("authToken"));
-    url.map(|url| Ide {
-        url: url.value,
-        ide_name,
-        auth_token,
-    })
+    url.map(|url| Ide { url: url.value, ide_name, auth_token })
 }
 
 fn oauth(fields: &mut Fields<'_>) -> Option<OAuth> {
@@ -287,10 +263,7 @@ pub(crate) fn callback_port(fields: &mut Fields<'_>) -> Option<u16> {
     match u16::try_from(port.value) {
         Ok(number) if number > 0 => Some(number),
         _ => {
-            let message = format!(
-                "`callbackPort` of {} must be from 1 to 65535",
-                fields.what()
-            );
+            let message = format!("`callbackPort` of {} must be from 1 to 65535", fields.what());
             fields.wrong(Kind::BadValue, message, &port.at);
             None
         }
@@ -299,13 +272,7 @@ pub(crate) fn callback_port(fields: &mut Fields<'_>) -> Option<u16> {
 
 fn metadata_url(fields: &mut Fields<'_>) -> Option<String> {
     let url = fields.text("authServerMetadataUrl")?;
-    check_url(
-        fields,
-        "authServerMetadataUrl",
-        &url,
-        &["https", "http"],
-        Completeness::Partial,
-    );
+    check_url(fields, "authServerMetadataUrl", &url, &["https", "http"], Completeness::Partial);
     Some(url.value)
 }
 
@@ -340,10 +307,7 @@ fn timeout(fields: &mut Fields<'_>) -> Option<u64> {
 pub(crate) fn tools(fields: &mut Fields<'_>) -> ToolFilter {
     let allow = fields.texts("allow");
     let allow = allow.map(|globs| globs.into_iter().map(|glob| glob.value).collect());
-    ToolFilter {
-        allow,
-        deny: fields.strings("deny"),
-    }
+    ToolFilter { allow, deny: fields.strings("deny") }
 }
 
 fn share(fields: &mut Fields<'_>) -> Share {

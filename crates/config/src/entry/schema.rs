@@ -5,16 +5,10 @@ use serde_json::{Value, json};
 
 /// `stdio` may leave out `type`, and `streamable-http` is another word for `http`.
 pub(super) fn relax(schema: &mut Schema) {
-    let variants = schema
-        .get_mut("oneOf")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten();
+    let variants = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();
     for variant in variants {
-        let kind = variant
-            .pointer("/properties/type/const")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        let kind =
+            variant.pointer("/properties/type/const").and_then(Value::as_str).map(str::to_owned);
         match kind.as_deref() {
             Some("stdio") => retain_required(variant),
             Some("http") => {

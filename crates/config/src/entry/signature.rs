@@ -30,13 +30,8 @@ impl Signature {
 }
 
 fn parts(stdio: &Stdio) -> impl Iterator<Item = &str> {
-    let env = stdio
-        .env
-        .iter()
-        .flat_map(|(name, value)| [name.as_str(), value]);
-    let words = std::iter::once(&stdio.command)
-        .chain(&stdio.args)
-        .map(String::as_str);
+    let env = stdio.env.iter().flat_map(|(name, value)| [name.as_str(), value]);
+    let words = std::iter::once(&stdio.command).chain(&stdio.args).map(String::as_str);
     // The empty part keeps arguments and variables apart: no variable has an empty name.
     words.chain([""]).chain(env)
 }

@@ -64,37 +64,25 @@ impl Client {
     pub fn user_files(self, surroundings: &Surroundings) -> Vec<PathBuf> {
         let home = &surroundings.home;
         let folder = |name: &str| {
-            surroundings
-                .env
-                .get(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
+            surroundings.env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
         };
         let config = folder("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
         let support = home.join("Library/Application Support");
         let roaming = folder("APPDATA");
         let everywhere = |name: &str| {
             let folders = [Some(config.clone()), Some(support.clone()), roaming.clone()];
-            folders
-                .into_iter()
-                .flatten()
-                .map(|folder| folder.join(name))
-                .collect::<Vec<_>>()
+            folders.into_iter().flatten().map(|folder| folder.join(name)).collect::<Vec<_>>()
         };
         match self {
             Self::ClaudeCode => vec![home.join(".claude.json")],
             Self::ClaudeDesktop => everywhere("Claude/claude_desktop_config.json"),
             Self::Cursor => vec![home.join(".cursor/mcp.json")],
-            Self::VsCode => [
-                everywhere("Code/User/mcp.json"),
-                everywhere("Code/User/settings.json"),
-            ]
-            .concat(),
+            Self::VsCode => {
+                [everywhere("Code/User/mcp.json"), everywhere("Code/User/settings.json")].concat()
+            }
             Self::Codex => {
                 vec![
-                    folder("CODEX_HOME")
-                        .unwrap_or_else(|| home.join(".codex"))
-                        .join("config.toml"),
+                    folder("CODEX_HOME").unwrap_or_else(|| home.join(".codex")).join("config.toml"),
                 ]
             }
             Self::Gemini => vec![home.join(".gemini/settings.json")],
@@ -104,10 +92,9 @@ impl Client {
                 files.extend(roaming.map(|folder| folder.join("Zed/settings.json")));
                 files
             }
-            Self::Continue => vec![
-                home.join(".continue/config.yaml"),
-                home.join(".continue/config.json"),
-            ],
+            Self::Continue => {
+                vec![home.join(".continue/config.yaml"), home.join(".continue/config.json")]
+            }
             Self::Goose => {
                 let mut files = vec![config.join("goose/config.yaml")];
                 files.extend(roaming.map(|folder| folder.join("Block/goose/config/config.yaml")));
@@ -144,8 +131,6 @@ impl FromStr for Client {
 
     fn from_str(word: &str) -> Result<Self, UnknownClient> {
         let client = Self::ALL.into_iter().find(|client| client.name() == word);
-        client.ok_or_else(|| UnknownClient {
-            word: word.to_owned(),
-        })
+        client.ok_or_else(|| UnknownClient { word: word.to_owned() })
     }
 }

@@ -12,28 +12,16 @@ pub(super) fn servers(node: &Node) -> Read {
             entry.set("type", "http");
         }
         entry.keep(&["command", "args", "env", "cwd", "url"]);
-        entry
-            .take("env_vars", "inheritEnv")
-            .take("http_headers", "headers");
-        for header in theirs
-            .get("env_http_headers")
-            .map_or(&[][..], Node::members)
-        {
+        entry.take("env_vars", "inheritEnv").take("http_headers", "headers");
+        for header in theirs.get("env_http_headers").map_or(&[][..], Node::members) {
             if let Some(variable) = header.value.as_str() {
                 entry.put("headers", &header.key, format!("${{{variable}}}"));
             }
         }
         if let Some(variable) = theirs.get("bearer_token_env_var").and_then(Node::as_str) {
-            entry.put(
-                "headers",
-                "Authorization",
-                format!("Bearer ${{{variable}}}"),
-            );
+            entry.put("headers", "Authorization", format!("Bearer ${{{variable}}}"));
         }
-        entry
-            .seconds("tool_timeout_sec")
-            .enabled()
-            .tools("enabled_tools", "disabled_tools");
+        entry.seconds("tool_timeout_sec").enabled().tools("enabled_tools", "disabled_tools");
         Some(entry.finish())
     })
 }

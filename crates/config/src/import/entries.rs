@@ -26,12 +26,7 @@ pub(super) fn each(
 }
 
 pub(super) fn found(name: &str, entry: Value, at: &Location) -> Found {
-    Found {
-        name: name.to_owned(),
-        entry,
-        at: at.clone(),
-        project: None,
-    }
+    Found { name: name.to_owned(), entry, at: at.clone(), project: None }
 }
 
 /// An entry of ours while it is put together from one of theirs.
@@ -43,19 +38,13 @@ pub(super) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(theirs: &'a Node, translate: &'a Translate) -> Self {
-        Self {
-            theirs,
-            ours: Map::new(),
-            translate,
-        }
+        Self { theirs, ours: Map::new(), translate }
     }
 
     /// Takes a member over under another name, its variables translated.
     pub(super) fn take(&mut self, theirs: &str, ours: &str) -> &mut Self {
-        if let Some(value) = self
-            .theirs
-            .get(theirs)
-            .map(|node| self.translate.value(&node.to_json()))
+        if let Some(value) =
+            self.theirs.get(theirs).map(|node| self.translate.value(&node.to_json()))
         {
             let is_empty = value.is_null()
                 || value.as_object().is_some_and(Map::is_empty)
@@ -82,10 +71,7 @@ impl<'a> Builder<'a> {
 
     /// Seconds there, milliseconds here; what is too short for us is left out.
     pub(super) fn seconds(&mut self, theirs: &str) -> &mut Self {
-        let seconds = self
-            .theirs
-            .get(theirs)
-            .and_then(|node| node.to_json().as_f64());
+        let seconds = self.theirs.get(theirs).and_then(|node| node.to_json().as_f64());
         let whole = seconds.filter(|seconds| (1.0..1e9).contains(seconds));
         if let Some(seconds) = whole {
             // Within the range above the product is a small positive number.
@@ -145,7 +131,5 @@ impl<'a> Builder<'a> {
 /// Says that a server stays behind.
 pub(super) fn left_behind(name: &str, why: &str, at: &Location) -> Problem {
     let message = format!("`{name}` was not taken over: {why}");
-    Problem::warning(Kind::CannotImport, message)
-        .at(at.clone())
-        .of_server(name)
+    Problem::warning(Kind::CannotImport, message).at(at.clone()).of_server(name)
 }

@@ -11,10 +11,7 @@ pub(super) fn servers(node: &Node) -> Read {
         if entry.has("httpUrl") {
             entry.set("type", "http").take("httpUrl", "url");
         } else if entry.has("url") {
-            let kind = theirs
-                .get("type")
-                .and_then(Node::as_str)
-                .filter(|kind| *kind == "http");
+            let kind = theirs.get("type").and_then(Node::as_str).filter(|kind| *kind == "http");
             entry.set("type", kind.unwrap_or("sse")).take("url", "url");
         }
         entry.keep(&["command", "args", "env", "cwd", "headers", "timeout"]);

@@ -11,18 +11,11 @@ pub(super) fn servers(node: &Node) -> Read {
         let theirs = outer.get("config").unwrap_or(outer);
         let mut entry = Builder::new(theirs, &Translate::Nothing);
         match theirs.get("type").and_then(Node::as_str) {
-            Some("stdio") => entry
-                .take("cmd", "command")
-                .keep(&["args"])
-                .take("envs", "env"),
-            Some("streamable_http") => entry
-                .set("type", "http")
-                .take("uri", "url")
-                .keep(&["headers"]),
-            Some("sse") => entry
-                .set("type", "sse")
-                .take("uri", "url")
-                .keep(&["headers"]),
+            Some("stdio") => entry.take("cmd", "command").keep(&["args"]).take("envs", "env"),
+            Some("streamable_http") => {
+                entry.set("type", "http").take("uri", "url").keep(&["headers"])
+            }
+            Some("sse") => entry.set("type", "sse").take("uri", "url").keep(&["headers"]),
             kind => {
                 let why = format!("goose provides it itself ({})", kind.unwrap_or("no type"));
                 problems.push(left_behind(name, &why, &outer.at));

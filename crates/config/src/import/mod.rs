@@ -52,21 +52,15 @@ pub struct Read {
 
 /// Reads a file of `client`.
 pub fn read(client: Client, origin: &Origin, text: &str) -> Read {
-    let parsed = match origin
-        .path()
-        .and_then(|path| path.extension())
-        .and_then(|name| name.to_str())
-    {
-        Some("toml") => toml::parse(origin, text),
-        Some("yaml" | "yml") => yaml::parse(origin, text, 0),
-        _ => jsonc::parse(origin, text),
-    };
+    let parsed =
+        match origin.path().and_then(|path| path.extension()).and_then(|name| name.to_str()) {
+            Some("toml") => toml::parse(origin, text),
+            Some("yaml" | "yml") => yaml::parse(origin, text, 0),
+            _ => jsonc::parse(origin, text),
+        };
     match parsed {
         Ok(node) => servers(client, &node),
-        Err(problem) => Read {
-            servers: Vec::new(),
-            problems: vec![problem],
-        },
+        Err(problem) => Read { servers: Vec::new(), problems: vec![problem] },
     }
 }
 

@@ -30,31 +30,20 @@ pub struct Skipped {
 
 /// Decides what to take over: everything usable that is not here already, whatever it is called.
 pub fn plan(read: Read, existing: &BTreeMap<String, Signature>, env: &Environment) -> Plan {
-    let mut plan = Plan {
-        problems: read.problems,
-        ..Plan::default()
-    };
-    let mut known: BTreeMap<_, _> = existing
-        .iter()
-        .map(|(name, signature)| (signature.clone(), name.clone()))
-        .collect();
+    let mut plan = Plan { problems: read.problems, ..Plan::default() };
+    let mut known: BTreeMap<_, _> =
+        existing.iter().map(|(name, signature)| (signature.clone(), name.clone())).collect();
     let mut names: BTreeSet<_> = existing.keys().cloned().collect();
     for mut found in read.servers {
         let checked = check(&found.name, &found.entry, &found.at, env);
         let Some(signature) = checked.entry.as_ref().map(Signature::of) else {
-            plan.skip.push(Skipped {
-                name: found.name,
-                why: "its entry is not usable".to_owned(),
-            });
+            plan.skip.push(Skipped { name: found.name, why: "its entry is not usable".to_owned() });
             plan.problems.extend(checked.problems);
             continue;
         };
         if let Some(same) = known.get(&signature) {
             let why = format!("it is the same server as `{same}`");
-            plan.skip.push(Skipped {
-                name: found.name,
-                why,
-            });
+            plan.skip.push(Skipped { name: found.name, why });
             continue;
         }
         found.name = free_name(&found.name, &names);

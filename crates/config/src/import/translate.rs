@@ -42,13 +42,7 @@ impl Translate {
 /// The variable that stands for an input a person would be asked for.
 pub(super) fn input_variable(id: &str) -> String {
     id.chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_uppercase()
-            } else {
-                '_'
-            }
-        })
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
         .collect()
 }
 
@@ -69,8 +63,7 @@ fn editor(text: &str) -> String {
 fn secrets(text: &str) -> String {
     replaced(text, "${{", "}}", |body| {
         let name = body.trim();
-        name.strip_prefix("secrets.")
-            .map(|name| format!("${{{name}}}"))
+        name.strip_prefix("secrets.").map(|name| format!("${{{name}}}"))
     })
 }
 
@@ -81,9 +74,7 @@ fn shell(text: &str) -> String {
         let (before, after) = rest.split_at(at);
         result.push_str(before);
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let name = &after[1..after[1..]
-            .find(|c| !is_name(c))
-            .map_or(after.len(), |end| end + 1)];
+        let name = &after[1..after[1..].find(|c| !is_name(c)).map_or(after.len(), |end| end + 1)];
         let is_reference = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if is_reference {
             result.push_str("${");

@@ -7,19 +7,13 @@ use crate::problem::{Hint, Kind, Problem};
 use crate::source::Node;
 
 pub(super) fn servers(node: &Node) -> Read {
-    let node = if node.get("servers").is_some() {
-        node
-    } else {
-        node.get("mcp").unwrap_or(node)
-    };
+    let node = if node.get("servers").is_some() { node } else { node.get("mcp").unwrap_or(node) };
     let mut read = each(node.get("servers"), |_, theirs, _| {
         let mut entry = Builder::new(theirs, &Translate::Editor);
         if theirs.get("url").is_some() && theirs.get("type").is_none() {
             entry.set("type", "http");
         }
-        entry.keep(&[
-            "type", "command", "args", "env", "cwd", "envFile", "url", "headers",
-        ]);
+        entry.keep(&["type", "command", "args", "env", "cwd", "envFile", "url", "headers"]);
         Some(entry.finish())
     });
     let inputs = node.get("inputs").map_or(&[][..], Node::elements);

@@ -12,10 +12,7 @@ pub(super) fn servers(node: &Node) -> Read {
         match command.map(|command| &command.value) {
             Some(Value::Object(_)) => {
                 let mut inner = Builder::new(command?, &Translate::Nothing);
-                let mut made = inner
-                    .take("path", "command")
-                    .keep(&["args", "env"])
-                    .finish();
+                let mut made = inner.take("path", "command").keep(&["args", "env"]).finish();
                 if theirs.get("enabled").and_then(Node::as_bool) == Some(false) {
                     made["disabled"] = true.into();
                 }

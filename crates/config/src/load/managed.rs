@@ -20,10 +20,7 @@ impl Loaded {
             Vec::new()
         });
         for path in pieces {
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-            {
+            if path.extension().is_some_and(|extension| extension == "json") {
                 self.managed_settings(&path);
             }
         }
@@ -63,10 +60,7 @@ impl Loaded {
         let origin = node.at.origin.clone();
         let mut problems = Vec::new();
         let mut settings = settings(node, &origin.to_string(), &mut problems);
-        if let Some(problem) = problems
-            .iter()
-            .find(|problem| problem.severity == Severity::Error)
-        {
+        if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
             self.close(problem);
         }
         if let Some(problem) = unclear_rule(&settings) {
@@ -74,10 +68,7 @@ impl Loaded {
         }
         self.problems.extend(problems);
         let servers = std::mem::take(&mut settings.mcp_servers);
-        self.layers.push(Layer {
-            scope: Scope::Enterprise,
-            settings,
-        });
+        self.layers.push(Layer { scope: Scope::Enterprise, settings });
         servers
     }
 
@@ -100,12 +91,8 @@ impl Loaded {
 /// A deny or ask rule that means nothing would let through what the administrator wanted to stop.
 fn unclear_rule(settings: &Settings) -> Option<Problem> {
     let permissions = &settings.permissions;
-    permissions
-        .deny
-        .iter()
-        .chain(&permissions.ask)
-        .find_map(|rule| {
-            let error = Rule::parse(&rule.value).err()?;
-            Some(Problem::error(Kind::BadRule, error.to_string()).at(rule.at.clone()))
-        })
+    permissions.deny.iter().chain(&permissions.ask).find_map(|rule| {
+        let error = Rule::parse(&rule.value).err()?;
+        Some(Problem::error(Kind::BadRule, error.to_string()).at(rule.at.clone()))
+    })
 }

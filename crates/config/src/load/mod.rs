@@ -59,10 +59,7 @@ pub(crate) struct Loaded {
 
 /// Reads everything.
 pub(crate) fn load(surroundings: &Surroundings, asked: &Asked) -> Loaded {
-    let mut loaded = Loaded {
-        root: project_root(surroundings),
-        ..Loaded::default()
-    };
+    let mut loaded = Loaded { root: project_root(surroundings), ..Loaded::default() };
     loaded.user(surroundings);
     loaded.project(surroundings);
     loaded.dynamic(asked);
@@ -70,15 +67,11 @@ pub(crate) fn load(surroundings: &Surroundings, asked: &Asked) -> Loaded {
     loaded.plugins(surroundings);
     loaded.inherited(surroundings);
     if asked.strict {
-        loaded
-            .candidates
-            .retain(|candidate| candidate.scope == Scope::Dynamic);
+        loaded.candidates.retain(|candidate| candidate.scope == Scope::Dynamic);
     }
     loaded.managed(surroundings);
     // Stable: within one scope the order of loading stays, nearest file and latest argument first.
-    loaded
-        .candidates
-        .sort_by_key(|candidate| std::cmp::Reverse(candidate.scope));
+    loaded.candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.scope));
     loaded.layers.sort_by_key(|layer| layer.scope);
     loaded
 }
@@ -164,17 +157,12 @@ fn honours(scope: Scope, member: &str) -> bool {
 }
 
 fn mention_not_honoured(node: &Node, scope: Scope, problems: &mut Vec<Problem>) {
-    for member in node
-        .members()
-        .iter()
-        .filter(|member| !honours(scope, &member.key))
-    {
+    for member in node.members().iter().filter(|member| !honours(scope, &member.key)) {
         let message = format!("`{}` has no effect in the {scope} scope", member.key);
         let mut problem = Problem::warning(Kind::NotHonoured, message).at(member.at.clone());
         if scope == Scope::Project && member.key == "mcpServers" {
-            problem = problem.hint(Hint::Other(
-                "put servers of a project into `.mcp.json`".to_owned(),
-            ));
+            problem =
+                problem.hint(Hint::Other("put servers of a project into `.mcp.json`".to_owned()));
         } else if honours(Scope::User, &member.key) {
             problem = problem.hint(Hint::MoveToUserSettings);
         }

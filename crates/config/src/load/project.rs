@@ -13,17 +13,8 @@ use crate::surroundings::Surroundings;
 pub fn project_root(surroundings: &Surroundings) -> PathBuf {
     let ownership = surroundings.ownership();
     let marks = [".switchboard", ".mcp.json", ".git"];
-    let is_root = |folder: &&Path| {
-        marks
-            .iter()
-            .any(|mark| is_owned(&folder.join(mark), ownership))
-    };
-    surroundings
-        .cwd
-        .ancestors()
-        .find(is_root)
-        .unwrap_or(&surroundings.cwd)
-        .to_owned()
+    let is_root = |folder: &&Path| marks.iter().any(|mark| is_owned(&folder.join(mark), ownership));
+    surroundings.cwd.ancestors().find(is_root).unwrap_or(&surroundings.cwd).to_owned()
 }
 
 impl Loaded {
@@ -44,11 +35,7 @@ impl Loaded {
             self.add_servers(servers, Scope::Local);
         }
         self.agents(&folder.join("agents"), Scope::Project, surroundings);
-        self.agents(
-            &surroundings.config_dir.join("agents"),
-            Scope::User,
-            surroundings,
-        );
+        self.agents(&surroundings.config_dir.join("agents"), Scope::User, surroundings);
     }
 
     /// The entries of a folder; one that cannot be read is a problem and counts as empty.

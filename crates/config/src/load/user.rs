@@ -46,8 +46,7 @@ impl Loaded {
         let node = self.json(path, Ownership::Any);
         if node.is_none() && !path.exists() {
             let message = format!("cannot read {}: there is no such file", path.display());
-            self.problems
-                .push(Problem::error(Kind::Unreadable, message).in_file(path));
+            self.problems.push(Problem::error(Kind::Unreadable, message).in_file(path));
         }
         node
     }
@@ -62,8 +61,7 @@ impl Loaded {
                 self.add_servers(servers, Scope::Connectors);
             } else {
                 let message = format!("{} is not a list of servers", fetched.origin);
-                self.problems
-                    .push(Problem::error(Kind::WrongType, message).at(node.at));
+                self.problems.push(Problem::error(Kind::WrongType, message).at(node.at));
             }
         }
     }
@@ -96,20 +94,14 @@ impl Loaded {
 
     /// Other clients' files, which the user named in their own settings. They are only ever read.
     pub(super) fn inherited(&mut self, surroundings: &Surroundings) {
-        let user = self
-            .layers
-            .iter()
-            .filter(|layer| layer.scope == Scope::User);
-        let names: Vec<_> = user
-            .flat_map(|layer| layer.settings.inherit.clone())
-            .collect();
+        let user = self.layers.iter().filter(|layer| layer.scope == Scope::User);
+        let names: Vec<_> = user.flat_map(|layer| layer.settings.inherit.clone()).collect();
         for name in names {
             match name.value.parse::<Client>() {
                 Ok(client) => self.inherit(client, surroundings),
                 Err(error) => {
                     let message = format!("cannot inherit servers: {error}");
-                    self.problems
-                        .push(Problem::warning(Kind::CannotInherit, message).at(name.at));
+                    self.problems.push(Problem::warning(Kind::CannotInherit, message).at(name.at));
                 }
             }
         }
@@ -144,10 +136,7 @@ impl Loaded {
 /// Bundles made for other hosts leave out the outer member.
 fn bundle_servers(node: &Node, problems: &mut Vec<Problem>) -> Servers {
     let is_bare = node.get("mcpServers").is_none()
-        && node
-            .members()
-            .iter()
-            .all(|member| matches!(member.value.value, Value::Object(_)));
+        && node.members().iter().all(|member| matches!(member.value.value, Value::Object(_)));
     if is_bare {
         Servers(crate::settings::last_of_each(node))
     } else {
@@ -157,10 +146,7 @@ fn bundle_servers(node: &Node, problems: &mut Vec<Problem>) -> Servers {
 
 /// A catalogue is an object of entries by name, or a list of entries that carry their names.
 fn catalogue(node: &Node) -> Option<Servers> {
-    let list = node
-        .get("mcpServers")
-        .or_else(|| node.get("servers"))
-        .unwrap_or(node);
+    let list = node.get("mcpServers").or_else(|| node.get("servers")).unwrap_or(node);
     match &list.value {
         Value::Object(members) => Some(Servers(members.clone())),
         Value::List(elements) => Some(Servers(elements.iter().filter_map(named_entry).collect())),
@@ -170,19 +156,7 @@ fn catalogue(node: &Node) -> Option<Servers> {
 
 fn named_entry(node: &Node) -> Option<crate::source::Member> {
     let key = node.get("name")?.as_str()?.to_owned();
-    let members = node
-        .members()
-        .iter()
-        .filter(|member| member.key != "name")
-        .cloned()
-        .collect();
-    let value = Node {
-        value: Value::Object(members),
-        at: node.at.clone(),
-    };
-    Some(crate::source::Member {
-        key,
-        at: node.at.clone(),
-        value,
-    })
+    let members = node.members().iter().filter(|member| member.key != "name").cloned().collect();
+    let value = Node { value: Value::Object(members), at: node.at.clone() };
+    Some(crate::source::Member { key, at: node.at.clone(), value })
 }

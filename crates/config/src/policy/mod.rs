@@ -56,17 +56,11 @@ impl Policy {
     /// Whether a server may run. `entry` is absent where its variables have no values; then only names are judged.
     pub fn judge(&self, name: &str, entry: Option<&Entry>) -> Result<(), Blocked> {
         if let Some(problem) = &self.closed {
-            return Err(Blocked {
-                why: problem.message.clone(),
-                by: problem.at.clone(),
-            });
+            return Err(Blocked { why: problem.message.clone(), by: problem.at.clone() });
         }
         if let Some(rule) = self.deny.iter().find(|rule| rule.value.denies(name, entry)) {
             let why = format!("denied by the rule {}", rule.value);
-            return Err(Blocked {
-                why,
-                by: Some(rule.at.clone()),
-            });
+            return Err(Blocked { why, by: Some(rule.at.clone()) });
         }
         match &self.allow {
             Some(rules) if !allows(rules, name, entry) => Err(Blocked {

@@ -36,10 +36,7 @@ impl ServerRule {
             (Self::ServerCommand(globs), Transport::Stdio(stdio)) => {
                 let words: Vec<_> = std::iter::once(&stdio.command).chain(&stdio.args).collect();
                 globs.len() == words.len()
-                    && globs
-                        .iter()
-                        .zip(words)
-                        .all(|(pattern, word)| glob(pattern, word))
+                    && globs.iter().zip(words).all(|(pattern, word)| glob(pattern, word))
             }
             (Self::ServerCommand(_), _) => false,
         }
@@ -71,7 +68,7 @@ impl fmt::Display for ServerRule {
 pub(crate) fn server_rule(node: &Node) -> Result<ServerRule, String> {
     let [member] = node.members() else {
         return Err(
-            "must have exactly one of `serverName`, `serverUrl` and `serverCommand`".to_owned(),
+            "must have exactly one of `serverName`, `serverUrl` and `serverCommand`".to_owned()
         );
     };
     match (member.key.as_str(), &member.value.value) {
@@ -81,13 +78,9 @@ pub(crate) fn server_rule(node: &Node) -> Result<ServerRule, String> {
             .map(ServerRule::ServerUrl)
             .map_err(|error| format!("cannot be used: {error}")),
         ("serverCommand", Value::List(words)) if !words.is_empty() => {
-            let globs: Option<Vec<_>> = words
-                .iter()
-                .map(|word| word.as_str().map(str::to_owned))
-                .collect();
-            globs
-                .map(ServerRule::ServerCommand)
-                .ok_or_else(|| "must hold strings only".to_owned())
+            let globs: Option<Vec<_>> =
+                words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+            globs.map(ServerRule::ServerCommand).ok_or_else(|| "must hold strings only".to_owned())
         }
         ("serverName" | "serverUrl", _) => Err(format!("must give `{}` as a string", member.key)),
         ("serverCommand", _) => Err("must give `serverCommand` as a list of strings".to_owned()),

@@ -75,10 +75,7 @@ impl UrlPattern {
     fn matches(&self, url: &Parts) -> bool {
         (self.scheme == "*" || self.scheme == url.scheme)
             && glob(&self.host, &url.host)
-            && self
-                .query
-                .as_ref()
-                .is_none_or(|query| url.query.as_ref() == Some(query))
+            && self.query.as_ref().is_none_or(|query| url.query.as_ref() == Some(query))
     }
 }
 
@@ -86,16 +83,11 @@ impl FromStr for UrlPattern {
     type Err = BadPattern;
 
     fn from_str(pattern: &str) -> Result<Self, BadPattern> {
-        let bad = |why: &str| BadPattern {
-            pattern: pattern.to_owned(),
-            why: why.to_owned(),
-        };
+        let bad = |why: &str| BadPattern { pattern: pattern.to_owned(), why: why.to_owned() };
         let (scheme, rest) = pattern.split_once("://").unwrap_or(("*", pattern));
         let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
         let (authority, tail) = rest.split_at(end);
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let (host, port) = split_port(host);
         if host.contains(STAND_IN) || host.is_empty() {
             return Err(bad("it has no host"));
@@ -108,11 +100,7 @@ impl FromStr for UrlPattern {
         let parts = Parts::of_url(&url).ok_or_else(|| bad("it is not a web URL"))?;
         Ok(Self {
             written: pattern.to_owned(),
-            scheme: if scheme == "*" {
-                "*".to_owned()
-            } else {
-                parts.scheme
-            },
+            scheme: if scheme == "*" { "*".to_owned() } else { parts.scheme },
             host: parts.host.replace(STAND_IN, "*"),
             port,
             path: (!tail.is_empty() && !tail.starts_with(['?', '#'])).then_some(parts.path),
@@ -134,10 +122,7 @@ fn parse_port(port: Option<&str>) -> Option<Port> {
         None => Some(Port::Absent),
         Some("*") => Some(Port::Any),
         Some("") => Some(Port::Exactly(None)),
-        Some(digits) => digits
-            .parse()
-            .ok()
-            .map(|number| Port::Exactly(Some(number))),
+        Some(digits) => digits.parse().ok().map(|number| Port::Exactly(Some(number))),
     }
 }
 

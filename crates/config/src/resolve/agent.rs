@@ -17,11 +17,7 @@ pub(super) enum Choice<'a> {
     /// There is no such agent, so nothing is desired.
     NotFound,
     /// This one. Where it is not trusted it only takes away.
-    Chosen {
-        file: &'a AgentFile,
-        trusted: bool,
-        may_define: bool,
-    },
+    Chosen { file: &'a AgentFile, trusted: bool, may_define: bool },
 }
 
 /// Finds the agent; an approved one of the project comes before the user's, an unapproved one after it.
@@ -35,10 +31,7 @@ pub(super) fn choose<'a>(
     let mut trusted = None;
     for file in &loaded.agents {
         let is_asked = asked.agent.as_deref() == Some(&*file.name);
-        let verdict = file
-            .item
-            .as_ref()
-            .map_or(Verdict::Approved, |item| gate.verdict(item));
+        let verdict = file.item.as_ref().map_or(Verdict::Approved, |item| gate.verdict(item));
         match verdict {
             Verdict::Approved if is_asked => drop(trusted.get_or_insert(file)),
             Verdict::Unknown { changes } => {
@@ -55,18 +48,10 @@ pub(super) fn choose<'a>(
     let may_define = !loaded.exclusive && !asked.strict;
     match (&asked.agent, trusted, untrusted) {
         (None, ..) => Choice::Nobody,
-        (_, Some(file), _) => Choice::Chosen {
-            file,
-            trusted: true,
-            may_define,
-        },
+        (_, Some(file), _) => Choice::Chosen { file, trusted: true, may_define },
         (_, None, Some(file)) => {
             problems.push(untrusted_agent(file));
-            Choice::Chosen {
-                file,
-                trusted: false,
-                may_define,
-            }
+            Choice::Chosen { file, trusted: false, may_define }
         }
         (Some(name), None, None) => {
             let message = format!("there is no agent `{name}`");
@@ -77,10 +62,8 @@ pub(super) fn choose<'a>(
 }
 
 fn untrusted_agent(file: &AgentFile) -> Problem {
-    let message = format!(
-        "the agent `{}` awaits approval; until then it only takes away",
-        file.name
-    );
+    let message =
+        format!("the agent `{}` awaits approval; until then it only takes away", file.name);
     let problem = Problem::warning(Kind::AwaitingApproval, message).at(file.at.clone());
     problem.hint(Hint::Approve(file.name.clone()))
 }
@@ -88,12 +71,7 @@ fn untrusted_agent(file: &AgentFile) -> Problem {
 impl Choice<'_> {
     /// The servers the agent defines itself.
     pub(super) fn inline(&self) -> Vec<Candidate> {
-        let Choice::Chosen {
-            file,
-            may_define: true,
-            ..
-        } = self
-        else {
+        let Choice::Chosen { file, may_define: true, .. } = self else {
             return Vec::new();
         };
         let candidate = |server: &AgentServer| match server {
@@ -107,11 +85,7 @@ impl Choice<'_> {
                 variables: Vec::new(),
             }),
         };
-        file.servers
-            .iter()
-            .flatten()
-            .filter_map(candidate)
-            .collect()
+        file.servers.iter().flatten().filter_map(candidate).collect()
     }
 }
 
@@ -130,9 +104,7 @@ pub(super) fn apply(choice: &Choice<'_>, desired: &mut Desired) {
             .map(AgentServer::name)
             .chain(file.required.iter().map(|name| &*name.value));
         let names: Vec<_> = names.collect();
-        desired
-            .servers
-            .retain(|server| names.contains(&&*server.name));
+        desired.servers.retain(|server| names.contains(&&*server.name));
     }
     desired.agent = Some(Agent {
         name: file.name.clone(),
@@ -147,30 +119,21 @@ fn mention_unknown(servers: &[AgentServer], desired: &mut Desired) {
         if let AgentServer::Named(name) = server
             && desired.named(&name.value).next().is_none()
         {
-            let message = format!(
-                "the agent names the server `{}`, which is not configured",
-                name.value
-            );
+            let message =
+                format!("the agent names the server `{}`, which is not configured", name.value);
             let problem = Problem::warning(Kind::RequiredServer, message).at(name.at.clone());
-            desired
-                .problems
-                .push(problem.hint(Hint::AddServer(name.value.clone())));
+            desired.problems.push(problem.hint(Hint::AddServer(name.value.clone())));
         }
     }
 }
 
 fn mention_required(file: &AgentFile, desired: &mut Desired) {
     for name in &file.required {
-        let states: Vec<_> = desired
-            .named(&name.value)
-            .map(|server| &server.state)
-            .collect();
+        let states: Vec<_> = desired.named(&name.value).map(|server| &server.state).collect();
         if states.iter().any(|state| matches!(state, State::Ready(_))) {
             continue;
         }
-        let why = states
-            .first()
-            .map_or("not configured", |state| state.name());
+        let why = states.first().map_or("not configured", |state| state.name());
         let message = format!(
             "the agent `{}` requires the server `{}`, which is {why}",
             file.name, name.value

@@ -187,25 +187,18 @@ pub struct Effective {
 impl Desired {
     /// The servers to start.
     pub fn ready(&self) -> impl Iterator<Item = (&Server, &Entry)> {
-        self.servers
-            .iter()
-            .filter_map(|server| server.entry().map(|entry| (server, entry)))
+        self.servers.iter().filter_map(|server| server.entry().map(|entry| (server, entry)))
     }
 
     /// Everything shown under this name, greatest precedence first.
     pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Server> {
-        self.servers
-            .iter()
-            .filter(move |server| server.name == name)
+        self.servers.iter().filter(move |server| server.name == name)
     }
 
     /// What an import compares with.
     pub fn signatures(&self) -> BTreeMap<String, Signature> {
         let known = |server: &Server| {
-            server
-                .signature
-                .clone()
-                .map(|signature| (server.name.clone(), signature))
+            server.signature.clone().map(|signature| (server.name.clone(), signature))
         };
         self.servers.iter().filter_map(known).collect()
     }
@@ -265,9 +258,6 @@ impl State {
 
 impl Reason {
     pub(super) fn new(why: impl Into<String>, by: Option<Location>) -> Self {
-        Self {
-            why: why.into(),
-            by,
-        }
+        Self { why: why.into(), by }
     }
 }

@@ -20,10 +20,7 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new(approvals: Approvals) -> Self {
-        Self {
-            approvals,
-            pending: Vec::new(),
-        }
+        Self { approvals, pending: Vec::new() }
     }
 
     pub(super) fn verdict(&self, item: &Item) -> Verdict {
@@ -44,10 +41,7 @@ impl Gate {
 
     pub(super) fn ask(&mut self, item: &Item, changes: Option<Vec<Change>>) {
         if !self.pending.iter().any(|pending| pending.item == *item) {
-            self.pending.push(Pending {
-                item: item.clone(),
-                changes,
-            });
+            self.pending.push(Pending { item: item.clone(), changes });
         }
     }
 

@@ -19,12 +19,7 @@ pub(super) fn policy(loaded: &Loaded) -> Policy {
         policy.deny(&layer.settings.denied_mcp_servers);
         let may_allow =
             layer.scope == Scope::Enterprise || (layer.scope == Scope::User && !managed_only);
-        if let Some(rules) = layer
-            .settings
-            .allowed_mcp_servers
-            .as_ref()
-            .filter(|_| may_allow)
-        {
+        if let Some(rules) = layer.settings.allowed_mcp_servers.as_ref().filter(|_| may_allow) {
             policy.allow(&rules.value, &rules.at);
         }
     }

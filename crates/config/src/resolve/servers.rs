@@ -22,10 +22,7 @@ use crate::trust::{Item, ItemKind, Verdict};
 /// The variables that any entry names.
 pub(super) fn variables(loaded: &Loaded) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    loaded
-        .candidates
-        .iter()
-        .for_each(|candidate| expand::named(&candidate.node, &mut names));
+    loaded.candidates.iter().for_each(|candidate| expand::named(&candidate.node, &mut names));
     names
 }
 
@@ -53,19 +50,8 @@ impl<'a> Bench<'a> {
         choice: &Choice<'_>,
     ) -> Self {
         let mut env = surroundings.env.clone();
-        env.extend(
-            effective
-                .env
-                .iter()
-                .map(|(name, value)| (name.clone(), value.value.clone())),
-        );
-        Self {
-            loaded,
-            surroundings,
-            policy,
-            inline: choice.inline(),
-            env,
-        }
+        env.extend(effective.env.iter().map(|(name, value)| (name.clone(), value.value.clone())));
+        Self { loaded, surroundings, policy, inline: choice.inline(), env }
     }
 
     /// Judges all of them, greatest precedence first.
@@ -103,10 +89,7 @@ impl<'a> Bench<'a> {
     ) -> Server {
         let mut env = self.env.clone();
         env.extend(
-            candidate
-                .variables
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), value.clone())),
+            candidate.variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
         let before = problems.len();
         let (entry, missing) = decode(&candidate.name, &candidate.node, &env, problems);
@@ -147,10 +130,7 @@ impl<'a> Bench<'a> {
         if let Some(by) = self.rejected_by_setting(candidate) {
             return State::Rejected(Reason::new("rejected in settings", Some(by)));
         }
-        let verdict = candidate
-            .item
-            .as_ref()
-            .map_or(Verdict::Approved, |item| gate.verdict(item));
+        let verdict = candidate.item.as_ref().map_or(Verdict::Approved, |item| gate.verdict(item));
         if verdict == Verdict::Rejected {
             return State::Rejected(Reason::new("rejected by you", None));
         }
@@ -167,9 +147,7 @@ impl<'a> Bench<'a> {
             None => State::Ready(Box::new(entry)),
             Some(first) => {
                 problems.extend(
-                    missing
-                        .iter()
-                        .map(|missing| missing_variable(&candidate.name, missing)),
+                    missing.iter().map(|missing| missing_variable(&candidate.name, missing)),
                 );
                 let why = format!("the variable `{}` is not set", first.variable);
                 State::Invalid(Reason::new(why, Some(first.at.clone())))
@@ -182,11 +160,8 @@ impl<'a> Bench<'a> {
         if candidate.scope != Scope::Project {
             return None;
         }
-        let lists = self
-            .loaded
-            .layers
-            .iter()
-            .flat_map(|layer| &layer.settings.disabled_mcpjson_servers);
+        let lists =
+            self.loaded.layers.iter().flat_map(|layer| &layer.settings.disabled_mcpjson_servers);
         named(lists, &candidate.name)
     }
 
@@ -199,10 +174,7 @@ impl<'a> Bench<'a> {
             |layer: &&Layer| matches!(layer.scope, Scope::User | Scope::Local | Scope::Enterprise);
         self.loaded.layers.iter().filter(may_enable).any(|layer| {
             let settings = &layer.settings;
-            let all = settings
-                .enable_all_project_mcp_servers
-                .as_ref()
-                .filter(|flag| flag.value);
+            let all = settings.enable_all_project_mcp_servers.as_ref().filter(|flag| flag.value);
             let all = all.map(|flag| setting_item("enableAllProjectMcpServers", None, &flag.at));
             let one = named(&settings.enabled_mcpjson_servers, &candidate.name)
                 .map(|at| setting_item("enabledMcpjsonServers", Some(&candidate.name), &at));
@@ -220,13 +192,7 @@ impl<'a> Bench<'a> {
         entry: &Entry,
         gate: &mut Gate,
     ) -> Option<Location> {
-        for layer in self
-            .loaded
-            .layers
-            .iter()
-            .rev()
-            .filter(|layer| layer.scope != Scope::Dynamic)
-        {
+        for layer in self.loaded.layers.iter().rev().filter(|layer| layer.scope != Scope::Dynamic) {
             if let Some(at) = named(&layer.settings.disabled_mcp_servers, &candidate.name) {
                 return Some(at);
             }
@@ -258,18 +224,13 @@ impl<'a> Bench<'a> {
 
 /// The item that a setting about a server is.
 pub(crate) fn setting_item(setting: &str, server: Option<&str>, at: &Location) -> Item {
-    let name = server.map_or_else(
-        || setting.to_owned(),
-        |server| format!("{setting}: {server}"),
-    );
+    let name = server.map_or_else(|| setting.to_owned(), |server| format!("{setting}: {server}"));
     let content = server.map_or(json!(true), |server| json!(server));
     Item::new(ItemKind::Setting, name, content, at.clone())
 }
 
 fn named<'a>(list: impl IntoIterator<Item = &'a Located<String>>, name: &str) -> Option<Location> {
-    list.into_iter()
-        .find(|entry| entry.value == name)
-        .map(|entry| entry.at.clone())
+    list.into_iter().find(|entry| entry.value == name).map(|entry| entry.at.clone())
 }
 
 fn behind(candidate: &Candidate, server: &str) -> Shadowed {
@@ -291,9 +252,7 @@ fn same_server<'a>(server: &Server, before: &'a [Server]) -> Option<&'a str> {
 }
 
 fn first_reason(problems: &[Problem], candidate: &Candidate) -> Reason {
-    let error = problems
-        .iter()
-        .find(|problem| problem.severity == crate::problem::Severity::Error);
+    let error = problems.iter().find(|problem| problem.severity == crate::problem::Severity::Error);
     match error {
         Some(problem) => Reason::new(problem.message.clone(), problem.at.clone()),
         None => Reason::new("its entry cannot be used", Some(candidate.at.clone())),

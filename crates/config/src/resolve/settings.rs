@@ -42,9 +42,7 @@ fn owned(layer: &Layer, effective: &mut Effective) {
     replace(&mut effective.connectors, settings.connectors.as_ref());
     replace(&mut effective.xaa_idp, settings.xaa_idp.as_ref());
     replace(&mut effective.ide_tools, settings.ide_tools.as_ref());
-    effective
-        .native_plugins
-        .extend(settings.native_plugins.iter().cloned());
+    effective.native_plugins.extend(settings.native_plugins.iter().cloned());
     limits(&mut effective.limits, &settings.limits);
 }
 
@@ -86,23 +84,12 @@ fn environment(
             problems.push(problem.hint(Hint::MoveToUserSettings));
             continue;
         }
-        if !counts(
-            layer,
-            gate,
-            ItemKind::Variable,
-            name,
-            json!(value.value),
-            &value.at,
-        ) {
+        if !counts(layer, gate, ItemKind::Variable, name, json!(value.value), &value.at) {
             continue;
         }
         let (text, missing) = expand::string(&value.value, &surroundings.env);
         match missing.first() {
-            None => drop(
-                effective
-                    .env
-                    .insert(name.clone(), Located::new(text, value.at.clone())),
-            ),
+            None => drop(effective.env.insert(name.clone(), Located::new(text, value.at.clone()))),
             Some(variable) => {
                 let message = format!(
                     "the setting `env.{name}` needs the variable `{variable}`, and it is not set"
@@ -131,9 +118,7 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
     for layer in &loaded.layers {
         let permissions = &layer.settings.permissions;
         let mut understood = |list: &[Located<String>]| -> Vec<_> {
-            list.iter()
-                .filter_map(|text| rule(text, layer.scope, problems))
-                .collect()
+            list.iter().filter_map(|text| rule(text, layer.scope, problems)).collect()
         };
         rules.deny.extend(understood(&permissions.deny));
         rules.ask.extend(understood(&permissions.ask));
@@ -160,14 +145,7 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
         }
         if let Some(command) = &permissions.classifier {
             let content = json!(command.value);
-            if counts(
-                layer,
-                gate,
-                ItemKind::Classifier,
-                &command.value,
-                content,
-                &command.at,
-            ) {
+            if counts(layer, gate, ItemKind::Classifier, &command.value, content, &command.at) {
                 rules.classifier = Some(command.clone());
             }
         }
@@ -181,12 +159,9 @@ fn rule(
     problems: &mut Vec<Problem>,
 ) -> Option<PermissionRule> {
     match Rule::parse(&text.value) {
-        Ok(rule) => Some(PermissionRule {
-            text: text.value.clone(),
-            rule,
-            scope,
-            at: text.at.clone(),
-        }),
+        Ok(rule) => {
+            Some(PermissionRule { text: text.value.clone(), rule, scope, at: text.at.clone() })
+        }
         Err(error) => {
             problems.push(Problem::error(Kind::BadRule, error.to_string()).at(text.at.clone()));
             None
@@ -196,15 +171,10 @@ fn rule(
 
 pub(super) fn hooks(loaded: &Loaded, gate: &mut Gate) -> Vec<Hook> {
     let mut hooks = Vec::new();
-    for layer in loaded
-        .layers
-        .iter()
-        .filter(|layer| layer.scope != Scope::Dynamic)
-    {
+    for layer in loaded.layers.iter().filter(|layer| layer.scope != Scope::Dynamic) {
         for (event, groups) in &layer.settings.hooks {
-            for (group, hook) in groups
-                .iter()
-                .flat_map(|group| group.hooks.iter().map(move |hook| (group, hook)))
+            for (group, hook) in
+                groups.iter().flat_map(|group| group.hooks.iter().map(move |hook| (group, hook)))
             {
                 let content = json!({
                     "matcher": group.matcher,

@@ -17,9 +17,7 @@ pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> 
     fields.allow(&["$schema"]);
     let settings = Settings {
         mcp_servers: servers(&mut fields),
-        permissions: fields
-            .nested("permissions", permissions)
-            .unwrap_or_default(),
+        permissions: fields.nested("permissions", permissions).unwrap_or_default(),
         hooks: fields.nested("hooks", hooks).unwrap_or_default(),
         env: fields.text_map("env"),
         enabled_mcpjson_servers: fields.texts("enabledMcpjsonServers").unwrap_or_default(),
@@ -55,15 +53,9 @@ pub(crate) fn servers(fields: &mut Fields<'_>) -> Servers {
 /// Where a name stands twice the later one counts, as it does in every other reader of these files.
 pub(crate) fn last_of_each(node: &Node) -> Vec<crate::source::Member> {
     let members = node.members();
-    let is_last = |index: usize| {
-        !members[index + 1..]
-            .iter()
-            .any(|later| later.key == members[index].key)
-    };
-    (0..members.len())
-        .filter(|index| is_last(*index))
-        .map(|index| members[index].clone())
-        .collect()
+    let is_last =
+        |index: usize| !members[index + 1..].iter().any(|later| later.key == members[index].key);
+    (0..members.len()).filter(|index| is_last(*index)).map(|index| members[index].clone()).collect()
 }
 
 fn located<T>(
@@ -72,10 +64,7 @@ fn located<T>(
     decode: impl FnOnce(&mut Fields<'_>) -> Option<T>,
 ) -> Option<Located<T>> {
     let at = fields.node(key)?.at.clone();
-    fields
-        .nested(key, decode)
-        .flatten()
-        .map(|value| Located::new(value, at))
+    fields.nested(key, decode).flatten().map(|value| Located::new(value, at))
 }
 
 fn permissions(fields: &mut Fields<'_>) -> Permissions {
@@ -113,10 +102,8 @@ fn hooks(fields: &mut Fields<'_>) -> BTreeMap<HookEvent, Vec<HookGroup>> {
             );
             fields.wrong(Kind::WrongType, message, &node.at);
         }
-        let groups = node
-            .elements()
-            .iter()
-            .map(|group| fields.element(group, "a hook", hook_group));
+        let groups =
+            node.elements().iter().map(|group| fields.element(group, "a hook", hook_group));
         hooks.insert(event, groups.collect());
     }
     hooks
@@ -142,48 +129,30 @@ fn hook_command(fields: &mut Fields<'_>) -> Option<HookCommand> {
         fields.wrong(Kind::BadValue, message, &kind.at);
         return None;
     }
-    Some(HookCommand {
-        kind: "command".to_owned(),
-        command: command?.value,
-        timeout,
-    })
+    Some(HookCommand { kind: "command".to_owned(), command: command?.value, timeout })
 }
 
 fn rules(fields: &mut Fields<'_>, key: &'static str) -> Option<Located<Vec<Located<ServerRule>>>> {
     let node = fields.node(key)?;
     if !matches!(node.value, Value::List(_)) {
-        let message = format!(
-            "`{key}` of {} must be a list, not {}",
-            fields.what(),
-            node.kind()
-        );
+        let message = format!("`{key}` of {} must be a list, not {}", fields.what(), node.kind());
         fields.wrong(Kind::BadPolicy, message, &node.at);
         // A list of what is allowed that cannot be read allows nothing.
         return Some(Located::new(Vec::new(), node.at.clone()));
     }
-    let rules = node
-        .elements()
-        .iter()
-        .filter_map(|element| match server_rule(element) {
-            Ok(rule) => Some(Located::new(rule, element.at.clone())),
-            Err(why) => {
-                fields.wrong(
-                    Kind::BadPolicy,
-                    format!("a rule of `{key}` {why}"),
-                    &element.at,
-                );
-                None
-            }
-        });
+    let rules = node.elements().iter().filter_map(|element| match server_rule(element) {
+        Ok(rule) => Some(Located::new(rule, element.at.clone())),
+        Err(why) => {
+            fields.wrong(Kind::BadPolicy, format!("a rule of `{key}` {why}"), &element.at);
+            None
+        }
+    });
     Some(Located::new(rules.collect(), node.at.clone()))
 }
 
 fn connectors(fields: &mut Fields<'_>) -> Option<ConnectorSource> {
     let (url, token_helper) = (fields.required("url"), fields.string("tokenHelper"));
-    Some(ConnectorSource {
-        url: url?.value,
-        token_helper,
-    })
+    Some(ConnectorSource { url: url?.value, token_helper })
 }
 
 fn identity_provider(fields: &mut Fields<'_>) -> Option<IdentityProvider> {
@@ -194,11 +163,7 @@ fn identity_provider(fields: &mut Fields<'_>) -> Option<IdentityProvider> {
         callback_port: callback_port(fields),
         ..IdentityProvider::default()
     };
-    Some(IdentityProvider {
-        issuer: issuer?.value,
-        client_id: client_id?.value,
-        ..provider
-    })
+    Some(IdentityProvider { issuer: issuer?.value, client_id: client_id?.value, ..provider })
 }
 
 fn limits(fields: &mut Fields<'_>) -> Limits {

@@ -39,10 +39,9 @@ impl Rule {
         match rest.split_once("__") {
             None if is_word(rest) => Ok(Self::Server(rest.to_owned())),
             Some((server, "*")) if is_word(server) => Ok(Self::Server(server.to_owned())),
-            Some((server, tools)) if is_word(server) && is_glob(tools) => Ok(Self::Tools {
-                server: server.to_owned(),
-                tools: tools.to_owned(),
-            }),
+            Some((server, tools)) if is_word(server) && is_glob(tools) => {
+                Ok(Self::Tools { server: server.to_owned(), tools: tools.to_owned() })
+            }
             _ => Err(bad()),
         }
     }

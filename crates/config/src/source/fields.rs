@@ -61,10 +61,7 @@ impl<'a> Fields<'a> {
 
     /// A string that has to be there, and has to say something.
     pub(crate) fn required(&mut self, key: &'static str) -> Option<Located<String>> {
-        match (
-            self.text(key),
-            self.members.iter().rev().find(|member| member.key == key),
-        ) {
+        match (self.text(key), self.members.iter().rev().find(|member| member.key == key)) {
             (Some(text), _) if text.value.trim().is_empty() => {
                 let message = format!("`{key}` of {} is empty", self.what);
                 self.wrong(Kind::BadValue, message, &text.at);
@@ -95,14 +92,12 @@ impl<'a> Fields<'a> {
     pub(crate) fn whole(&mut self, key: &'static str) -> Option<Located<u64>> {
         let node = self.node(key)?;
         match &node.value {
-            Value::Number(number) if number.is_u64() => number
-                .as_u64()
-                .map(|value| Located::new(value, node.at.clone())),
+            Value::Number(number) if number.is_u64() => {
+                number.as_u64().map(|value| Located::new(value, node.at.clone()))
+            }
             Value::Number(number) => {
-                let message = format!(
-                    "`{key}` of {} must be a whole number, not {number}",
-                    self.what
-                );
+                let message =
+                    format!("`{key}` of {} must be a whole number, not {number}", self.what);
                 self.wrong(Kind::WrongType, message, &node.at);
                 None
             }
@@ -120,20 +115,14 @@ impl<'a> Fields<'a> {
         for element in node.elements() {
             match element.as_str() {
                 Some(text) => texts.push(Located::new(text.to_owned(), element.at.clone())),
-                None => self
-                    .mismatch(key, "a list of strings", element)
-                    .unwrap_or_default(),
+                None => self.mismatch(key, "a list of strings", element).unwrap_or_default(),
             }
         }
         Some(texts)
     }
 
     pub(crate) fn strings(&mut self, key: &'static str) -> Vec<String> {
-        self.texts(key)
-            .into_iter()
-            .flatten()
-            .map(|text| text.value)
-            .collect()
+        self.texts(key).into_iter().flatten().map(|text| text.value).collect()
     }
 
     /// An object whose values are all strings.
@@ -142,9 +131,7 @@ impl<'a> Fields<'a> {
             return BTreeMap::new();
         };
         if !matches!(node.value, Value::Object(_)) {
-            return self
-                .mismatch(key, "an object of strings", node)
-                .unwrap_or_default();
+            return self.mismatch(key, "an object of strings", node).unwrap_or_default();
         }
         let mut map = BTreeMap::new();
         for member in node.members() {
@@ -153,19 +140,16 @@ impl<'a> Fields<'a> {
                     let text = Located::new(text.to_owned(), member.value.at.clone());
                     map.insert(member.key.clone(), text);
                 }
-                None => self
-                    .mismatch(key, "an object of strings", &member.value)
-                    .unwrap_or_default(),
+                None => {
+                    self.mismatch(key, "an object of strings", &member.value).unwrap_or_default()
+                }
             }
         }
         map
     }
 
     pub(crate) fn string_map(&mut self, key: &'static str) -> BTreeMap<String, String> {
-        self.text_map(key)
-            .into_iter()
-            .map(|(name, text)| (name, text.value))
-            .collect()
+        self.text_map(key).into_iter().map(|(name, text)| (name, text.value)).collect()
     }
 
     /// A nested object, taken apart by `decode`.
@@ -226,15 +210,8 @@ impl<'a> Fields<'a> {
         let is_unknown = |member: &&Member| !self.asked.contains(&member.key.as_str());
         let unknown: Vec<_> = self.members.iter().filter(is_unknown).collect();
         if let Some(first) = unknown.first() {
-            let names: Vec<_> = unknown
-                .iter()
-                .map(|member| format!("`{}`", member.key))
-                .collect();
-            let noun = if names.len() == 1 {
-                "member"
-            } else {
-                "members"
-            };
+            let names: Vec<_> = unknown.iter().map(|member| format!("`{}`", member.key)).collect();
+            let noun = if names.len() == 1 { "member" } else { "members" };
             let message = format!("unknown {noun} {} in {}", names.join(", "), self.what);
             let problem = Problem::warning(Kind::UnknownMember, message).at(first.at.clone());
             self.push(problem);
@@ -244,25 +221,16 @@ impl<'a> Fields<'a> {
 
     fn mention_repeated(&mut self) {
         for (index, member) in self.members.iter().enumerate() {
-            if self.members[index + 1..]
-                .iter()
-                .any(|later| later.key == member.key)
-            {
-                let message = format!(
-                    "`{}` stands twice in {}; the later one counts",
-                    member.key, self.what
-                );
+            if self.members[index + 1..].iter().any(|later| later.key == member.key) {
+                let message =
+                    format!("`{}` stands twice in {}; the later one counts", member.key, self.what);
                 self.push(Problem::warning(Kind::RepeatedMember, message).at(member.at.clone()));
             }
         }
     }
 
     fn mismatch<T>(&mut self, key: &str, expected: &str, found: &Node) -> Option<T> {
-        let message = format!(
-            "`{key}` of {} must be {expected}, not {}",
-            self.what,
-            found.kind()
-        );
+        let message = format!("`{key}` of {} must be {expected}, not {}", self.what, found.kind());
         self.wrong(Kind::WrongType, message, &found.at);
         None
     }

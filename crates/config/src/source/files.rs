@@ -87,9 +87,7 @@ fn read(path: &Path, ownership: Ownership) -> std::io::Result<Found> {
         return Ok(Found::Unusable(foreign(path)));
     }
     let mut bytes = Vec::new();
-    File::open(path)?
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)?;
+    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Ok(Found::Unusable(problem(path, "it is larger than 4 MiB")));
     }

@@ -34,10 +34,7 @@ pub(crate) fn parse(origin: &Origin, text: &str) -> Result<Node, Problem> {
     let lines = Lines::new(origin, text);
     match ast(text) {
         Ok(Some(value)) => Ok(node(&value, &lines)),
-        Ok(None) => Ok(Node {
-            value: Value::Object(Vec::new()),
-            at: origin.start(),
-        }),
+        Ok(None) => Ok(Node { value: Value::Object(Vec::new()), at: origin.start() }),
         Err(error) => Err(malformed(&error, &lines)),
     }
 }
@@ -45,19 +42,13 @@ pub(crate) fn parse(origin: &Origin, text: &str) -> Result<Node, Problem> {
 fn malformed(error: &ParseError, lines: &Lines<'_>) -> Problem {
     let what = error.kind().to_string();
     let what = what.trim_end_matches('.');
-    let message = format!(
-        "cannot read {} as JSON: {}",
-        lines.origin(),
-        lower_first(what)
-    );
+    let message = format!("cannot read {} as JSON: {}", lines.origin(), lower_first(what));
     Problem::error(Kind::Malformed, message).at(lines.at(error.range().start))
 }
 
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(chars).collect()
-    })
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 pub(crate) fn node(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
@@ -67,19 +58,11 @@ pub(crate) fn node(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
         ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
         ast::Value::NumberLit(literal) => number(literal.value),
         ast::Value::StringLit(literal) => Value::String(literal.value.to_string()),
-        ast::Value::Array(array) => Value::List(
-            array
-                .elements
-                .iter()
-                .map(|element| node(element, lines))
-                .collect(),
-        ),
+        ast::Value::Array(array) => {
+            Value::List(array.elements.iter().map(|element| node(element, lines)).collect())
+        }
         ast::Value::Object(object) => Value::Object(
-            object
-                .properties
-                .iter()
-                .map(|property| member(property, lines))
-                .collect(),
+            object.properties.iter().map(|property| member(property, lines)).collect(),
         ),
     };
     Node { value, at }
@@ -95,7 +78,5 @@ fn member(property: &ast::ObjectProp<'_>, lines: &Lines<'_>) -> Member {
 
 /// A number too large to hold stays visible as text, and is then refused as being none.
 fn number(literal: &str) -> Value {
-    literal
-        .parse()
-        .map_or_else(|_| Value::String(literal.to_owned()), Value::Number)
+    literal.parse().map_or_else(|_| Value::String(literal.to_owned()), Value::Number)
 }

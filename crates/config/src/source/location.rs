@@ -38,11 +38,7 @@ impl Origin {
 
     /// The place at the very start.
     pub fn start(&self) -> Location {
-        Location {
-            origin: self.clone(),
-            line: 1,
-            column: 1,
-        }
+        Location { origin: self.clone(), line: 1, column: 1 }
     }
 }
 
@@ -95,10 +91,7 @@ impl<T> Located<T> {
 
     /// The same place with another value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Located<U> {
-        Located {
-            value: f(self.value),
-            at: self.at,
-        }
+        Located { value: f(self.value), at: self.at }
     }
 }
 
@@ -127,28 +120,15 @@ pub(crate) struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub(crate) fn new(origin: &Origin, text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let starts = std::iter::once(0)
-            .chain(breaks.map(|(at, _)| at + 1))
-            .collect();
-        Self {
-            origin: origin.clone(),
-            text,
-            starts,
-        }
+        let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
+        Self { origin: origin.clone(), text, starts }
     }
 
     pub(crate) fn at(&self, offset: usize) -> Location {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
-        let before = self
-            .text
-            .get(self.starts[line - 1]..offset)
-            .unwrap_or_default();
+        let before = self.text.get(self.starts[line - 1]..offset).unwrap_or_default();
         let (line, column) = (narrow(line), narrow(before.chars().count() + 1));
-        Location {
-            origin: self.origin.clone(),
-            line,
-            column,
-        }
+        Location { origin: self.origin.clone(), line, column }
     }
 
     pub(crate) fn origin(&self) -> &Origin {

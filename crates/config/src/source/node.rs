@@ -46,11 +46,7 @@ pub struct Member {
 impl Node {
     /// The member called `key`. Of two, the later one counts, as everywhere else JSON is read.
     pub fn get(&self, key: &str) -> Option<&Node> {
-        self.members()
-            .iter()
-            .rev()
-            .find(|member| member.key == key)
-            .map(|member| &member.value)
+        self.members().iter().rev().find(|member| member.key == key).map(|member| &member.value)
     }
 
     /// The members, of an object.
@@ -120,12 +116,9 @@ impl Node {
             serde_json::Value::Bool(value) => Value::Bool(*value),
             serde_json::Value::Number(number) => Value::Number(number.clone()),
             serde_json::Value::String(text) => Value::String(text.clone()),
-            serde_json::Value::Array(elements) => Value::List(
-                elements
-                    .iter()
-                    .map(|element| Self::from_json(element, at))
-                    .collect(),
-            ),
+            serde_json::Value::Array(elements) => {
+                Value::List(elements.iter().map(|element| Self::from_json(element, at)).collect())
+            }
             serde_json::Value::Object(members) => {
                 let member = |(key, value): (&String, &serde_json::Value)| Member {
                     key: key.clone(),
@@ -135,10 +128,7 @@ impl Node {
                 Value::Object(members.iter().map(member).collect())
             }
         };
-        Self {
-            value,
-            at: at.clone(),
-        }
+        Self { value, at: at.clone() }
     }
 }
 

@@ -12,11 +12,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Parses `text`, whose first line is line `first_line + 1` of `origin`.
 pub(crate) fn parse(origin: &Origin, text: &str, first_line: usize) -> Result<Node, Problem> {
-    let mut builder = Builder {
-        events: Parser::new_from_str(text),
-        origin,
-        first_line,
-    };
+    let mut builder = Builder { events: Parser::new_from_str(text), origin, first_line };
     builder.document()
 }
 
@@ -33,10 +29,7 @@ impl<'a> Builder<'a> {
             match event {
                 Event::StreamStart | Event::DocumentStart(_) => {}
                 Event::StreamEnd | Event::DocumentEnd => {
-                    return Ok(Node {
-                        value: Value::Object(Vec::new()),
-                        at,
-                    });
+                    return Ok(Node { value: Value::Object(Vec::new()), at });
                 }
                 event => return self.node(event, at, 0),
             }
@@ -57,11 +50,7 @@ impl<'a> Builder<'a> {
     fn at(&self, span: Span) -> Location {
         let line = narrow(span.start.line() + self.first_line);
         let column = narrow(span.start.col() + 1);
-        Location {
-            origin: self.origin.clone(),
-            line,
-            column,
-        }
+        Location { origin: self.origin.clone(), line, column }
     }
 
     fn malformed(&self, why: &str, at: Location) -> Problem {
@@ -115,8 +104,6 @@ fn plain(text: &str) -> Value {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
         "false" | "False" | "FALSE" => Value::Bool(false),
-        _ => text
-            .parse()
-            .map_or_else(|_| Value::String(text.to_owned()), Value::Number),
+        _ => text.parse().map_or_else(|_| Value::String(text.to_owned()), Value::Number),
     }
 }

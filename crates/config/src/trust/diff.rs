@@ -45,14 +45,8 @@ impl Side<'_> {
 pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
     let (shown_before, shown_after) = (masked(before), masked(after));
     let mut found = Vec::new();
-    let before = Side {
-        raw: before,
-        shown: Some(&shown_before),
-    };
-    let after = Side {
-        raw: after,
-        shown: Some(&shown_after),
-    };
+    let before = Side { raw: before, shown: Some(&shown_before) };
+    let after = Side { raw: after, shown: Some(&shown_after) };
     compare("", Some(before), Some(after), &mut found);
     found
 }
@@ -67,11 +61,7 @@ fn compare(
         (Some(old), Some(new)) if old.raw == new.raw => {}
         (Some(old), Some(new)) if old.raw.is_object() && new.raw.is_object() => {
             for name in names(old.raw, new.raw) {
-                let path = if field.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{field}.{name}")
-                };
+                let path = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };
                 compare(&path, old.member(&name), new.member(&name), found);
             }
         }
@@ -96,15 +86,9 @@ fn compare(
 
 fn names(before: &Value, after: &Value) -> Vec<String> {
     let keys = |value: &Value| {
-        value
-            .as_object()
-            .map_or_else(Vec::new, |map| map.keys().cloned().collect())
+        value.as_object().map_or_else(Vec::new, |map| map.keys().cloned().collect())
     };
     let mut names = keys(before);
-    names.extend(
-        keys(after)
-            .into_iter()
-            .filter(|name| before.get(name).is_none()),
-    );
+    names.extend(keys(after).into_iter().filter(|name| before.get(name).is_none()));
     names
 }

@@ -75,20 +75,10 @@ impl Item {
         content: Value,
         at: Location,
     ) -> Self {
-        let folder = at
-            .origin
-            .path()
-            .and_then(Path::parent)
-            .unwrap_or(Path::new(""));
+        let folder = at.origin.path().and_then(Path::parent).unwrap_or(Path::new(""));
         // Links resolved, so that one folder has one key; a folder that is gone keeps the name it was given.
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        Self {
-            kind,
-            name: name.into(),
-            content,
-            at,
-            folder,
-        }
+        Self { kind, name: name.into(), content, at, folder }
     }
 
     /// The folder of its file.
@@ -136,13 +126,11 @@ pub(crate) fn folder_key(folder: &Path) -> String {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use fmt::Write;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn sorted(value: &Value) -> Value {

@@ -57,15 +57,10 @@ impl Approvals {
     /// What is known about `item`.
     pub fn verdict(&self, item: &Item) -> Verdict {
         let records = self.folders.get(&item.folder_key());
-        match records
-            .and_then(|records| records.get(&item.hash()))
-            .map(|record| record.decision)
-        {
+        match records.and_then(|records| records.get(&item.hash())).map(|record| record.decision) {
             Some(Decision::Approved) => Verdict::Approved,
             Some(Decision::Rejected) => Verdict::Rejected,
-            None => Verdict::Unknown {
-                changes: self.changes_since(item),
-            },
+            None => Verdict::Unknown { changes: self.changes_since(item) },
         }
     }
 
@@ -94,10 +89,7 @@ impl Approvals {
                 content: item.content.clone(),
                 decided: now,
             };
-            self.folders
-                .entry(item.folder_key())
-                .or_default()
-                .insert(item.hash(), record);
+            self.folders.entry(item.folder_key()).or_default().insert(item.hash(), record);
         }
     }
 
@@ -118,9 +110,7 @@ pub struct ApprovalStore {
 impl ApprovalStore {
     /// The store in this state folder.
     pub fn new(state_dir: &Path) -> Self {
-        Self {
-            state_dir: state_dir.to_owned(),
-        }
+        Self { state_dir: state_dir.to_owned() }
     }
 
     /// Where the record is.
@@ -161,28 +151,19 @@ impl ApprovalStore {
         let path = self.path();
         let mut change = Some(change);
         update(&path, &self.state_dir, Privacy::State, |text| {
-            let mut approvals = if text.is_empty() {
-                Approvals::default()
-            } else {
-                parse(&path, text)?
-            };
+            let mut approvals =
+                if text.is_empty() { Approvals::default() } else { parse(&path, text)? };
             if let Some(change) = change.take() {
                 change(&mut approvals);
             }
             approvals.version = 1;
             serde_json::to_string_pretty(&approvals)
                 .map(|text| text + "\n")
-                .map_err(|error| Error::State {
-                    path: path.clone(),
-                    source: error,
-                })
+                .map_err(|error| Error::State { path: path.clone(), source: error })
         })
     }
 }
 
 fn parse(path: &Path, text: &str) -> Result<Approvals, Error> {
-    serde_json::from_str(text).map_err(|source| Error::State {
-        path: path.to_owned(),
-        source,
-    })
+    serde_json::from_str(text).map_err(|source| Error::State { path: path.to_owned(), source })
 }

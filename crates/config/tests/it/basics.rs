@@ -43,43 +43,25 @@ fn order_is_precedence() {
 
 #[test]
 fn globs() {
-    for (pattern, text) in [
-        ("*", ""),
-        ("a*", "a"),
-        ("a*c", "abc"),
-        ("*b*", "abc"),
-        ("a**c", "ac"),
-        ("a*b*b", "abb"),
-    ] {
+    for (pattern, text) in
+        [("*", ""), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a**c", "ac"), ("a*b*b", "abb")]
+    {
         assert!(glob(pattern, text), "{pattern} {text}");
     }
-    for (pattern, text) in [
-        ("", "a"),
-        ("a", "ab"),
-        ("a*a", "a"),
-        ("*b", "abc"),
-        ("a*b*b", "ab"),
-        ("a?", "ab"),
-    ] {
+    for (pattern, text) in
+        [("", "a"), ("a", "ab"), ("a*a", "a"), ("*b", "abc"), ("a*b*b", "ab"), ("a?", "ab")]
+    {
         assert!(!glob(pattern, text), "{pattern} {text}");
     }
 }
 
 #[test]
 fn filters_of_tools() {
-    let filter = ToolFilter {
-        allow: Some(vec!["get_*".to_owned()]),
-        deny: vec!["get_secret".to_owned()],
-    };
+    let filter =
+        ToolFilter { allow: Some(vec!["get_*".to_owned()]), deny: vec!["get_secret".to_owned()] };
     assert!(filter.shows("get_x") && !filter.shows("get_secret") && !filter.shows("set_x"));
     assert!(ToolFilter::default().shows("anything"));
-    assert!(
-        !ToolFilter {
-            allow: Some(Vec::new()),
-            deny: Vec::new()
-        }
-        .shows("anything")
-    );
+    assert!(!ToolFilter { allow: Some(Vec::new()), deny: Vec::new() }.shows("anything"));
 }
 
 #[test]
@@ -90,29 +72,15 @@ fn rules() {
     assert_eq!(Rule::parse("mcp__github__*"), Ok(Rule::Server(server())));
     assert_eq!(
         Rule::parse("mcp__github__get_*"),
-        Ok(Rule::Tools {
-            server: server(),
-            tools: "get_*".to_owned()
-        })
+        Ok(Rule::Tools { server: server(), tools: "get_*".to_owned() })
     );
-    for bad in [
-        "",
-        "mcp__",
-        "github",
-        "mcp__a*",
-        "mcp____x",
-        "mcp__a__",
-        "mcp__a__b(c)",
-    ] {
+    for bad in ["", "mcp__", "github", "mcp__a*", "mcp____x", "mcp__a__", "mcp__a__b(c)"] {
         assert!(Rule::parse(bad).is_err(), "{bad}");
     }
 }
 
 fn folders(platform: Platform, env: &[(&str, &str)]) -> Option<[PathBuf; 3]> {
-    let env = env
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
+    let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let found = Surroundings::usual(platform, env, "/somewhere".into())?;
     Some([found.config_dir, found.state_dir, found.managed_dir])
 }
@@ -127,19 +95,11 @@ fn the_usual_folders() {
     check(
         Platform::Linux,
         &[("HOME", "/h")],
-        [
-            "/h/.config/switchboard",
-            "/h/.local/state/switchboard",
-            managed,
-        ],
+        ["/h/.config/switchboard", "/h/.local/state/switchboard", managed],
     );
     check(
         Platform::Linux,
-        &[
-            ("HOME", "/h"),
-            ("XDG_CONFIG_HOME", "/c"),
-            ("XDG_STATE_HOME", "relative"),
-        ],
+        &[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c"), ("XDG_STATE_HOME", "relative")],
         ["/c/switchboard", "/h/.local/state/switchboard", managed],
     );
     check(
@@ -163,26 +123,15 @@ fn the_usual_folders() {
 #[test]
 fn arguments_that_are_files_or_the_configuration_itself() {
     let cwd = Path::new("/somewhere");
-    assert_eq!(
-        Dynamic::from_argument(" {\"a\": 1}", cwd),
-        Dynamic::Text(" {\"a\": 1}".to_owned())
-    );
-    assert_eq!(
-        Dynamic::from_argument("x.json", cwd),
-        Dynamic::File("/somewhere/x.json".into())
-    );
+    assert_eq!(Dynamic::from_argument(" {\"a\": 1}", cwd), Dynamic::Text(" {\"a\": 1}".to_owned()));
+    assert_eq!(Dynamic::from_argument("x.json", cwd), Dynamic::File("/somewhere/x.json".into()));
 }
 
 #[test]
 fn an_entry_is_written_without_what_goes_without_saying() {
-    let mut entry = Entry::new(Transport::Stdio(Stdio {
-        command: "x".to_owned(),
-        ..Stdio::default()
-    }));
-    assert_eq!(
-        entry.to_json(),
-        serde_json::json!({ "type": "stdio", "command": "x" })
-    );
+    let mut entry =
+        Entry::new(Transport::Stdio(Stdio { command: "x".to_owned(), ..Stdio::default() }));
+    assert_eq!(entry.to_json(), serde_json::json!({ "type": "stdio", "command": "x" }));
     entry.share = Share::Never;
     entry.timeout = Some(5000);
     let expected =

@@ -29,10 +29,7 @@ pub(crate) fn cases(text: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for line in text.lines() {
         if let Some(name) = line.strip_prefix("=== ") {
-            cases.push(Case {
-                name: name.to_owned(),
-                parts: Vec::new(),
-            });
+            cases.push(Case { name: name.to_owned(), parts: Vec::new() });
         } else if let (Some(place), Some(case)) = (line.strip_prefix("--- "), cases.last_mut()) {
             case.parts.push((place.to_owned(), String::new()));
         } else if let Some((_, text)) = cases.last_mut().and_then(|case| case.parts.last_mut()) {
@@ -56,10 +53,7 @@ impl World {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let world = Self::at(&folder.path().canonicalize().unwrap());
-        Self {
-            _folder: Some(folder),
-            ..world
-        }
+        Self { _folder: Some(folder), ..world }
     }
 
     /// A world that somebody else made.
@@ -78,20 +72,12 @@ impl World {
             owner: owner(&root),
             now: 1_700_000_000,
         };
-        Self {
-            root,
-            _folder: None,
-            surroundings,
-            asked: Asked::default(),
-        }
+        Self { root, _folder: None, surroundings, asked: Asked::default() }
     }
 
     pub(crate) fn path(&self, place: &str) -> PathBuf {
-        let place = place.replacen(
-            "project",
-            "home/project",
-            usize::from(place.starts_with("project")),
-        );
+        let place =
+            place.replacen("project", "home/project", usize::from(place.starts_with("project")));
         self.root.join(place)
     }
 
@@ -111,12 +97,8 @@ impl World {
 
     /// Approves until nothing more comes up: approving one thing may bring up another.
     pub(crate) fn approve(&self, which: impl Fn(&str) -> bool) {
-        let items: Vec<_> = self
-            .desired()
-            .pending
-            .into_iter()
-            .map(|pending| pending.item)
-            .collect();
+        let items: Vec<_> =
+            self.desired().pending.into_iter().map(|pending| pending.item).collect();
         let items: Vec<_> = items.into_iter().filter(|item| which(&item.name)).collect();
         self.workspace().approve(&items).unwrap();
     }
@@ -171,11 +153,7 @@ impl Case {
                 world.write(place, text.trim_end());
             }
         }
-        if self
-            .parts
-            .iter()
-            .any(|(place, _)| place.starts_with("before "))
-        {
+        if self.parts.iter().any(|(place, _)| place.starts_with("before ")) {
             world.approve(|_| true);
         }
         for (place, text) in &self.parts {
@@ -191,8 +169,7 @@ impl Case {
             }
         }
         let asks = self.parts.iter().filter(|(place, _)| place == "ask");
-        asks.flat_map(|(_, text)| text.lines())
-            .for_each(|line| ask(world, line));
+        asks.flat_map(|(_, text)| text.lines()).for_each(|line| ask(world, line));
     }
 }
 
@@ -201,11 +178,7 @@ fn ask(world: &mut World, line: &str) {
     match verb {
         "approve" => world.approve(|name| rest == "all" || name == rest),
         "reject" => {
-            let pending = world
-                .desired()
-                .pending
-                .into_iter()
-                .map(|pending| pending.item);
+            let pending = world.desired().pending.into_iter().map(|pending| pending.item);
             let items: Vec<_> = pending.filter(|item| item.name == rest).collect();
             world.workspace().reject(&items).unwrap();
         }
@@ -219,10 +192,7 @@ fn ask(world: &mut World, line: &str) {
         "dynamic-file" => world.asked.dynamic.push(Dynamic::File(world.path(rest))),
         "connectors" => {
             let origin = Origin::text("https://connectors.example");
-            world.asked.connectors.push(Fetched {
-                origin,
-                text: rest.to_owned(),
-            });
+            world.asked.connectors.push(Fetched { origin, text: rest.to_owned() });
         }
         "owner" => world.surroundings.owner = world.surroundings.owner.map(|owner| owner + 1),
         "corrupt-approvals" => world.write("state/approvals.json", "{"),
@@ -235,12 +205,11 @@ fn ask(world: &mut World, line: &str) {
 /// A compact rendering of everything that matters.
 pub(crate) fn render(desired: &Desired) -> String {
     let mut lines: Vec<String> = desired.servers.iter().map(server).collect();
-    lines.extend(desired.shadowed.iter().map(|entry| {
-        format!(
-            "shadowed {} ({}) behind {}",
-            entry.name, entry.scope, entry.behind
-        )
-    }));
+    lines.extend(
+        desired.shadowed.iter().map(|entry| {
+            format!("shadowed {} ({}) behind {}", entry.name, entry.scope, entry.behind)
+        }),
+    );
     for (verb, rules) in [
         ("allow", &desired.rules.allow),
         ("deny", &desired.rules.deny),
@@ -249,19 +218,9 @@ pub(crate) fn render(desired: &Desired) -> String {
         let rule = |rule: &PermissionRule| format!("{verb} {} ({})", rule.text, rule.scope);
         lines.extend(rules.iter().map(rule));
     }
+    lines.extend(desired.rules.mode.iter().map(|mode| format!("mode {}", mode.value.word())));
     lines.extend(
-        desired
-            .rules
-            .mode
-            .iter()
-            .map(|mode| format!("mode {}", mode.value.word())),
-    );
-    lines.extend(
-        desired
-            .rules
-            .classifier
-            .iter()
-            .map(|command| format!("classifier {}", command.value)),
+        desired.rules.classifier.iter().map(|command| format!("classifier {}", command.value)),
     );
     lines.extend(desired.hooks.iter().map(|hook| {
         let matcher = hook.matcher.as_deref().unwrap_or("*");
@@ -275,28 +234,15 @@ pub(crate) fn render(desired: &Desired) -> String {
     }));
     settings(desired, &mut lines);
     lines.extend(desired.agent.iter().map(|agent| {
-        let trust = if agent.prompt.is_some() {
-            ""
-        } else {
-            " (untrusted)"
-        };
-        format!(
-            "agent {}{trust} {}",
-            agent.name,
-            serde_json::to_string(&agent.tools).unwrap()
-        )
+        let trust = if agent.prompt.is_some() { "" } else { " (untrusted)" };
+        format!("agent {}{trust} {}", agent.name, serde_json::to_string(&agent.tools).unwrap())
     }));
     lines.extend(desired.pending.iter().map(|pending| {
         let changes = pending.changes.iter().flatten().map(|change| {
             let side = |side: &Option<serde_json::Value>| {
                 side.as_ref().map_or("-".to_owned(), ToString::to_string)
             };
-            format!(
-                "; {} {} -> {}",
-                change.field,
-                side(&change.before),
-                side(&change.after)
-            )
+            format!("; {} {} -> {}", change.field, side(&change.before), side(&change.after))
         });
         format!(
             "pending {} {}{}",
@@ -311,12 +257,7 @@ pub(crate) fn render(desired: &Desired) -> String {
 
 fn settings(desired: &Desired, lines: &mut Vec<String>) {
     let settings = &desired.settings;
-    lines.extend(
-        settings
-            .env
-            .iter()
-            .map(|(name, value)| format!("env {name}={}", value.value)),
-    );
+    lines.extend(settings.env.iter().map(|(name, value)| format!("env {name}={}", value.value)));
     lines.extend(
         settings
             .connectors
@@ -324,71 +265,35 @@ fn settings(desired: &Desired, lines: &mut Vec<String>) {
             .map(|it| format!("connectors {} {:?}", it.value.url, it.value.token_helper)),
     );
     lines.extend(
-        settings
-            .xaa_idp
-            .iter()
-            .map(|it| format!("xaa {} {}", it.value.issuer, it.value.client_id)),
+        settings.xaa_idp.iter().map(|it| format!("xaa {} {}", it.value.issuer, it.value.client_id)),
     );
-    lines.extend(
-        settings
-            .native_plugins
-            .iter()
-            .map(|it| format!("native {}", it.value)),
-    );
-    lines.extend(
-        settings
-            .ide_tools
-            .iter()
-            .flatten()
-            .map(|it| format!("ide-tool {}", it.value)),
-    );
-    lines.extend(
-        settings
-            .limits
-            .hub_idle_ms
-            .iter()
-            .map(|it| format!("hub-idle {it}")),
-    );
+    lines.extend(settings.native_plugins.iter().map(|it| format!("native {}", it.value)));
+    lines.extend(settings.ide_tools.iter().flatten().map(|it| format!("ide-tool {}", it.value)));
+    lines.extend(settings.limits.hub_idle_ms.iter().map(|it| format!("hub-idle {it}")));
 }
 
 fn server(server: &Server) -> String {
-    let mut line = format!(
-        "{} {} ({} {})",
-        server.name,
-        server.state.name(),
-        server.scope,
-        server.at
-    );
+    let mut line =
+        format!("{} {} ({} {})", server.name, server.state.name(), server.scope, server.at);
     if let Some(entry) = server.entry() {
         let _ = match &entry.transport {
             Transport::Stdio(stdio) => {
-                let words: Vec<_> = std::iter::once(&stdio.command)
-                    .chain(&stdio.args)
-                    .cloned()
-                    .collect();
-                let env: String = stdio
-                    .env
-                    .iter()
-                    .map(|(name, value)| format!(" {name}={value}"))
-                    .collect();
+                let words: Vec<_> =
+                    std::iter::once(&stdio.command).chain(&stdio.args).cloned().collect();
+                let env: String =
+                    stdio.env.iter().map(|(name, value)| format!(" {name}={value}")).collect();
                 write!(line, ": {}{env}", words.join(" "))
             }
-            transport => write!(
-                line,
-                ": {} {}",
-                transport.name(),
-                transport.url().unwrap_or_default()
-            ),
+            transport => {
+                write!(line, ": {} {}", transport.name(), transport.url().unwrap_or_default())
+            }
         };
     }
     if let Some(reason) = server.state.reason() {
         let _ = write!(line, ": {}", reason.why);
         let _ = reason.by.as_ref().map(|by| write!(line, " [{by}]"));
     }
-    if let State::AwaitingApproval {
-        changes: Some(changes),
-    } = &server.state
-    {
+    if let State::AwaitingApproval { changes: Some(changes) } = &server.state {
         let _ = write!(line, ": {} changed", changes.len());
     }
     line
@@ -396,17 +301,10 @@ fn server(server: &Server) -> String {
 
 fn problem(problem: &Problem) -> String {
     let word = |value: &dyn erased::ToJson| value.to_json().as_str().unwrap_or_default().to_owned();
-    let mut line = format!(
-        "! {} {}: {}",
-        word(&problem.severity),
-        word(&problem.kind),
-        problem.message
-    );
+    let mut line =
+        format!("! {} {}: {}", word(&problem.severity), word(&problem.kind), problem.message);
     let _ = problem.at.as_ref().map(|at| write!(line, " [{at}]"));
-    let _ = problem
-        .hint
-        .as_ref()
-        .map(|hint| write!(line, " hint: {hint}"));
+    let _ = problem.hint.as_ref().map(|hint| write!(line, " hint: {hint}"));
     line
 }
 

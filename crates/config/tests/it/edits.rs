@@ -18,12 +18,7 @@ fn into_nothing() {
     let file = "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\"\n    }\n  }\n}\n";
     check_set("", &["mcpServers", "a"], &entry, file);
     check_set("{}", &["mcpServers", "a"], &entry, file.trim_end());
-    check_set(
-        "// mine\n",
-        &["mcpServers", "a"],
-        &entry,
-        &format!("// mine\n{file}"),
-    );
+    check_set("// mine\n", &["mcpServers", "a"], &entry, &format!("// mine\n{file}"));
 }
 
 #[test]
@@ -40,19 +35,9 @@ fn beside_others_in_the_habits_of_the_file() {
         &json!([1]),
         "{\r\n  \"a\": 1,\r\n  \"b\": [\r\n    1\r\n  ],\r\n}\r\n",
     );
-    check_set(
-        r#"{"a":1}"#,
-        &["b"],
-        &json!({ "c": 2 }),
-        r#"{"a":1,"b": {"c":2}}"#,
-    );
+    check_set(r#"{"a":1}"#, &["b"], &json!({ "c": 2 }), r#"{"a":1,"b": {"c":2}}"#);
     check_set(r#"{ "a": 1 }"#, &["b"], &json!(2), r#"{ "a": 1, "b": 2 }"#);
-    check_set(
-        "{ /* none yet */ }",
-        &["b"],
-        &json!(2),
-        "{ /* none yet */\n  \"b\": 2\n}",
-    );
+    check_set("{ /* none yet */ }", &["b"], &json!(2), "{ /* none yet */\n  \"b\": 2\n}");
     check_set(
         "\u{feff}{\n  \"a\": 1\n}",
         &["b"],
@@ -69,26 +54,13 @@ fn replacing_touches_only_what_differs() {
         &json!({ "command": "y", "args": [1, 2], "timeout": 5000 }),
         "{\n  \"a\": {\n    // why\n    \"command\": \"y\",\n    \"args\": [1, 2], // two\n    \"timeout\": 5000\n  }\n}\n",
     );
-    check_set(
-        "{\"a\": 1, \"a\": 2}",
-        &["a"],
-        &json!(3),
-        "{\"a\": 1, \"a\": 3}",
-    );
+    check_set("{\"a\": 1, \"a\": 2}", &["a"], &json!(3), "{\"a\": 1, \"a\": 3}");
 }
 
 #[test]
 fn taking_away() {
-    check_remove(
-        "{\n  \"a\": 1,\n  \"b\": 2\n}\n",
-        &["a"],
-        "{\n  \"b\": 2\n}\n",
-    );
-    check_remove(
-        "{\n  \"a\": 1,\n  \"b\": 2\n}\n",
-        &["b"],
-        "{\n  \"a\": 1\n}\n",
-    );
+    check_remove("{\n  \"a\": 1,\n  \"b\": 2\n}\n", &["a"], "{\n  \"b\": 2\n}\n");
+    check_remove("{\n  \"a\": 1,\n  \"b\": 2\n}\n", &["b"], "{\n  \"a\": 1\n}\n");
     check_remove(
         "{\n  \"a\": 1, // one\n  \"b\": 2 // two\n}\n",
         &["b"],
@@ -107,11 +79,7 @@ fn taking_away() {
     check_remove(r#"{"a":1,"b":2,"c":3}"#, &["b"], r#"{"a":1,"c":3}"#);
     check_remove(r#"{"a":1, "b":2}"#, &["b"], r#"{"a":1}"#);
     check_remove(r#"{ "a": 1 }"#, &["a"], "{}");
-    check_remove(
-        "{\n  \"x\": {\n    \"a\": 1,\n  }\n}",
-        &["x", "a"],
-        "{\n  \"x\": {}\n}",
-    );
+    check_remove("{\n  \"x\": {\n    \"a\": 1,\n  }\n}", &["x", "a"], "{\n  \"x\": {}\n}");
     check_remove(r#"{"a":1,"b":2,"a":3}"#, &["a"], r#"{"b":2}"#);
     check_remove(r#"{"a":1}"#, &["x", "y"], r#"{"a":1}"#);
 }
@@ -119,25 +87,13 @@ fn taking_away() {
 #[test]
 fn lists() {
     let add = |text: &str, item| add_to_list(text, &["l"], item).unwrap();
-    assert_eq!(
-        add("{\n  \"l\": [\"a\"]\n}", "b"),
-        "{\n  \"l\": [\"a\",\"b\"]\n}"
-    );
-    assert_eq!(
-        add("{\n  \"l\": [\"a\", \"b\"]\n}", "c"),
-        "{\n  \"l\": [\"a\", \"b\", \"c\"]\n}"
-    );
+    assert_eq!(add("{\n  \"l\": [\"a\"]\n}", "b"), "{\n  \"l\": [\"a\",\"b\"]\n}");
+    assert_eq!(add("{\n  \"l\": [\"a\", \"b\"]\n}", "c"), "{\n  \"l\": [\"a\", \"b\", \"c\"]\n}");
     assert_eq!(add("{\"l\": [\"a\"]}", "a"), "{\"l\": [\"a\"]}");
     assert_eq!(get(&add("", "a"), &["l"]).unwrap(), Some(json!(["a"])));
     let take = |text: &str, item| remove_from_list(text, &["l"], item).unwrap();
-    assert_eq!(
-        take("{\"l\": [\"a\", \"b\", \"a\"]}", "a"),
-        "{\"l\": [\"b\"]}"
-    );
-    assert_eq!(
-        take("{\"l\": [\n  \"a\", // x\n  \"b\"\n]}", "a"),
-        "{\"l\": [\n  \"b\"\n]}"
-    );
+    assert_eq!(take("{\"l\": [\"a\", \"b\", \"a\"]}", "a"), "{\"l\": [\"b\"]}");
+    assert_eq!(take("{\"l\": [\n  \"a\", // x\n  \"b\"\n]}", "a"), "{\"l\": [\n  \"b\"\n]}");
     assert_eq!(take("{}", "a"), "{}");
     assert!(add_to_list("{\"l\": 5}", &["l"], "a").is_err());
 }
@@ -145,15 +101,10 @@ fn lists() {
 #[test]
 fn what_cannot_be_read_is_not_changed() {
     assert_eq!(
-        set("{\n  \"a\": ", &["b"], &json!(1))
-            .unwrap_err()
-            .to_string(),
+        set("{\n  \"a\": ", &["b"], &json!(1)).unwrap_err().to_string(),
         "line 2, column 8: Expected value after colon in object property"
     );
-    assert_eq!(
-        set("[]", &["b"], &json!(1)).unwrap_err().to_string(),
-        "`` is not an object"
-    );
+    assert_eq!(set("[]", &["b"], &json!(1)).unwrap_err().to_string(), "`` is not an object");
     assert!(set("{\"a\": 5}", &["a", "b"], &json!(1)).is_err());
 }
 
@@ -192,12 +143,9 @@ fn document() -> impl Strategy<Value = String> {
                 ),
                 (prop::collection::vec(item, 0..4), any::<bool>()).prop_map(|(items, trailing)| {
                     let texts =
-                        items
-                            .into_iter()
-                            .enumerate()
-                            .map(|(index, (before, value, after))| {
-                                format!("{before}\"k{index}\":{before}{value}{after}")
-                            });
+                        items.into_iter().enumerate().map(|(index, (before, value, after))| {
+                            format!("{before}\"k{index}\":{before}{value}{after}")
+                        });
                     bracketed('{', texts.collect(), trailing, '}')
                 }),
             ]
@@ -206,31 +154,18 @@ fn document() -> impl Strategy<Value = String> {
     let member = (trivia.clone(), value, trivia.clone());
     (prop::collection::vec(member, 0..5), any::<bool>(), trivia).prop_map(
         |(members, trailing, end)| {
-            let texts = members
-                .into_iter()
-                .enumerate()
-                .map(|(index, (before, value, after))| {
-                    format!("{before}\"m{index}\": {value}{after}")
-                });
+            let texts = members.into_iter().enumerate().map(|(index, (before, value, after))| {
+                format!("{before}\"m{index}\": {value}{after}")
+            });
             format!("{}{}", bracketed('{', texts.collect(), trailing, '}'), end)
         },
     )
 }
 
 fn bracketed(open: char, items: Vec<String>, trailing: bool, close: char) -> String {
-    let comma = if trailing && !items.is_empty() {
-        ","
-    } else {
-        ""
-    };
+    let comma = if trailing && !items.is_empty() { "," } else { "" };
     // A line comment must not swallow what follows, so every item is closed by a line break where it has one.
-    let text = items.into_iter().map(|item| {
-        if item.contains("//") {
-            item + "\n"
-        } else {
-            item
-        }
-    });
+    let text = items.into_iter().map(|item| if item.contains("//") { item + "\n" } else { item });
     format!("{open}{}{comma}{close}", text.collect::<Vec<_>>().join(","))
 }
 
@@ -247,9 +182,7 @@ fn root(text: &str) -> Value {
 /// Whether `long` is `short` with something put in.
 fn holds_in_order(long: &str, short: &str) -> bool {
     let mut rest = long.chars();
-    short
-        .chars()
-        .all(|wanted| rest.any(|found| found == wanted))
+    short.chars().all(|wanted| rest.any(|found| found == wanted))
 }
 
 proptest! {

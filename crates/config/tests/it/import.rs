@@ -14,26 +14,15 @@ fn file(client: Client, name: &str, text: &str) -> Read {
 
 fn check(client: Client, name: &str, text: &str, expected: &[(&str, Value)]) -> Vec<String> {
     let read = file(client, name, text);
-    let found: Vec<_> = read
-        .servers
-        .iter()
-        .map(|server| (&*server.name, server.entry.clone()))
-        .collect();
+    let found: Vec<_> =
+        read.servers.iter().map(|server| (&*server.name, server.entry.clone())).collect();
     assert_eq!(found, expected);
     for server in &read.servers {
         let checked =
             switchboard_config::check(&server.name, &server.entry, &server.at, &Environment::new());
-        assert!(
-            checked.entry.is_some(),
-            "{} is not usable: {:?}",
-            server.name,
-            checked.problems
-        );
+        assert!(checked.entry.is_some(), "{} is not usable: {:?}", server.name, checked.problems);
     }
-    read.problems
-        .iter()
-        .map(|problem| problem.message.clone())
-        .collect()
+    read.problems.iter().map(|problem| problem.message.clone()).collect()
 }
 
 #[test]
@@ -45,10 +34,7 @@ fn claude_code() {
         ".claude.json",
         text,
         &[
-            (
-                "a",
-                json!({ "type": "stdio", "command": "x", "args": [], "env": {} }),
-            ),
+            ("a", json!({ "type": "stdio", "command": "x", "args": [], "env": {} })),
             ("b", json!({ "type": "http", "url": "https://b.example" })),
         ],
     );
@@ -63,10 +49,7 @@ fn claude_desktop() {
         Client::ClaudeDesktop,
         "claude_desktop_config.json",
         r#"{"mcpServers": {"fs": {"command": "npx", "args": ["-y", "fs", "/d"]}}, "globalShortcut": ""}"#,
-        &[(
-            "fs",
-            json!({ "command": "npx", "args": ["-y", "fs", "/d"] }),
-        )],
+        &[("fs", json!({ "command": "npx", "args": ["-y", "fs", "/d"] }))],
     );
 }
 
@@ -103,10 +86,7 @@ fn vscode_with_inputs() {
         ("local", json!({ "command": "node", "args": ["./s.js"] })),
     ];
     let notes = check(Client::VsCode, "mcp.json", servers, &expected);
-    assert_eq!(
-        notes,
-        ["the input `github-token` becomes the variable `GITHUB_TOKEN`"]
-    );
+    assert_eq!(notes, ["the input `github-token` becomes the variable `GITHUB_TOKEN`"]);
     check(
         Client::VsCode,
         "settings.json",
@@ -163,14 +143,8 @@ fn gemini() {
             "s": {"url": "https://s.example/sse"},
             "p": {"command": "py", "env": {"K": "$MY_KEY", "M": "${OTHER}", "P": "5$ $"}, "includeTools": ["a"], "excludeTools": ["b"]}}}"#,
         &[
-            (
-                "h",
-                json!({ "type": "http", "url": "https://h.example/mcp", "timeout": 5000 }),
-            ),
-            (
-                "s",
-                json!({ "type": "sse", "url": "https://s.example/sse" }),
-            ),
+            ("h", json!({ "type": "http", "url": "https://h.example/mcp", "timeout": 5000 })),
+            ("s", json!({ "type": "sse", "url": "https://s.example/sse" })),
             (
                 "p",
                 json!({ "command": "py", "env": { "K": "${MY_KEY}", "M": "${OTHER}", "P": "5$ $" },
@@ -191,10 +165,7 @@ fn windsurf() {
                 "a",
                 json!({ "type": "http", "url": "https://a.example/mcp", "headers": { "K": "${K}" } }),
             ),
-            (
-                "b",
-                json!({ "command": "x", "disabled": true, "tools": { "deny": ["t"] } }),
-            ),
+            ("b", json!({ "command": "x", "disabled": true, "tools": { "deny": ["t"] } })),
         ],
     );
 }
@@ -210,24 +181,15 @@ fn zed() {
             "web": {"url": "https://w.example/mcp", "headers": {"A": "b"}},
             "ext": {"source": "extension", "settings": {}},}}"#,
         &[
-            (
-                "new",
-                json!({ "command": "x", "args": ["y"], "disabled": true }),
-            ),
-            (
-                "old",
-                json!({ "command": "p", "args": ["q"], "env": { "A": "b" } }),
-            ),
+            ("new", json!({ "command": "x", "args": ["y"], "disabled": true })),
+            ("old", json!({ "command": "p", "args": ["q"], "env": { "A": "b" } })),
             (
                 "web",
                 json!({ "type": "http", "url": "https://w.example/mcp", "headers": { "A": "b" } }),
             ),
         ],
     );
-    assert_eq!(
-        notes,
-        ["`ext` was not taken over: an extension of the editor provides it"]
-    );
+    assert_eq!(notes, ["`ext` was not taken over: an extension of the editor provides it"]);
 }
 
 #[test]
@@ -238,10 +200,7 @@ fn continue_dev() {
         "name: mine\nmcpServers:\n  - name: My Server\n    command: npx\n    args: [-y, x]\n    env:\n      K: ${{ secrets.K }}\n  \
          - name: web\n    type: streamable-http\n    url: https://w.example/mcp\n    requestOptions:\n      headers:\n        A: b\n",
         &[
-            (
-                "My Server",
-                json!({ "command": "npx", "args": ["-y", "x"], "env": { "K": "${K}" } }),
-            ),
+            ("My Server", json!({ "command": "npx", "args": ["-y", "x"], "env": { "K": "${K}" } })),
             (
                 "web",
                 json!({ "type": "streamable-http", "url": "https://w.example/mcp", "headers": { "A": "b" } }),
@@ -273,25 +232,16 @@ fn goose() {
                 "web",
                 json!({ "type": "http", "url": "https://w.example/mcp", "headers": { "A": "b" }, "tools": { "allow": ["t"] } }),
             ),
-            (
-                "wrapped",
-                json!({ "type": "sse", "url": "https://s.example" }),
-            ),
+            ("wrapped", json!({ "type": "sse", "url": "https://s.example" })),
         ],
     );
-    assert_eq!(
-        notes,
-        ["`developer` was not taken over: goose provides it itself (builtin)"]
-    );
+    assert_eq!(notes, ["`developer` was not taken over: goose provides it itself (builtin)"]);
 }
 
 #[test]
 fn a_plan_skips_what_is_here_and_finds_free_names() {
     let stdio = |command: &str| {
-        Entry::new(Transport::Stdio(Stdio {
-            command: command.to_owned(),
-            ..Stdio::default()
-        }))
+        Entry::new(Transport::Stdio(Stdio { command: command.to_owned(), ..Stdio::default() }))
     };
     let existing: BTreeMap<_, _> = [
         ("mine".to_owned(), Signature::of(&stdio("same"))),
@@ -300,18 +250,10 @@ fn a_plan_skips_what_is_here_and_finds_free_names() {
     .into();
     let text = r#"{"mcpServers": {"theirs": {"command": "same"}, "taken": {"command": "new"}, "My Server!": {"command": "x"},
         "bad": {"timeout": 5}, "twice": {"command": "new"}, "later": {"command": "${NOT_SET}"}}}"#;
-    let plan = plan(
-        file(Client::ClaudeDesktop, "x.json", text),
-        &existing,
-        &Environment::new(),
-    );
+    let plan = plan(file(Client::ClaudeDesktop, "x.json", text), &existing, &Environment::new());
     let names: Vec<_> = plan.add.iter().map(|found| &*found.name).collect();
     assert_eq!(names, ["taken-2", "My_Server_", "later"]);
-    let skipped: Vec<_> = plan
-        .skip
-        .iter()
-        .map(|skipped| (&*skipped.name, &*skipped.why))
-        .collect();
+    let skipped: Vec<_> = plan.skip.iter().map(|skipped| (&*skipped.name, &*skipped.why)).collect();
     assert_eq!(
         skipped,
         [

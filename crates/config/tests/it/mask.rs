@@ -31,10 +31,7 @@ fn urls() {
         json!({ "url": "https://h.example/p?api_key=abc&page=2&access_token=${T}#f" }),
         json!({ "url": "https://h.example/p?api_key=********&page=2&access_token=${T}#f" }),
     );
-    check(
-        json!({ "url": "https://h.example/a@b" }),
-        json!({ "url": "https://h.example/a@b" }),
-    );
+    check(json!({ "url": "https://h.example/a@b" }), json!({ "url": "https://h.example/a@b" }));
     check(
         json!({ "url": "https://user:p/w@h.example/x" }),
         json!({ "url": "https://********@h.example/x" }),

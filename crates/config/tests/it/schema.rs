@@ -3,38 +3,24 @@
 use std::path::Path;
 
 fn check(name: &str, schema: &serde_json::Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("schema")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
     let text = serde_json::to_string_pretty(schema).unwrap() + "\n";
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &text).unwrap();
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        published == text,
-        "{name} is not current; run the tests with UPDATE=1"
-    );
+    assert!(published == text, "{name} is not current; run the tests with UPDATE=1");
 }
 
 fn names(schema: &serde_json::Value) -> Vec<String> {
-    schema["properties"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .cloned()
-        .collect()
+    schema["properties"].as_object().unwrap().keys().cloned().collect()
 }
 
 /// What the schema offers is what the reader knows.
 #[test]
 fn every_published_member_is_read() {
     let schema = switchboard_config::schema::settings();
-    let nulls = |names: Vec<String>| {
-        names
-            .into_iter()
-            .map(|name| (name, serde_json::Value::Null))
-    };
+    let nulls = |names: Vec<String>| names.into_iter().map(|name| (name, serde_json::Value::Null));
     let mut settings: serde_json::Map<_, _> = nulls(names(&schema)).collect();
     for inner in ["Permissions", "Limits"] {
         let member = inner.to_lowercase();
@@ -43,14 +29,10 @@ fn every_published_member_is_read() {
     }
     let common = names(&schema["$defs"]["Entry"]);
     let mut servers = serde_json::Map::new();
-    for (kind, form, must) in [
-        ("stdio", "Stdio", "command"),
-        ("http", "Remote", "url"),
-        ("sse-ide", "Ide", "url"),
-    ] {
-        let members = names(&schema["$defs"][form])
-            .into_iter()
-            .chain(common.clone());
+    for (kind, form, must) in
+        [("stdio", "Stdio", "command"), ("http", "Remote", "url"), ("sse-ide", "Ide", "url")]
+    {
+        let members = names(&schema["$defs"][form]).into_iter().chain(common.clone());
         let mut entry: serde_json::Map<_, _> = nulls(members.collect()).collect();
         entry.insert("type".to_owned(), kind.into());
         entry.insert(must.to_owned(), "https://a.example".into());
@@ -60,10 +42,7 @@ fn every_published_member_is_read() {
     servers["http"]["oauth"] = oauth.into();
     settings.insert("mcpServers".to_owned(), servers.into());
     let world = crate::case::World::new();
-    world.write(
-        "config/settings.json",
-        &serde_json::Value::Object(settings).to_string(),
-    );
+    world.write("config/settings.json", &serde_json::Value::Object(settings).to_string());
     let desired = world.desired();
     let surprising: Vec<_> = desired
         .problems
@@ -76,10 +55,7 @@ fn every_published_member_is_read() {
 
 #[test]
 fn settings_schema_is_current() {
-    check(
-        "settings.schema.json",
-        &switchboard_config::schema::settings(),
-    );
+    check("settings.schema.json", &switchboard_config::schema::settings());
 }
 
 #[test]

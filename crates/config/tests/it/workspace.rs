@@ -20,16 +20,11 @@ fn text(world: &World, place: &str) -> String {
 #[test]
 fn add_writes_and_approves_what_it_wrote() {
     let world = World::new();
-    world.write(
-        "project/.mcp.json",
-        "{\"mcpServers\": {\"theirs\": {\"command\": \"evil\"}}}",
-    );
+    world.write("project/.mcp.json", "{\"mcpServers\": {\"theirs\": {\"command\": \"evil\"}}}");
     let entry = json!({ "command": "npx", "args": ["-y", "x"] });
     for scope in [Scope::Local, Scope::Project, Scope::User] {
-        let path = world
-            .workspace()
-            .add(scope, &format!("my-{scope}"), &entry, Existing::Keep)
-            .unwrap();
+        let path =
+            world.workspace().add(scope, &format!("my-{scope}"), &entry, Existing::Keep).unwrap();
         assert!(path.exists());
     }
     assert_eq!(
@@ -40,10 +35,7 @@ fn add_writes_and_approves_what_it_wrote() {
          my-user ready (user config/settings.json:3:5): npx -y x\n\
          pending server theirs"
     );
-    assert_eq!(
-        text(&world, "project/.switchboard/.gitignore"),
-        "settings.local.json\n"
-    );
+    assert_eq!(text(&world, "project/.switchboard/.gitignore"), "settings.local.json\n");
 }
 
 #[test]
@@ -51,66 +43,37 @@ fn add_refuses_what_it_should() {
     let world = World::new();
     let workspace = world.workspace();
     let add = |name: &str, entry| workspace.add(Scope::Local, name, &entry, Existing::Keep);
-    assert!(matches!(
-        add("a b", json!({ "command": "x" })),
-        Err(Error::Name(_))
-    ));
-    let Err(Error::Entry { problems, .. }) = add("a", json!({ "timeout": 5 })) else {
-        panic!()
-    };
-    assert_eq!(
-        problems[0].message,
-        "server `a` has neither `command` nor `url`"
-    );
+    assert!(matches!(add("a b", json!({ "command": "x" })), Err(Error::Name(_))));
+    let Err(Error::Entry { problems, .. }) = add("a", json!({ "timeout": 5 })) else { panic!() };
+    assert_eq!(problems[0].message, "server `a` has neither `command` nor `url`");
     add("a", json!({ "command": "x" })).unwrap();
     let error = add("a", json!({ "command": "y" })).unwrap_err();
     assert_eq!(
         world.tidy(&error.to_string()),
         "there is a server `a` in the local scope already, at project/.switchboard/settings.local.json:3:5"
     );
-    workspace
-        .add(
-            Scope::Local,
-            "a",
-            &json!({ "command": "y" }),
-            Existing::Replace,
-        )
-        .unwrap();
+    workspace.add(Scope::Local, "a", &json!({ "command": "y" }), Existing::Replace).unwrap();
     assert!(
         shown(&world).contains("a ready (local project/.switchboard/settings.local.json:3:5): y")
     );
     assert!(matches!(
-        workspace.add(
-            Scope::Plugin,
-            "a",
-            &json!({ "command": "x" }),
-            Existing::Keep
-        ),
+        workspace.add(Scope::Plugin, "a", &json!({ "command": "x" }), Existing::Keep),
         Err(Error::ReadOnly { .. })
     ));
     world.write(
         "managed/managed-settings.json",
         "{\"deniedMcpServers\": [{\"serverName\": \"b\"}]}",
     );
-    assert!(matches!(
-        add("b", json!({ "command": "x" })),
-        Err(Error::Blocked { .. })
-    ));
+    assert!(matches!(add("b", json!({ "command": "x" })), Err(Error::Blocked { .. })));
     world.write("managed/managed-mcp.json", "{");
-    assert!(matches!(
-        add("c", json!({ "command": "x" })),
-        Err(Error::Managed { .. })
-    ));
+    assert!(matches!(add("c", json!({ "command": "x" })), Err(Error::Managed { .. })));
 }
 
 #[test]
 fn add_takes_entries_whose_variables_have_no_values_yet() {
     let world = World::new();
     let entry = json!({ "type": "http", "url": "https://${HOST}/mcp" });
-    world
-        .workspace()
-        .add(Scope::User, "a", &entry, Existing::Keep)
-        .unwrap();
+    world.workspace().add(Scope::User, "a", &entry, Existing::Keep).unwrap();
     assert!(shown(&world).starts_with("a invalid (user"));
 }
 
@@ -119,51 +82,26 @@ fn remove_needs_one_that_can_be_meant() {
     let world = World::new();
     let workspace = world.workspace();
     let entry = json!({ "command": "x" });
-    workspace
-        .add(Scope::Local, "a", &entry, Existing::Keep)
-        .unwrap();
-    workspace
-        .add(Scope::User, "a", &entry, Existing::Keep)
-        .unwrap();
+    workspace.add(Scope::Local, "a", &entry, Existing::Keep).unwrap();
+    workspace.add(Scope::User, "a", &entry, Existing::Keep).unwrap();
     let error = workspace.remove("a", None).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "there is a server `a` in several scopes: local, user"
-    );
-    assert_eq!(
-        workspace.remove("a", Some(Scope::Local)).unwrap().0,
-        Scope::Local
-    );
+    assert_eq!(error, "there is a server `a` in several scopes: local, user");
+    assert_eq!(workspace.remove("a", Some(Scope::Local)).unwrap().0, Scope::Local);
     assert_eq!(workspace.remove("a", None).unwrap().0, Scope::User);
-    assert!(matches!(
-        workspace.remove("a", None),
-        Err(Error::NoServer { .. })
-    ));
-    world.write(
-        "config/plugins/p/.mcp.json",
-        "{\"mcpServers\": {\"x\": {\"command\": \"x\"}}}",
-    );
-    let error = workspace
-        .remove("plugin:p:x", None)
-        .unwrap_err()
-        .to_string();
+    assert!(matches!(workspace.remove("a", None), Err(Error::NoServer { .. })));
+    world.write("config/plugins/p/.mcp.json", "{\"mcpServers\": {\"x\": {\"command\": \"x\"}}}");
+    let error = workspace.remove("plugin:p:x", None).unwrap_err().to_string();
     assert_eq!(error, "the plugin scope cannot be changed here");
 }
 
 #[test]
 fn a_server_of_an_ancestor_is_removed_where_it_stands() {
     let mut world = World::new();
-    world.write(
-        "home/.mcp.json",
-        "{\"mcpServers\": {\"far\": {\"command\": \"x\"}}}",
-    );
+    world.write("home/.mcp.json", "{\"mcpServers\": {\"far\": {\"command\": \"x\"}}}");
     world.write("project/.git/HEAD", "");
     world.surroundings.cwd = world.path("project");
     let (scope, path) = world.workspace().remove("far", None).unwrap();
-    assert_eq!(
-        (scope, path),
-        (Scope::Project, world.path("home/.mcp.json"))
-    );
+    assert_eq!((scope, path), (Scope::Project, world.path("home/.mcp.json")));
     assert_eq!(text(&world, "home/.mcp.json"), "{\"mcpServers\": {}}");
 }
 
@@ -171,9 +109,7 @@ fn a_server_of_an_ancestor_is_removed_where_it_stands() {
 fn switching() {
     let world = World::new();
     let workspace = world.workspace();
-    workspace
-        .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
-        .unwrap();
+    workspace.add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep).unwrap();
     workspace.switch(Scope::Local, "a", Switch::Off).unwrap();
     assert!(shown(&world).contains("a disabled"));
     workspace.switch(Scope::Local, "a", Switch::Off).unwrap();
@@ -186,10 +122,7 @@ fn switching() {
     workspace.switch(Scope::User, "a", Switch::Off).unwrap();
     workspace.switch(Scope::Local, "a", Switch::On).unwrap();
     assert_eq!(shown(&world), "a ready (user config/settings.json:3:5): x");
-    assert!(matches!(
-        workspace.switch(Scope::User, "z", Switch::On),
-        Err(Error::NoServer { .. })
-    ));
+    assert!(matches!(workspace.switch(Scope::User, "z", Switch::On), Err(Error::NoServer { .. })));
 }
 
 #[test]
@@ -199,22 +132,12 @@ fn approving_rejecting_and_forgetting() {
         "project/.mcp.json",
         "{\"mcpServers\": {\"a\": {\"command\": \"x\"}, \"b\": {\"command\": \"y\"}}}",
     );
-    let items: Vec<_> = world
-        .desired()
-        .pending
-        .into_iter()
-        .map(|pending| pending.item)
-        .collect();
+    let items: Vec<_> = world.desired().pending.into_iter().map(|pending| pending.item).collect();
     let workspace = world.workspace();
     workspace.approve(&items[..1]).unwrap();
     workspace.reject(&items[1..]).unwrap();
     let states = |world: &World| {
-        world
-            .desired()
-            .servers
-            .iter()
-            .map(|server| server.state.name())
-            .collect::<Vec<_>>()
+        world.desired().servers.iter().map(|server| server.state.name()).collect::<Vec<_>>()
     };
     assert_eq!(states(&world), ["ready", "rejected"]);
     workspace.reject(&items[..1]).unwrap();
@@ -250,32 +173,15 @@ fn an_import_is_planned_then_added() {
         "home/.codex/config.toml",
         "[mcp_servers.docs]\ncommand = \"docs\"\n[mcp_servers.mine]\ncommand = \"x\"\n",
     );
-    world.write(
-        "project/.codex/config.toml",
-        "[mcp_servers.evil]\ncommand = \"evil\"\n",
-    );
+    world.write("project/.codex/config.toml", "[mcp_servers.evil]\ncommand = \"evil\"\n");
     let workspace = world.workspace();
-    workspace
-        .add(
-            Scope::User,
-            "here",
-            &json!({ "command": "x" }),
-            Existing::Keep,
-        )
-        .unwrap();
+    workspace.add(Scope::User, "here", &json!({ "command": "x" }), Existing::Keep).unwrap();
     let plan = workspace.plan_import(Client::Codex);
     assert_eq!(plan.skip.len(), 1);
     for found in &plan.add {
-        workspace
-            .add(Scope::User, &found.name, &found.entry, Existing::Keep)
-            .unwrap();
+        workspace.add(Scope::User, &found.name, &found.entry, Existing::Keep).unwrap();
     }
-    let names: Vec<_> = world
-        .desired()
-        .servers
-        .into_iter()
-        .map(|server| server.name)
-        .collect();
+    let names: Vec<_> = world.desired().servers.into_iter().map(|server| server.name).collect();
     assert_eq!(names, ["here", "docs"]);
     assert_eq!(workspace.plan_import(Client::Codex).add, []);
 }
@@ -283,14 +189,8 @@ fn an_import_is_planned_then_added() {
 #[test]
 fn reset_is_about_one_project() {
     let mut world = World::new();
-    world.write(
-        "project/.mcp.json",
-        "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}",
-    );
-    world.write(
-        "home/project-two/.mcp.json",
-        "{\"mcpServers\": {\"b\": {\"command\": \"x\"}}}",
-    );
+    world.write("project/.mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}");
+    world.write("home/project-two/.mcp.json", "{\"mcpServers\": {\"b\": {\"command\": \"x\"}}}");
     world.approve(|_| true);
     world.surroundings.cwd = world.path("home/project-two");
     world.approve(|_| true);
@@ -313,10 +213,7 @@ fn shown_is_the_template_and_masked() {
         server.shown(Secrets::Revealed),
         json!({ "command": "x", "env": { "K": "secret", "T": "${HOME}" } })
     );
-    assert!(
-        !format!("{desired:?}").contains("secret"),
-        "debugging output is no place for secrets"
-    );
+    assert!(!format!("{desired:?}").contains("secret"), "debugging output is no place for secrets");
 }
 
 #[test]
@@ -346,10 +243,7 @@ fn every_file_looked_at_can_be_watched() {
         "state/approvals.json",
     ];
     for place in wanted {
-        assert!(
-            watched.iter().any(|seen| seen == place),
-            "{place} is not among {watched:?}"
-        );
+        assert!(watched.iter().any(|seen| seen == place), "{place} is not among {watched:?}");
     }
 }
 
@@ -360,11 +254,7 @@ mod unix {
     use super::*;
 
     fn mode(world: &World, place: &str) -> u32 {
-        fs::metadata(world.path(place))
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o777
+        fs::metadata(world.path(place)).unwrap().permissions().mode() & 0o777
     }
 
     #[test]
@@ -374,17 +264,9 @@ mod unix {
         world.write("state/approvals.json", "{}");
         world
             .workspace()
-            .add(
-                Scope::Local,
-                "a",
-                &json!({ "command": "x" }),
-                Existing::Keep,
-            )
+            .add(Scope::Local, "a", &json!({ "command": "x" }), Existing::Keep)
             .unwrap();
-        assert_eq!(
-            (mode(&world, "state"), mode(&world, "state/approvals.json")),
-            (0o700, 0o600)
-        );
+        assert_eq!((mode(&world, "state"), mode(&world, "state/approvals.json")), (0o700, 0o600));
     }
 
     #[test]
@@ -396,20 +278,12 @@ mod unix {
             fs::Permissions::from_mode(0o640),
         )
         .unwrap();
-        symlink(
-            "../home/dotfiles/settings.json",
-            world.path("config/settings.json"),
-        )
-        .unwrap();
+        symlink("../home/dotfiles/settings.json", world.path("config/settings.json")).unwrap();
         world
             .workspace()
             .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
             .unwrap();
-        assert!(
-            fs::symlink_metadata(world.path("config/settings.json"))
-                .unwrap()
-                .is_symlink()
-        );
+        assert!(fs::symlink_metadata(world.path("config/settings.json")).unwrap().is_symlink());
         assert!(text(&world, "home/dotfiles/settings.json").contains("\"a\""));
         assert_eq!(mode(&world, "home/dotfiles/settings.json"), 0o640);
     }
@@ -417,11 +291,7 @@ mod unix {
     #[test]
     fn a_link_to_nowhere_is_followed() {
         let world = World::new();
-        symlink(
-            world.path("home/later.json"),
-            world.path("config/settings.json"),
-        )
-        .unwrap();
+        symlink(world.path("home/later.json"), world.path("config/settings.json")).unwrap();
         world
             .workspace()
             .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep)
@@ -437,11 +307,7 @@ mod unix {
         fs::create_dir_all(world.path("project/.switchboard")).unwrap();
         let entry = json!({ "command": "x" });
         let add = |scope| world.workspace().add(scope, "a", &entry, Existing::Keep);
-        symlink(
-            "../../.bashrc",
-            world.path("project/.switchboard/.gitignore"),
-        )
-        .unwrap();
+        symlink("../../.bashrc", world.path("project/.switchboard/.gitignore")).unwrap();
         assert!(matches!(add(Scope::Local), Err(Error::LeadsOut { .. })));
         fs::remove_file(world.path("project/.switchboard/.gitignore")).unwrap();
         symlink(
@@ -456,10 +322,7 @@ mod unix {
         symlink("../../config", world.path("project/.switchboard")).unwrap();
         assert!(matches!(add(Scope::Local), Err(Error::LeadsOut { .. })));
         assert_eq!(
-            (
-                &*text(&world, "home/.bashrc"),
-                &*text(&world, "config/settings.json")
-            ),
+            (&*text(&world, "home/.bashrc"), &*text(&world, "config/settings.json")),
             ("alias x=y\n", "{}")
         );
     }
@@ -479,9 +342,7 @@ mod unix {
         let world = World::new();
         world.write("config/settings.json", "{\"mcpServers\": {");
         let error =
-            world
-                .workspace()
-                .add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep);
+            world.workspace().add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep);
         assert!(matches!(error, Err(Error::Edit { .. })));
         assert_eq!(text(&world, "config/settings.json"), "{\"mcpServers\": {");
         assert_eq!(
@@ -494,17 +355,11 @@ mod unix {
     #[test]
     fn pipes_and_devices_are_not_read() {
         let world = World::new();
-        let made = Command::new("mkfifo")
-            .arg(world.path("project/.mcp.json"))
-            .status();
+        let made = Command::new("mkfifo").arg(world.path("project/.mcp.json")).status();
         assert!(made.unwrap().success());
         symlink("/dev/zero", world.path("config/settings.json")).unwrap();
         let shown = shown(&world);
-        assert_eq!(
-            shown.matches("it is not a regular file").count(),
-            2,
-            "{shown}"
-        );
+        assert_eq!(shown.matches("it is not a regular file").count(), 2, "{shown}");
     }
 }
 
@@ -512,10 +367,7 @@ mod unix {
 #[test]
 fn concurrent_adds_lose_nothing() {
     let world = World::new();
-    world.write(
-        "project/.mcp.json",
-        "{\n  // shared\n  \"mcpServers\": {}\n}\n",
-    );
+    world.write("project/.mcp.json", "{\n  // shared\n  \"mcpServers\": {}\n}\n");
     let children: Vec<_> = (0..200)
         .map(|number| {
             Command::new(std::env::current_exe().unwrap())
@@ -532,11 +384,7 @@ fn concurrent_adds_lose_nothing() {
     }
     let desired = world.desired();
     assert_eq!(desired.problems, []);
-    assert_eq!(
-        desired.ready().count(),
-        200,
-        "every one is there and approved"
-    );
+    assert_eq!(desired.ready().count(), 200, "every one is there and approved");
     assert!(text(&world, "project/.mcp.json").starts_with("{\n  // shared\n"));
 }
 
@@ -549,13 +397,5 @@ fn add_one() {
     };
     let world = World::at(home.as_ref());
     let entry = json!({ "command": "x", "args": [number] });
-    world
-        .workspace()
-        .add(
-            Scope::Project,
-            &format!("s{number}"),
-            &entry,
-            Existing::Keep,
-        )
-        .unwrap();
+    world.workspace().add(Scope::Project, &format!("s{number}"), &entry, Existing::Keep).unwrap();
 }

@@ -86,17 +86,8 @@ impl Builder {
         let reading = self.read();
         let is_being_written = self.is_being_written(&reading.look);
         let is_unfinished = is_being_written || !reading.is_settled;
-        let snapshot = if is_being_written {
-            None
-        } else {
-            self.hand_over(reading)
-        };
-        Built {
-            snapshot,
-            wanted: self.wanted(),
-            is_told: self.watch.is_told(),
-            is_unfinished,
-        }
+        let snapshot = if is_being_written { None } else { self.hand_over(reading) };
+        Built { snapshot, wanted: self.wanted(), is_told: self.watch.is_told(), is_unfinished }
     }
 
     /// Ends the watching; what comes back ends with its last thread.
@@ -132,8 +123,7 @@ impl Builder {
     fn watched(&self, now: Option<&Desired>) -> BTreeSet<PathBuf> {
         let good = self.good.as_ref().map(|reading| &reading.desired);
         let all = now.into_iter().chain(good);
-        all.flat_map(|desired| desired.watched.iter().cloned())
-            .collect()
+        all.flat_map(|desired| desired.watched.iter().cloned()).collect()
     }
 
     fn asked(&self) -> Asked {
@@ -160,11 +150,7 @@ impl Builder {
     fn wanted(&self) -> Option<Wanted> {
         let (desired, _) = self.in_force(&self.handed.as_ref()?.reading);
         let source = &self.source(&desired)?.value;
-        Some(Wanted::new(
-            source,
-            &self.surroundings,
-            &desired.settings.env,
-        ))
+        Some(Wanted::new(source, &self.surroundings, &desired.settings.env))
     }
 
     fn in_force<'a>(&'a self, reading: &'a Reading) -> (Cow<'a, Desired>, Vec<Problem>) {
@@ -231,11 +217,7 @@ impl Builder {
             self.good = Some(reading.clone());
         }
         if is_new {
-            self.handed = Some(Handed {
-                reading,
-                problems,
-                generation,
-            });
+            self.handed = Some(Handed { reading, problems, generation });
         }
         snapshot
     }
@@ -243,10 +225,6 @@ impl Builder {
     fn problems(&self, now: &Desired, held: Vec<Problem>) -> Vec<Problem> {
         let configuration = now.problems.iter().cloned().map(Problem::Configuration);
         let polling = self.watch.problem().map(|error| Problem::Polling { error });
-        configuration
-            .chain(held)
-            .chain(self.catalogue.problem())
-            .chain(polling)
-            .collect()
+        configuration.chain(held).chain(self.catalogue.problem()).chain(polling).collect()
     }
 }

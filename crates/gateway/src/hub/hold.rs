@@ -41,10 +41,7 @@ impl Reading {
         let unusable =
             problems.filter(|problem| matches!(problem.kind, Kind::Malformed | Kind::Unreadable));
         let files = unusable.filter_map(|problem| problem.at.as_ref()?.origin.path());
-        files
-            .filter(|file| self.look.exists(file))
-            .map(Path::to_owned)
-            .collect()
+        files.filter(|file| self.look.exists(file)).map(Path::to_owned).collect()
     }
 
     /// Whether another one was read from the same.
@@ -84,19 +81,12 @@ pub(super) fn narrowed(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>
     let hooks = hooks.filter(|hook| is_hidden(&hook.at) && hook.scope.is_trusted());
     desired.hooks.extend(hooks.cloned());
     let (settings, before) = (&mut desired.settings, &good.settings);
-    keep(
-        &mut settings.connectors,
-        before.connectors.as_ref(),
-        is_hidden,
-    );
+    keep(&mut settings.connectors, before.connectors.as_ref(), is_hidden);
     keep(&mut settings.xaa_idp, before.xaa_idp.as_ref(), is_hidden);
     let plugins = before.native_plugins.iter();
     let plugins = plugins.filter(|plugin| is_hidden(&plugin.at));
     settings.native_plugins.extend(plugins.cloned());
-    settings.ide_tools = settings
-        .ide_tools
-        .take()
-        .or_else(|| before.ide_tools.clone());
+    settings.ide_tools = settings.ide_tools.take().or_else(|| before.ide_tools.clone());
     settings.limits = before.limits.clone();
     desired
 }

@@ -106,10 +106,7 @@ impl Keeper {
         let end = Instant::now() + self.timing.burst;
         let more = async {
             // An elapsed time is quiet.
-            while timeout(self.timing.quiet, self.bells.wake.notified())
-                .await
-                .is_ok()
-            {}
+            while timeout(self.timing.quiet, self.bells.wake.notified()).await.is_ok() {}
         };
         let _ = timeout_at(end, more).await;
     }
@@ -125,10 +122,7 @@ impl Keeper {
             }
         };
         if let Some(snapshot) = built.snapshot.take() {
-            tracing::debug!(
-                generation = snapshot.generation,
-                "the configuration changed"
-            );
+            tracing::debug!(generation = snapshot.generation, "the configuration changed");
             self.snapshots.send_replace(Arc::new(snapshot));
         }
         let wanted = built.wanted.take();
@@ -142,10 +136,7 @@ impl Keeper {
 
     fn pause(&self, built: &Built) -> Duration {
         match built {
-            Built {
-                is_unfinished: true,
-                ..
-            } => self.timing.quiet,
+            Built { is_unfinished: true, .. } => self.timing.quiet,
             Built { is_told: false, .. } => self.timing.poll,
             Built { .. } => self.timing.look,
         }

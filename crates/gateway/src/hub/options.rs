@@ -56,12 +56,7 @@ pub struct Timing {
 impl Options {
     /// The usual, with the helper under `guard`.
     pub fn new(guard: Guard) -> Self {
-        Self {
-            guard,
-            pool: None,
-            watching: Watching::default(),
-            timing: Timing::default(),
-        }
+        Self { guard, pool: None, watching: Watching::default(), timing: Timing::default() }
     }
 }
 

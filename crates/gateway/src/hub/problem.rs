@@ -82,17 +82,11 @@ impl fmt::Display for Problem {
             Self::Configuration(problem) => problem.fmt(f),
             Self::Held { file } => {
                 let file = file.display();
-                write!(
-                    f,
-                    "until {file} is repaired the last good state stays in force"
-                )
+                write!(f, "until {file} is repaired the last good state stays in force")
             }
             Self::Narrowed { file } => {
                 let file = file.display();
-                write!(
-                    f,
-                    "until {file} is repaired nothing new is started, and its servers wait"
-                )
+                write!(f, "until {file} is repaired nothing new is started, and its servers wait")
             }
             Self::Waiting { file } => {
                 write!(f, "until {} is repaired its servers wait", file.display())

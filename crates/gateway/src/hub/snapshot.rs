@@ -22,9 +22,7 @@ pub struct Snapshot {
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let servers = self.desired.servers.iter();
-        let servers: Vec<_> = servers
-            .map(|server| (&server.name, server.state.name()))
-            .collect();
+        let servers: Vec<_> = servers.map(|server| (&server.name, server.state.name())).collect();
         f.debug_struct("Snapshot")
             .field("generation", &self.generation)
             .field("servers", &servers)

@@ -29,12 +29,7 @@ impl Sources {
     pub async fn start(surroundings: Surroundings, asked: Asked, options: Options) -> Self {
         let bells = Bells::default();
         let (snapshots, task) = Keeper::start(surroundings, asked, options, bells.clone()).await;
-        Self {
-            snapshots,
-            task,
-            stop: bells.stop.clone().drop_guard(),
-            bells,
-        }
+        Self { snapshots, task, stop: bells.stop.clone().drop_guard(), bells }
     }
 
     /// What is desired now.

@@ -44,9 +44,7 @@ async fn the_last_good_state_stays_until_the_file_is_repaired() {
     assert_eq!(at, Some(home.settings()));
     // Another broken text is another problem with the same state.
     replace(home.settings(), "\n\n]");
-    let again = followed
-        .until(|now| now.generation > snapshot.generation)
-        .await;
+    let again = followed.until(|now| now.generation > snapshot.generation).await;
     assert!(is_held(&again) && ready(&again) == ["a", "b"]);
     replace(home.settings(), servers(&["c"]));
     let snapshot = followed.ready(&["c"]).await;
@@ -75,14 +73,9 @@ async fn a_link_to_nothing_is_broken_too() {
     fs::remove_file(home.settings()).unwrap();
     std::os::unix::fs::symlink("nowhere.json", home.settings()).unwrap();
     // In two steps, so it may be seen gone in between; what is there in the end counts.
-    let snapshot = followed
-        .until(|snapshot| has_kind(snapshot, Kind::Unreadable))
-        .await;
+    let snapshot = followed.until(|snapshot| has_kind(snapshot, Kind::Unreadable)).await;
     assert!(is_held(&snapshot) || ready(&snapshot).is_empty());
-    write(
-        home.path(".config/switchboard/nowhere.json"),
-        servers(&["b"]),
-    );
+    write(home.path(".config/switchboard/nowhere.json"), servers(&["b"]));
     followed.ready(&["b"]).await;
     soon(followed.sources.shutdown()).await;
 }
@@ -163,12 +156,8 @@ async fn a_withdrawn_approval_and_a_rejection_count_at_once() {
         assert_eq!(ready(&followed.now()), ["a", "p"]);
         write(home.settings(), BROKEN);
         followed.until(is_held).await;
-        let items: Vec<_> = followed
-            .now()
-            .desired
-            .named("p")
-            .filter_map(|server| server.item.clone())
-            .collect();
+        let items: Vec<_> =
+            followed.now().desired.named("p").filter_map(|server| server.item.clone()).collect();
         if reject {
             home.workspace().reject(&items).unwrap();
         } else {
@@ -176,11 +165,7 @@ async fn a_withdrawn_approval_and_a_rejection_count_at_once() {
         }
         let snapshot = followed.until(is_narrowed).await;
         assert!(ready(&snapshot).is_empty());
-        let expected = if reject {
-            "rejected"
-        } else {
-            "awaiting-approval"
-        };
+        let expected = if reject { "rejected" } else { "awaiting-approval" };
         assert_eq!(state(&snapshot, "p"), expected);
         soon(followed.sources.shutdown()).await;
     }
@@ -215,9 +200,7 @@ async fn nothing_new_starts_while_a_file_is_broken() {
     write(home.settings(), BROKEN);
     followed.until(is_held).await;
     add(&home, Scope::Local, "new");
-    let snapshot = followed
-        .until(|snapshot| state(snapshot, "new") == "invalid")
-        .await;
+    let snapshot = followed.until(|snapshot| state(snapshot, "new") == "invalid").await;
     assert_eq!(ready(&snapshot), ["p"]);
     write(home.settings(), servers(&["a"]));
     followed.ready(&["a", "new", "p"]).await;
@@ -267,9 +250,7 @@ async fn leavings_of_an_editor_do_not_narrow() {
     assert_eq!(ready(&followed.now()), ["a"]);
     fs::copy(&agent, home.path(".config/switchboard/agents/helper.md~")).unwrap();
     write(&agent, "---\nmcpServers: [a\n---\nHelp.");
-    let snapshot = followed
-        .until(|snapshot| has_kind(snapshot, Kind::Malformed))
-        .await;
+    let snapshot = followed.until(|snapshot| has_kind(snapshot, Kind::Malformed)).await;
     assert!(is_held(&snapshot) && ready(&snapshot) == ["a"]);
     write(&agent, "---\nmcpServers: [b]\n---\nHelp.");
     followed.ready(&["b"]).await;

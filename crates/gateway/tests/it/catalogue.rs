@@ -49,10 +49,7 @@ async fn what_it_lists_is_desired() {
     let server = serving(listing(&["crm", "wiki"])).await;
     write(home.path("token"), "s3cret\n");
     let helper = "cat token";
-    write(
-        home.settings(),
-        settings(&server.url("/list?org=1"), Some(helper)),
-    );
+    write(home.settings(), settings(&server.url("/list?org=1"), Some(helper)));
     let mut followed = home.follow().await;
     let snapshot = followed.ready(&["crm", "own", "wiki"]).await;
     assert!(snapshot.problems.is_empty(), "{:?}", snapshot.problems);
@@ -66,10 +63,7 @@ async fn what_it_lists_is_desired() {
     let folder = home.path(".local/state/switchboard/connectors");
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
-    let copies: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let copies: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(copies.len(), 1);
     assert_eq!(mode(&copies[0]), 0o600);
     soon(followed.sources.shutdown()).await;
@@ -104,14 +98,7 @@ async fn refusals_are_problems() {
 #[tokio::test]
 async fn garbage_is_a_problem() {
     let is_none = |error: &Error| matches!(error, Error::NotACatalogue);
-    for body in [
-        "{\"servers\": [",
-        "null",
-        "[1]",
-        "{\"error\": \"no\"}",
-        "",
-        "\u{0}",
-    ] {
+    for body in ["{\"servers\": [", "null", "[1]", "{\"error\": \"no\"}", "", "\u{0}"] {
         check(Reply::json(200, body), is_none).await;
     }
     check(Reply::json(200, b"\xff\xfe".to_vec()), is_none).await;
@@ -120,18 +107,13 @@ async fn garbage_is_a_problem() {
         |error| matches!(error, Error::NotJson { content_type } if content_type == "text/html"),
     )
     .await;
-    check(Reply::events().event("{}").hang(), |error| {
-        matches!(error, Error::NotJson { .. })
-    })
-    .await;
+    check(Reply::events().event("{}").hang(), |error| matches!(error, Error::NotJson { .. })).await;
 }
 
 #[tokio::test]
 async fn a_huge_one_is_not_read() {
     let is_http = |error: &Error| matches!(error, Error::Http { .. });
-    let announced = Reply::json(200, "[")
-        .header("content-length", "999999999999")
-        .hang();
+    let announced = Reply::json(200, "[").header("content-length", "999999999999").hang();
     check(announced, is_http).await;
     let mut unannounced = Reply::chunked(200, "application/json");
     for _ in 0..5 {
@@ -144,21 +126,13 @@ async fn a_huge_one_is_not_read() {
 async fn a_slow_one_is_given_up() {
     let is_slow = |error: &Error| matches!(error, Error::TooSlow { .. });
     check(Reply::silence(), is_slow).await;
-    check(
-        Reply::chunked(200, "application/json").bytes("[").hang(),
-        is_slow,
-    )
-    .await;
+    check(Reply::chunked(200, "application/json").bytes("[").hang(), is_slow).await;
 }
 
 #[tokio::test]
 async fn broken_connections_and_redirects_elsewhere_are_problems() {
     let is_http = |error: &Error| matches!(error, Error::Http { .. });
-    check(
-        Reply::raw("HTTP/1.1 200 OK\r\ncontent-type: app").reset(),
-        is_http,
-    )
-    .await;
+    check(Reply::raw("HTTP/1.1 200 OK\r\ncontent-type: app").reset(), is_http).await;
     check(Reply::redirect(302, "http://127.0.0.1:1/"), is_http).await;
 }
 
@@ -189,16 +163,9 @@ async fn the_copy_is_used_when_it_cannot_be_fetched() {
     soon(followed.sources.shutdown()).await;
     drop(server);
     let mut followed = home.follow().await;
-    assert_eq!(
-        ready(&followed.now()),
-        ["crm", "own"],
-        "at once, from the copy"
-    );
+    assert_eq!(ready(&followed.now()), ["crm", "own"], "at once, from the copy");
     let snapshot = followed.until(|snapshot| failure(snapshot).is_some()).await;
-    assert!(matches!(
-        failure(&snapshot),
-        Some((Error::Http { .. }, true))
-    ));
+    assert!(matches!(failure(&snapshot), Some((Error::Http { .. }, true))));
     assert_eq!(ready(&snapshot), ["crm", "own"]);
     soon(followed.sources.shutdown()).await;
 }
@@ -254,10 +221,7 @@ async fn it_is_fetched_again_and_a_bad_answer_does_not_replace_a_good_one() {
     followed.ready(&["own", "two"]).await;
     go.fire();
     let snapshot = followed.until(|snapshot| failure(snapshot).is_some()).await;
-    assert!(matches!(
-        failure(&snapshot),
-        Some((Error::NotACatalogue, true))
-    ));
+    assert!(matches!(failure(&snapshot), Some((Error::NotACatalogue, true))));
     assert_eq!(ready(&snapshot), ["own", "two"]);
     go.fire();
     let is_refused =
@@ -272,10 +236,7 @@ async fn it_is_fetched_again_and_a_bad_answer_does_not_replace_a_good_one() {
 #[tokio::test]
 async fn another_address_is_another_catalogue() {
     let home = Home::new();
-    let (one, two) = (
-        serving(listing(&["one"])).await,
-        serving(listing(&["two"])).await,
-    );
+    let (one, two) = (serving(listing(&["one"])).await, serving(listing(&["two"])).await);
     write(home.settings(), settings(&one.url("/"), None));
     let mut followed = home.follow().await;
     followed.ready(&["one", "own"]).await;
@@ -316,19 +277,13 @@ async fn nothing_is_fetched_where_it_could_not_count() {
     let strict = Home::new();
     let project = Home::new();
     write(project.path("project/.switchboard/settings.json"), &text);
-    write(
-        project.path("project/.switchboard/settings.local.json"),
-        &text,
-    );
+    write(project.path("project/.switchboard/settings.local.json"), &text);
     for home in [exclusive, closed, strict, project] {
         if !home.path("project/.switchboard").exists() {
             write(home.settings(), &text);
         }
         let is_strict = !home.path("etc").exists() && home.settings().exists();
-        let asked = Asked {
-            strict: is_strict,
-            ..Asked::default()
-        };
+        let asked = Asked { strict: is_strict, ..Asked::default() };
         let mut followed = home.follow_asked(asked, options()).await;
         followed.sources.refresh();
         // A whole pass goes by.

@@ -51,10 +51,7 @@ async fn folders_that_were_not_there_appear_disappear_and_are_replaced() {
     followed.ready(&["a"]).await;
     fs::rename(home.path(".config"), home.path("elsewhere")).unwrap();
     followed.ready(&[]).await;
-    write(
-        home.path("other/switchboard/settings.json"),
-        servers(&["b"]),
-    );
+    write(home.path("other/switchboard/settings.json"), servers(&["b"]));
     fs::rename(home.path("other"), home.path(".config")).unwrap();
     followed.ready(&["b"]).await;
     // The watch must be on the folder that has the name now.
@@ -86,11 +83,7 @@ async fn links_are_followed_and_retargeted() {
     followed.ready(&["bb"]).await;
     write(home.path("far/away.json"), servers(&["c"]));
     fs::remove_file(home.path("dotfiles/two/settings.json")).unwrap();
-    symlink(
-        home.path("far/away.json"),
-        home.path("dotfiles/two/settings.json"),
-    )
-    .unwrap();
+    symlink(home.path("far/away.json"), home.path("dotfiles/two/settings.json")).unwrap();
     followed.ready(&["c"]).await;
     replace(home.path("far/away.json"), servers(&["cc"]));
     followed.ready(&["cc"]).await;
@@ -122,9 +115,7 @@ async fn a_mark_that_appears_moves_the_root() {
     let mut followed = home.follow().await;
     assert_eq!(followed.now().desired.root, home.path("project"));
     fs::create_dir(home.path(".git")).unwrap();
-    followed
-        .until(|snapshot| snapshot.desired.root == home.path(""))
-        .await;
+    followed.until(|snapshot| snapshot.desired.root == home.path("")).await;
     soon(followed.sources.shutdown()).await;
 }
 
@@ -132,9 +123,8 @@ async fn a_mark_that_appears_moves_the_root() {
 async fn what_says_the_same_is_not_handed_over() {
     let home = Home::new();
     write(home.settings(), servers(&["a"]));
-    let mut followed = home
-        .follow_with(timed(|timing| timing.quiet = Duration::from_millis(1)))
-        .await;
+    let mut followed =
+        home.follow_with(timed(|timing| timing.quiet = Duration::from_millis(1))).await;
     let mut ticks = tokio::time::interval(Duration::from_millis(10));
     for _ in 0..30 {
         ticks.tick().await;
@@ -172,9 +162,7 @@ async fn a_storm_ends_in_the_last_state() {
     assert!(snapshot.generation < 100, "{}", snapshot.generation);
     // And stays there: the next thing that happens is the next edit.
     write(home.settings(), servers(&["end"]));
-    let last = followed
-        .until(|now| now.generation > snapshot.generation)
-        .await;
+    let last = followed.until(|now| now.generation > snapshot.generation).await;
     assert_eq!(ready(&last), ["end"]);
     soon(followed.sources.shutdown()).await;
 }
@@ -184,9 +172,8 @@ async fn a_storm_ends_in_the_last_state() {
 async fn a_file_written_in_two_steps_is_seen_whole() {
     let home = Home::new();
     write(home.settings(), servers(&["a"]));
-    let mut followed = home
-        .follow_with(timed(|timing| timing.emptied = Duration::from_secs(20)))
-        .await;
+    let mut followed =
+        home.follow_with(timed(|timing| timing.emptied = Duration::from_secs(20))).await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut snapshots = followed.sources.subscribe();
     let notes = Arc::clone(&seen);
@@ -256,8 +243,6 @@ async fn a_folder_in_the_place_of_a_file_is_a_problem() {
     let home = Home::new();
     let mut followed = home.follow().await;
     fs::create_dir_all(home.settings()).unwrap();
-    followed
-        .until(|snapshot| has_kind(snapshot, switchboard_config::Kind::Unreadable))
-        .await;
+    followed.until(|snapshot| has_kind(snapshot, switchboard_config::Kind::Unreadable)).await;
     soon(followed.sources.shutdown()).await;
 }

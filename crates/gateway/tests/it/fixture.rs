@@ -23,9 +23,7 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn new() -> Self {
-        let home = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let home = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir_all(home.path("project")).unwrap();
         home
     }
@@ -46,9 +44,8 @@ impl Home {
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
             ("PRIVATE_API_KEY", "sk-not-for-helpers"),
         ];
-        let env: Environment = variables
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into();
+        let env: Environment =
+            variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         Surroundings {
             env,
             cwd: self.path("project"),
@@ -77,10 +74,7 @@ impl Home {
     pub(crate) async fn follow_asked(&self, asked: Asked, options: Options) -> Followed {
         let start = Sources::start(self.surroundings(), asked, options);
         let sources = soon(start).await;
-        Followed {
-            snapshots: sources.subscribe(),
-            sources,
-        }
+        Followed { snapshots: sources.subscribe(), sources }
     }
 }
 
@@ -112,10 +106,7 @@ impl Followed {
 
 pub(crate) fn options() -> Options {
     let pool = PoolOptions {
-        tls: TlsOptions {
-            platform_roots: false,
-            ..TlsOptions::default()
-        },
+        tls: TlsOptions { platform_roots: false, ..TlsOptions::default() },
         proxies: Proxies::Off,
         ..PoolOptions::default()
     };
@@ -140,11 +131,7 @@ pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
 
 /// The names of the servers to start, sorted.
 pub(crate) fn ready(snapshot: &Snapshot) -> Vec<&str> {
-    let mut names: Vec<_> = snapshot
-        .desired
-        .ready()
-        .map(|(server, _)| &*server.name)
-        .collect();
+    let mut names: Vec<_> = snapshot.desired.ready().map(|(server, _)| &*server.name).collect();
     names.sort_unstable();
     names
 }

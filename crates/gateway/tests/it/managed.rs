@@ -36,9 +36,7 @@ async fn also_while_another_file_is_broken() {
     let snapshot = followed.ready(&[]).await;
     assert_eq!(state(&snapshot, "p"), "blocked");
     write(&policy, "{");
-    let snapshot = followed
-        .until(|snapshot| has_kind(snapshot, Kind::FailedClosed))
-        .await;
+    let snapshot = followed.until(|snapshot| has_kind(snapshot, Kind::FailedClosed)).await;
     assert!(ready(&snapshot).is_empty());
     soon(followed.sources.shutdown()).await;
 }

@@ -44,10 +44,7 @@ fn kept(folder: &Path, text: &mut String) {
 fn echo(status: u16, authorization: &str) -> Reply {
     let body = format!(r#"{{"error": "{authorization}"}}"#);
     Reply::json(status, body)
-        .header(
-            "www-authenticate",
-            &format!("Bearer error=\"{authorization}\""),
-        )
+        .header("www-authenticate", &format!("Bearer error=\"{authorization}\""))
         .header("x-echo", authorization)
 }
 

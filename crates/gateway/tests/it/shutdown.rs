@@ -44,14 +44,10 @@ fn alone() {
             .enable_all()
             .build()
             .unwrap();
-        let served = runtime.block_on(Scripted::start(|_| async {
-            Reply::json(200, listing(&["crm"]))
-        }));
+        let served =
+            runtime.block_on(Scripted::start(|_| async { Reply::json(200, listing(&["crm"])) }));
         let home = Home::new();
-        write(
-            home.settings(),
-            settings(&served.url("/"), Some("echo token")),
-        );
+        write(home.settings(), settings(&served.url("/"), Some("echo token")));
         let alive = || runtime.metrics().num_alive_tasks();
         runtime.block_on(async {
             let mut followed = home.follow_with(options()).await;

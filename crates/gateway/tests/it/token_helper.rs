@@ -20,11 +20,7 @@ async fn check(helper: &str, is_expected: impl Fn(&Error) -> bool) {
     let (error, _) = failure(&snapshot).unwrap();
     assert!(is_expected(error), "`{helper}` gives {error:?}");
     assert_eq!(ready(&snapshot), ["own"]);
-    assert_eq!(
-        server.requests().len(),
-        0,
-        "nothing is sent without a token"
-    );
+    assert_eq!(server.requests().len(), 0, "nothing is sent without a token");
     assert_eq!(working_in(&home.path("")), [], "`{helper}` still runs");
     soon(followed.sources.shutdown()).await;
 }
@@ -34,26 +30,15 @@ async fn it_may_fail() {
     let failed = |code| move |error: &Error| matches!(error, Error::HelperFailed { exit: Exit::Code(found) } if *found == code);
     check("echo half-a-token; exit 3", failed(3)).await;
     check("no-such-program-anywhere", failed(127)).await;
-    check("kill -9 $$", |error| {
-        matches!(
-            error,
-            Error::HelperFailed {
-                exit: Exit::Signal(9)
-            }
-        )
-    })
-    .await;
+    check("kill -9 $$", |error| matches!(error, Error::HelperFailed { exit: Exit::Signal(9) }))
+        .await;
 }
 
 #[tokio::test]
 async fn it_may_hang() {
     let is_late = |error: &Error| matches!(error, Error::HelperTimeout { .. });
     check("sleep 1000", is_late).await;
-    check(
-        "echo token; trap '' INT TERM; (sleep 1000 &); sleep 1000",
-        is_late,
-    )
-    .await;
+    check("echo token; trap '' INT TERM; (sleep 1000 &); sleep 1000", is_late).await;
     check("exec >&-; sleep 1000", is_late).await;
 }
 
@@ -84,24 +69,16 @@ async fn it_sees_what_it_needs_and_no_more() {
         "SWITCHBOARD_MCP_SERVER_NAME=connectors".to_owned(),
         format!("SWITCHBOARD_MCP_SERVER_URL={url}"),
         format!("HOME={}", home.path("").display()),
-        home.path("")
-            .display()
-            .to_string()
-            .trim_end_matches('/')
-            .to_owned(),
+        home.path("").display().to_string().trim_end_matches('/').to_owned(),
     ] {
         assert!(
-            seen.lines()
-                .any(|seen| seen.trim_end_matches('/') == line.trim_end_matches('/')),
+            seen.lines().any(|seen| seen.trim_end_matches('/') == line.trim_end_matches('/')),
             "{line} in {seen}"
         );
     }
     assert!(!seen.contains("PRIVATE_API_KEY"), "{seen}");
     let request = &server.requests()[0];
-    assert_eq!(
-        request.header("authorization"),
-        Some("Bearer from-settings")
-    );
+    assert_eq!(request.header("authorization"), Some("Bearer from-settings"));
     soon(followed.sources.shutdown()).await;
 }
 
@@ -110,13 +87,9 @@ async fn it_sees_what_it_needs_and_no_more() {
 async fn shutdown_ends_it() {
     let home = Home::new();
     let helper = "trap '' INT TERM; touch started; sleep 1000";
-    write(
-        home.settings(),
-        settings("http://127.0.0.1:1/", Some(helper)),
-    );
-    let followed = home
-        .follow_with(timed(|timing| timing.helper = Duration::from_secs(3600)))
-        .await;
+    write(home.settings(), settings("http://127.0.0.1:1/", Some(helper)));
+    let followed =
+        home.follow_with(timed(|timing| timing.helper = Duration::from_secs(3600))).await;
     let started = home.path("started");
     let waited = tokio::task::spawn_blocking(move || wait_until(BOUND, || started.exists()));
     assert!(waited.await.unwrap().is_some());
@@ -129,16 +102,10 @@ async fn shutdown_ends_it() {
 async fn another_setting_ends_it() {
     let home = Home::new();
     let server = Scripted::start(|_| async { Reply::json(200, listing(&["crm"])) }).await;
-    write(
-        home.settings(),
-        settings(&server.url("/"), Some("sleep 1000")),
-    );
+    write(home.settings(), settings(&server.url("/"), Some("sleep 1000")));
     let options = timed(|timing| timing.helper = Duration::from_secs(3600));
     let mut followed = home.follow_with(options).await;
-    write(
-        home.settings(),
-        settings(&server.url("/"), Some("echo token")),
-    );
+    write(home.settings(), settings(&server.url("/"), Some("echo token")));
     let snapshot = followed.ready(&["crm", "own"]).await;
     assert!(failure(&snapshot).is_none());
     assert_eq!(working_in(&home.path("")), []);

@@ -172,9 +172,7 @@ async fn interleave_rounds(client: &Client) -> Done {
         Event::NeedsInput(questions) => questions,
         other => return Err(format!("a question was expected, not {other:?}").into()),
     };
-    let resume = exchange
-        .into_resume()
-        .ok_or("the call cannot be put away")?;
+    let resume = exchange.into_resume().ok_or("the call cannot be put away")?;
     finish(client, Call::tool("test_mrtr_unrelated", &nothing)).await?;
     conclude(client.resume(&asking, resume, answers(&questions))).await?;
     finish(client, Call::tool("test_mrtr_no_state", &nothing)).await?;

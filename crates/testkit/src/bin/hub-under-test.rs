@@ -5,11 +5,7 @@
 //! another, to be killed meanwhile (`spawn`), starts many and gives up on each halfway (`cancel`), or
 //! starts and stops a hundred (`cycles`).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a program for tests"
-)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for tests")]
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -26,15 +22,9 @@ async fn main() {
         std::thread::sleep(Duration::from_mins(1));
         std::process::abort();
     });
-    let [guard, stubborn, what]: [OsString; 3] = std::env::args_os()
-        .skip(1)
-        .collect::<Vec<_>>()
-        .try_into()
-        .unwrap();
-    let hub = Hub {
-        guard: Guard::at(guard).unwrap(),
-        stubborn,
-    };
+    let [guard, stubborn, what]: [OsString; 3] =
+        std::env::args_os().skip(1).collect::<Vec<_>>().try_into().unwrap();
+    let hub = Hub { guard: Guard::at(guard).unwrap(), stubborn };
     match what.to_str().unwrap() {
         "spawn" => hub.spawn_without_end().await,
         "cancel" => hub.give_up_halfway().await,
@@ -50,21 +40,12 @@ struct Hub {
 
 impl Hub {
     async fn run(&self, behaviour: &str) -> Spawned {
-        let command = Command {
-            args: vec![behaviour.into()],
-            ..Command::new(&self.stubborn)
-        };
-        spawn(command, &self.guard, StderrOptions::default())
-            .await
-            .unwrap()
+        let command = Command { args: vec![behaviour.into()], ..Command::new(&self.stubborn) };
+        spawn(command, &self.guard, StderrOptions::default()).await.unwrap()
     }
 
     async fn end(&self, how: &str) {
-        let Spawned {
-            stdout,
-            process,
-            stdin,
-        } = self.run("tree").await;
+        let Spawned { stdout, process, stdin } = self.run("tree").await;
         let mut lines = BufReader::new(stdout).lines();
         for _ in 0..4 {
             println!("{}", lines.next_line().await.unwrap().unwrap());
@@ -135,8 +116,6 @@ fn left() -> Left {
     Left {
         descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),
         children: processes::children(std::process::id()).len(),
-        tasks: tokio::runtime::Handle::current()
-            .metrics()
-            .num_alive_tasks(),
+        tasks: tokio::runtime::Handle::current().metrics().num_alive_tasks(),
     }
 }

@@ -101,11 +101,7 @@ fn answer(line: &str, result: &str) {
 /// The number after `key`.
 fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let rest = &line[line.find(key)? + key.len()..];
-    Some(
-        rest.split(|c: char| !c.is_ascii_digit())
-            .next()
-            .unwrap_or(rest),
-    )
+    Some(rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or(rest))
 }
 
 fn say_raw(text: &str) {

@@ -3,10 +3,7 @@
 //! Signals are blocked rather than ignored: to the sender it is the same, and it takes no `unsafe`.
 
 #![allow(clippy::unwrap_used, reason = "a program for tests")]
-#![allow(
-    clippy::zombie_processes,
-    reason = "leaving children behind is its business"
-)]
+#![allow(clippy::zombie_processes, reason = "leaving children behind is its business")]
 
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
@@ -76,11 +73,7 @@ fn record(file: &str) {
 }
 
 fn append(file: &str, line: &str) {
-    let mut log = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(file)
-        .unwrap();
+    let mut log = OpenOptions::new().append(true).create(true).open(file).unwrap();
     log.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
@@ -96,9 +89,7 @@ fn polite(file: &str, millis: u64) {
 fn flood(mut bytes: usize) {
     let chunk = [b'x'; 8192];
     while bytes > 0 {
-        bytes -= std::io::stderr()
-            .write(&chunk[..bytes.min(chunk.len())])
-            .unwrap();
+        bytes -= std::io::stderr().write(&chunk[..bytes.min(chunk.len())]).unwrap();
     }
     say("done");
 }
@@ -107,10 +98,7 @@ fn flood(mut bytes: usize) {
 /// test that fails leaves it running.
 fn relay() {
     refuse();
-    let runner: u32 = std::env::args()
-        .nth(2)
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(0);
+    let runner: u32 = std::env::args().nth(2).and_then(|n| n.parse().ok()).unwrap_or(0);
     if runner == 20 {
         say("running");
     }
@@ -132,11 +120,7 @@ fn show_args(args: impl Iterator<Item = std::ffi::OsString>) {
 
 fn myself(args: &[&str]) -> std::process::Child {
     let program = std::env::current_exe().unwrap();
-    Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap()
+    Command::new(program).args(args).stdin(Stdio::null()).spawn().unwrap()
 }
 
 fn refuse() {
@@ -144,14 +128,10 @@ fn refuse() {
 }
 
 fn stubborn_signals() -> SigSet {
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
-        .into_iter()
-        .collect()
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect()
 }
 
 /// In one write, so that lines of several processes do not mix.
 fn say(line: &str) {
-    std::io::stdout()
-        .write_all(format!("{line}\n").as_bytes())
-        .unwrap();
+    std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
 }

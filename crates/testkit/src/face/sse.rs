@@ -26,10 +26,7 @@ struct Sessions {
 impl SseFace {
     /// Serves `fixture` on a free port.
     pub async fn start(fixture: Arc<Fixture>) -> Self {
-        let sessions = Arc::new(Sessions {
-            fixture,
-            ..Sessions::default()
-        });
+        let sessions = Arc::new(Sessions { fixture, ..Sessions::default() });
         Self(Scripted::start(move |request| answer(sessions.clone(), request)).await)
     }
 

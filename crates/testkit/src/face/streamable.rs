@@ -41,10 +41,7 @@ struct Sessions {
 impl StreamableFace {
     /// Serves `fixture` on a free port.
     pub async fn start(fixture: Arc<Fixture>) -> Self {
-        let shared = Arc::new(Shared {
-            fixture,
-            sessions: Mutex::default(),
-        });
+        let shared = Arc::new(Shared { fixture, sessions: Mutex::default() });
         let answering = shared.clone();
         let server = Scripted::start(move |request| answer(answering.clone(), request)).await;
         Self { server, shared }
@@ -81,9 +78,8 @@ impl StreamableFace {
 
 async fn answer(shared: Arc<Shared>, request: Request) -> Reply {
     let session = request.header("mcp-session-id").map(str::to_owned);
-    let known = session
-        .as_ref()
-        .and_then(|id| shared.sessions.lock().unwrap().open.get(id).cloned());
+    let known =
+        session.as_ref().and_then(|id| shared.sessions.lock().unwrap().open.get(id).cloned());
     match (request.method.as_str(), known) {
         ("POST", known) => post(&shared, &request, known).await,
         (_, None) => Reply::empty(if session.is_some() { 404 } else { 405 }),
@@ -98,10 +94,7 @@ async fn answer(shared: Arc<Shared>, request: Request) -> Reply {
 
 async fn post(shared: &Arc<Shared>, request: &Request, known: Option<Arc<Session>>) -> Reply {
     let Ok(Parsed::One(message)) = parse(request.text().to_owned().into()) else {
-        return Reply::json(
-            400,
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}"#,
-        );
+        return Reply::json(400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}"#);
     };
     match &message {
         Message::Request(asked) if is_modern(asked) => {
@@ -109,10 +102,7 @@ async fn post(shared: &Arc<Shared>, request: &Request, known: Option<Arc<Session
         }
         Message::Request(asked) if asked.method() == meta::method::INITIALIZE => {
             let (id, session) = begin(shared);
-            session
-                .post(request.text(), Some(asked))
-                .await
-                .header("mcp-session-id", &id)
+            session.post(request.text(), Some(asked)).await.header("mcp-session-id", &id)
         }
         other => match (known, request.header("mcp-session-id")) {
             (Some(session), _) => {
@@ -130,12 +120,8 @@ async fn post(shared: &Arc<Shared>, request: &Request, known: Option<Arc<Session
 
 fn is_modern(request: &switchboard_wire::envelope::Request) -> bool {
     let params = request.params();
-    let version = params.and_then(|params| {
-        params
-            .get_path(&["_meta", meta::PROTOCOL_VERSION])
-            .ok()
-            .flatten()
-    });
+    let version = params
+        .and_then(|params| params.get_path(&["_meta", meta::PROTOCOL_VERSION]).ok().flatten());
     version.is_some()
 }
 

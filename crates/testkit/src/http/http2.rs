@@ -28,11 +28,7 @@ impl Http2Echo {
         let connections = Arc::new(AtomicUsize::new(0));
         let tls = TlsAcceptor::from(Arc::new(config));
         let accepting = tokio::spawn(accept(listener, tls, connections.clone())).abort_handle();
-        Self {
-            addr,
-            connections,
-            accepting,
-        }
+        Self { addr, connections, accepting }
     }
 
     /// The URL of `path` on this server.

@@ -97,12 +97,7 @@ impl Scripted {
         });
         let tls = tls.map(|config| tokio_rustls::TlsAcceptor::from(Arc::new(config)));
         let accepting = tokio::spawn(accept(listener, tls, shared.clone())).abort_handle();
-        Self {
-            addr,
-            scheme,
-            shared,
-            accepting,
-        }
+        Self { addr, scheme, shared, accepting }
     }
 
     /// Where it listens.
@@ -117,11 +112,7 @@ impl Scripted {
 
     /// Every request so far, in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
-        self.shared
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How many TCP connections were accepted.
@@ -141,10 +132,7 @@ impl Scripted {
 
     async fn until(&self, reached: impl FnMut(&Counts) -> bool) {
         let mut counts = self.shared.counts.subscribe();
-        counts
-            .wait_for(reached)
-            .await
-            .expect("the server holds the sender");
+        counts.wait_for(reached).await.expect("the server holds the sender");
     }
 }
 

@@ -109,9 +109,7 @@ async fn pass_on(
 
 async fn write(stream: &mut Box<dyn Io>, framing: Framing, bytes: &[u8]) -> io::Result<()> {
     if framing == Framing::Chunked {
-        stream
-            .write_all(format!("{:x}\r\n", bytes.len()).as_bytes())
-            .await?;
+        stream.write_all(format!("{:x}\r\n", bytes.len()).as_bytes()).await?;
     }
     stream.write_all(bytes).await?;
     if framing == Framing::Chunked {
@@ -138,10 +136,7 @@ fn head(reply: &Reply) -> String {
     for (name, value) in &reply.headers {
         let _ = write!(head, "{name}: {value}\r\n");
     }
-    let named = reply
-        .headers
-        .iter()
-        .any(|(name, _)| name == "content-length");
+    let named = reply.headers.iter().any(|(name, _)| name == "content-length");
     match reply.framing {
         Framing::Chunked => head.push_str("transfer-encoding: chunked\r\n"),
         Framing::Length if !named => {

@@ -64,12 +64,7 @@ impl Signal {
 
 impl Reply {
     fn new(status: u16, framing: Framing) -> Self {
-        Self {
-            status,
-            headers: Vec::new(),
-            framing,
-            steps: Vec::new(),
-        }
+        Self { status, headers: Vec::new(), framing, steps: Vec::new() }
     }
 
     /// A JSON body.
@@ -79,9 +74,7 @@ impl Reply {
 
     /// Any other body.
     pub fn text(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self::new(status, Framing::Length)
-            .header("content-type", content_type)
-            .bytes(body)
+        Self::new(status, Framing::Length).header("content-type", content_type).bytes(body)
     }
 
     /// No body.

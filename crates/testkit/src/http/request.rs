@@ -48,9 +48,7 @@ impl Request {
         request.body = if request.header("transfer-encoding").is_some() {
             chunked(stream, buffer).await?
         } else {
-            let length = request
-                .header("content-length")
-                .and_then(|text| text.parse().ok());
+            let length = request.header("content-length").and_then(|text| text.parse().ok());
             exactly(stream, buffer, length.unwrap_or(0)).await?
         };
         Some(request)
@@ -64,13 +62,7 @@ impl Request {
             .filter_map(|line| line.split_once(':'))
             .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
             .collect();
-        Some(Self {
-            method,
-            path,
-            headers,
-            body: Vec::new(),
-            connection,
-        })
+        Some(Self { method, path, headers, body: Vec::new(), connection })
     }
 }
 
@@ -109,7 +101,5 @@ async fn chunked(stream: &mut Box<dyn Io>, buffer: &mut BytesMut) -> Option<Vec<
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack
-        .windows(needle.len())
-        .position(|window| window == needle)
+    haystack.windows(needle.len()).position(|window| window == needle)
 }

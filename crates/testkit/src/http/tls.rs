@@ -33,10 +33,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
         let certificate = params.self_signed(&key).expect("a certificate");
-        Self {
-            certificate,
-            issuer: Issuer::new(params, key),
-        }
+        Self { certificate, issuer: Issuer::new(params, key) }
     }
 
     /// Its certificate, to be trusted.
@@ -61,10 +58,7 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         let chain = vec![certificate.der().clone()];
         let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
-        let mut config = self
-            .builder(clients)
-            .with_single_cert(chain, key)
-            .expect("they match");
+        let mut config = self.builder(clients).with_single_cert(chain, key).expect("they match");
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         config
     }
@@ -99,8 +93,6 @@ impl Default for Authority {
 fn named(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params
-        .distinguished_name
-        .push(rcgen::DnType::CommonName, name);
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
     params
 }

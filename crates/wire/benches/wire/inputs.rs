@@ -28,11 +28,7 @@ pub(crate) fn all() -> [Input; 4] {
 }
 
 fn input(name: &'static str, from: From, text: String) -> Input {
-    Input {
-        name,
-        bytes: text.into(),
-        from,
-    }
+    Input { name, bytes: text.into(), from }
 }
 
 fn small_call() -> String {

@@ -41,10 +41,7 @@ struct Task {
 const CONTENDERS: [&str; 3] = ["ours", "serde_json::Value", "rmcp"];
 
 const TASKS: [Task; 3] = [
-    Task {
-        name: "read id and method",
-        works: [ours::read, value::read, peer::read],
-    },
+    Task { name: "read id and method", works: [ours::read, value::read, peer::read] },
     Task {
         name: "forward under another id",
         works: [ours::forward, value::forward, peer::forward],
@@ -58,11 +55,7 @@ const TASKS: [Task; 3] = [
 fn main() {
     // Cargo adds `--bench`.
     let asked = |flag: &str| std::env::args().any(|arg| arg == flag);
-    let effort = if asked("--quick") {
-        Effort::QUICK
-    } else {
-        Effort::FULL
-    };
+    let effort = if asked("--quick") { Effort::QUICK } else { Effort::FULL };
     if asked("--profile") {
         return profile(&std::env::args().next_back().unwrap_or_default());
     }

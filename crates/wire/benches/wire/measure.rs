@@ -26,34 +26,21 @@ pub(crate) struct Row {
 }
 
 impl Effort {
-    pub(crate) const FULL: Self = Self {
-        turns: TURNS,
-        turn: Duration::from_micros(300),
-    };
-    pub(crate) const QUICK: Self = Self {
-        turns: 5,
-        turn: Duration::from_micros(500),
-    };
+    pub(crate) const FULL: Self = Self { turns: TURNS, turn: Duration::from_micros(300) };
+    pub(crate) const QUICK: Self = Self { turns: 5, turn: Duration::from_micros(500) };
 }
 
 /// Measures one task on one input. The contenders take turns, so that a machine that is busy for a
 /// moment is busy for all of them; a median does not mind the moment.
 pub(crate) fn row(input: &Input, task: &Task, effort: Effort) -> Row {
-    let counts = task
-        .works
-        .map(|work| messages_per_turn(input, work, effort));
+    let counts = task.works.map(|work| messages_per_turn(input, work, effort));
     let mut seen = task.works.map(|_| Vec::with_capacity(effort.turns));
     for _ in 0..effort.turns {
         for (contender, work) in task.works.iter().enumerate() {
             seen[contender].push(turn(input, *work, counts[contender]));
         }
     }
-    Row {
-        input: input.name,
-        bytes: input.bytes.len(),
-        task: task.name,
-        medians: seen.map(median),
-    }
+    Row { input: input.name, bytes: input.bytes.len(), task: task.name, medians: seen.map(median) }
 }
 
 /// Some megabytes of one message, one after the other.
@@ -87,9 +74,7 @@ fn turn(input: &Input, work: Work, count: u32) -> Duration {
 #[cfg(unix)]
 fn clock() -> Duration {
     use nix::time::{ClockId, clock_gettime};
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
-        .expect("the system has such a clock")
-        .into()
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the system has such a clock").into()
 }
 
 /// Time that has gone by.

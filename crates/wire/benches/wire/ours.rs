@@ -32,10 +32,7 @@ pub(crate) fn forward(input: &Input) -> Bytes {
 }
 
 pub(crate) fn splice(input: &Input) -> Bytes {
-    let call = [
-        Edit::set(&["name"], "\"forecast\""),
-        Edit::set(&["_meta", "progressToken"], "99"),
-    ];
+    let call = [Edit::set(&["name"], "\"forecast\""), Edit::set(&["_meta", "progressToken"], "99")];
     let result = [Edit::set(&["_meta", "traceparent"], "\"00-ab-01\"")];
     emit(&parsed(input), &call, &result)
 }

@@ -66,34 +66,24 @@ fn renamed<Q, R, N>(mut message: JsonRpcMessage<Q, R, N>) -> JsonRpcMessage<Q, R
 }
 
 fn change_call(message: &mut ClientJsonRpcMessage) {
-    let JsonRpcMessage::Request(request) = message else {
-        panic!("not a request")
-    };
+    let JsonRpcMessage::Request(request) = message else { panic!("not a request") };
     let ClientRequest::CallToolRequest(call) = &mut request.request else {
         panic!("not a call of a tool")
     };
     call.params.name = "forecast".into();
-    request
-        .request
-        .get_meta_mut()
-        .set_progress_token(ProgressToken(NumberOrString::Number(99)));
+    request.request.get_meta_mut().set_progress_token(ProgressToken(NumberOrString::Number(99)));
 }
 
 fn change_result(message: &mut ServerJsonRpcMessage) {
-    let JsonRpcMessage::Response(response) = message else {
-        panic!("not a result")
-    };
+    let JsonRpcMessage::Response(response) = message else { panic!("not a result") };
     let meta = match &mut response.result {
         ServerResult::CallToolResult(result) => &mut result.meta,
         ServerResult::ListToolsResult(result) => &mut result.meta,
         other => panic!("an unexpected result: {other:?}"),
     };
-    meta.get_or_insert_with(MetaObject::new)
-        .set_traceparent("00-ab-01");
+    meta.get_or_insert_with(MetaObject::new).set_traceparent("00-ab-01");
 }
 
 fn emit<T: Serialize>(message: &T) -> Bytes {
-    serde_json::to_vec(message)
-        .expect("a message can be written")
-        .into()
+    serde_json::to_vec(message).expect("a message can be written").into()
 }

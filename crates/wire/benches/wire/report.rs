@@ -76,8 +76,7 @@ fn documents() -> PathBuf {
 
 fn date() -> String {
     let said = Command::new("date").args(["-u", "+%F"]).output();
-    said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned())
-        .unwrap_or_default()
+    said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default()
 }
 
 fn processor() -> String {

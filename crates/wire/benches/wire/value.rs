@@ -38,7 +38,5 @@ pub(crate) fn splice(input: &Input) -> Bytes {
 }
 
 fn emit(message: &Value) -> Bytes {
-    serde_json::to_vec(message)
-        .expect("a tree can be written")
-        .into()
+    serde_json::to_vec(message).expect("a tree can be written").into()
 }

@@ -174,10 +174,7 @@ impl Call {
     }
 
     pub(crate) fn timed_out(&self, after: Duration) -> Error {
-        Error::Timeout {
-            method: self.method().into_owned(),
-            after,
-        }
+        Error::Timeout { method: self.method().into_owned(), after }
     }
 }
 
@@ -208,10 +205,7 @@ impl InputRequest {
                 Some(Self {
                     key: crate::json::decode_string(member.key)?.into_owned(),
                     method: request.get("method").ok()??.to_text()?,
-                    params: request
-                        .get("params")
-                        .ok()?
-                        .unwrap_or_else(Raw::empty_object),
+                    params: request.get("params").ok()?.unwrap_or_else(Raw::empty_object),
                 })
             })
             .collect()
@@ -219,10 +213,7 @@ impl InputRequest {
 
     /// Answers this question.
     pub fn answer(&self, result: Raw) -> Answer {
-        Answer {
-            key: self.key.clone(),
-            outcome: Ok(result),
-        }
+        Answer { key: self.key.clone(), outcome: Ok(result) }
     }
 
     /// Refuses to answer: an elicitation is cancelled, anything else fails with `reason`.
@@ -231,9 +222,6 @@ impl InputRequest {
             method::ELICIT => unanswered(&self.method),
             _ => Err(RpcError::new(code::INTERNAL_ERROR, reason)),
         };
-        Answer {
-            key: self.key.clone(),
-            outcome,
-        }
+        Answer { key: self.key.clone(), outcome }
     }
 }

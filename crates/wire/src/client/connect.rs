@@ -39,11 +39,7 @@ pub(super) async fn connect(
         Target::Stdio(stdio) => stdio_session(stdio, options, known).await?,
         Target::Http(target) => http_session(target, options, known).await?,
         Target::Sse(target) => sse_session(&target, options).await?,
-        Target::WebSocket {
-            url,
-            pool,
-            options: ws,
-        } => {
+        Target::WebSocket { url, pool, options: ws } => {
             let (writer, reader) = ws::connect(&pool, &url, *ws).await?;
             let opened = link_session(options, link::of_web_socket(writer, reader), None);
             opened.greeted(known).await?
@@ -74,13 +70,9 @@ impl Opened {
     /// Why it ended: a process that died says more than the pipe it left behind.
     async fn cause(&self, error: Error) -> Error {
         match (&self.session.channel, &error) {
-            (
-                Channel::Link(LinkChannel {
-                    process: Some(process),
-                    ..
-                }),
-                Error::Closed,
-            ) => end_of(process).await,
+            (Channel::Link(LinkChannel { process: Some(process), .. }), Error::Closed) => {
+                end_of(process).await
+            }
             _ => error,
         }
     }
@@ -88,11 +80,7 @@ impl Opened {
     async fn end(&self) {
         self.session.closing.cancel();
         self.session.fail_all(&Error::Closed);
-        if let Channel::Link(LinkChannel {
-            process: Some(process),
-            ..
-        }) = &self.session.channel
-        {
+        if let Channel::Link(LinkChannel { process: Some(process), .. }) = &self.session.channel {
             process.stop().await;
         }
     }
@@ -102,10 +90,7 @@ impl Opened {
 async fn end_of(process: &Process) -> Error {
     const GRACE: std::time::Duration = std::time::Duration::from_millis(500);
     match tokio::time::timeout(GRACE, process.exited()).await {
-        Ok(exit) => Error::Exited {
-            exit,
-            stderr: process.stderr_tail(),
-        },
+        Ok(exit) => Error::Exited { exit, stderr: process.stderr_tail() },
         Err(_) => Error::Closed,
     }
 }
@@ -119,10 +104,7 @@ async fn stdio_session(
     match opened.greeted(known).await {
         // Some servers die of a question they do not know. Ask the old way.
         Err(Error::Exited { .. } | Error::Io { .. }) if may_be_legacy(&options, known) => {
-            spawn(&stdio, options)
-                .await?
-                .greeted(Some(Version::LATEST_LEGACY))
-                .await
+            spawn(&stdio, options).await?.greeted(Some(Version::LATEST_LEGACY)).await
         }
         result => result,
     }
@@ -140,9 +122,7 @@ async fn spawn(stdio: &Stdio, options: ClientOptions) -> Result<Opened, Error> {
     let (writer, reader, writing) = lines::link(spawned.stdout, spawned.stdin, limit);
     let opened = link_session(options, (writer, reader), Some(spawned.process));
     let closing = opened.session.closing.clone();
-    opened
-        .tasks
-        .spawn(closing.run_until_cancelled_owned(writing));
+    opened.tasks.spawn(closing.run_until_cancelled_owned(writing));
     Ok(opened)
 }
 
@@ -151,11 +131,7 @@ fn link_session(options: ClientOptions, end: pair::End, process: Option<Process>
     let (session, inbox) = Session::new(options, Channel::Link(LinkChannel { writer, process }));
     let tasks = TaskTracker::new();
     tasks.spawn(read_link(session.clone(), reader));
-    Opened {
-        session,
-        inbox,
-        tasks,
-    }
+    Opened { session, inbox, tasks }
 }
 
 /// Sorts what comes in until nothing does.
@@ -173,10 +149,7 @@ async fn read_link(session: Arc<Session>, mut reader: LinkReader) {
     let error = match closing.run_until_cancelled(reading).await {
         None => Error::Closed,
         Some(Error::Closed) => match &session.channel {
-            Channel::Link(LinkChannel {
-                process: Some(process),
-                ..
-            }) => end_of(process).await,
+            Channel::Link(LinkChannel { process: Some(process), .. }) => end_of(process).await,
             _ => Error::Closed,
         },
         Some(error) => error,
@@ -205,11 +178,7 @@ async fn http_session(
     options: ClientOptions,
     known: Option<Version>,
 ) -> Result<Opened, Error> {
-    let endpoint = Endpoint::new(
-        target.pool.clone(),
-        target.url.clone(),
-        target.options.clone(),
-    );
+    let endpoint = Endpoint::new(target.pool.clone(), target.url.clone(), target.options.clone());
     let (channel, mut chores) = HttpChannel::new(endpoint);
     let (session, inbox) = Session::new(options.clone(), Channel::Http(channel));
     let tasks = TaskTracker::new();
@@ -220,16 +189,9 @@ async fn http_session(
             http.send_chore(chore, chief.facts().as_deref()).await;
         }
     }));
-    let opened = Opened {
-        session,
-        inbox,
-        tasks,
-    };
+    let opened = Opened { session, inbox, tasks };
     match opened.greeted(known).await {
-        Err(Error::Status {
-            status: 400 | 404 | 405,
-            ..
-        }) => sse_session(&target, options).await,
+        Err(Error::Status { status: 400 | 404 | 405, .. }) => sse_session(&target, options).await,
         result => result,
     }
 }

@@ -69,11 +69,9 @@ impl Finished {
     pub(crate) fn emitted(self) -> Emitted {
         match self {
             Self::Done(result) => Emitted::Event(Event::Done(result)),
-            Self::NeedsInput { questions, state } => Emitted::Ask(Ask {
-                questions,
-                reply: None,
-                state,
-            }),
+            Self::NeedsInput { questions, state } => {
+                Emitted::Ask(Ask { questions, reply: None, state })
+            }
         }
     }
 }
@@ -82,12 +80,7 @@ impl Finished {
 
 impl Driver {
     pub(crate) fn new(session: Arc<Session>, call: Call, emit: mpsc::Sender<Emitted>) -> Self {
-        Self {
-            session,
-            call,
-            emit,
-            backlog: VecDeque::new(),
-        }
+        Self { session, call, emit, backlog: VecDeque::new() }
     }
 
     pub(crate) async fn run(mut self) -> Result<Finished, Error> {
@@ -127,11 +120,7 @@ impl Driver {
         if self.session.tools.get(&name).is_none() {
             Box::pin(self.session.list(List::Tools)).await?;
         }
-        let needs_task = self
-            .session
-            .tools
-            .get(&name)
-            .is_some_and(|tool| tool.needs_task);
+        let needs_task = self.session.tools.get(&name).is_some_and(|tool| tool.needs_task);
         if needs_task && facts.era() == Era::Legacy && self.call.tasks == Tasks::Follow {
             self.call.extras.task.get_or_insert_with(Raw::empty_object);
         }
@@ -139,9 +128,7 @@ impl Driver {
     }
 
     async fn attempt(&mut self) -> Result<Tried, Error> {
-        let out = self
-            .session
-            .prepare(&self.call.request, &self.call.extras)?;
+        let out = self.session.prepare(&self.call.request, &self.call.extras)?;
         match self.session.open(out).await? {
             Opened::Expired => Ok(Tried::Expired),
             Opened::Stream(mut stream) => {
@@ -217,12 +204,8 @@ impl Driver {
         match self.ask(vec![question], Some(stream)).await? {
             Asked::Answered(answers) => {
                 self.session.asked.remove(&id);
-                let outcome = answers
-                    .into_iter()
-                    .find(|answer| answer.key == id.to_string());
-                self.session
-                    .send_response(to_response(&id, outcome))
-                    .await?;
+                let outcome = answers.into_iter().find(|answer| answer.key == id.to_string());
+                self.session.send_response(to_response(&id, outcome)).await?;
                 Ok(None)
             }
             Asked::Withdrawn => Ok(None),
@@ -237,22 +220,12 @@ impl Driver {
         questions: Vec<InputRequest>,
         stream: Option<&mut Stream>,
     ) -> Result<Asked, Error> {
-        let keys: Vec<String> = questions
-            .iter()
-            .map(|question| question.key.clone())
-            .collect();
+        let keys: Vec<String> = questions.iter().map(|question| question.key.clone()).collect();
         let (reply, mut answered) = oneshot::channel();
-        let ask = Ask {
-            questions,
-            reply: Some(reply),
-            state: None,
-        };
+        let ask = Ask { questions, reply: Some(reply), state: None };
         let _ = self.emit.send(Emitted::Ask(ask)).await;
         let Some(stream) = stream else {
-            return answered
-                .await
-                .map(Asked::Answered)
-                .map_err(|_| Error::Closed);
+            return answered.await.map(Asked::Answered).map_err(|_| Error::Closed);
         };
         loop {
             let arrived = tokio::select! {
@@ -266,10 +239,7 @@ impl Driver {
                 Arrived::Done(response) => return Ok(Asked::Overtaken(response)),
                 Arrived::Mail(Arrival::Request(request)) => self.backlog.push_back(request),
                 Arrived::Mail(Arrival::Withdrawn(id)) if keys.contains(&id.to_string()) => {
-                    self.say(Event::Withdrawn {
-                        key: id.to_string(),
-                    })
-                    .await;
+                    self.say(Event::Withdrawn { key: id.to_string() }).await;
                     return Ok(Asked::Withdrawn);
                 }
                 Arrived::Mail(Arrival::Withdrawn(id)) => self.forget(&id),
@@ -297,9 +267,8 @@ impl Driver {
 
     async fn judge_modern(mut self, result: Raw) -> Result<Finished, Error> {
         let asked = self.call.method().into_owned();
-        let kind = result
-            .get("resultType")
-            .map_err(|error| Error::invalid(&asked, error.to_string()))?;
+        let kind =
+            result.get("resultType").map_err(|error| Error::invalid(&asked, error.to_string()))?;
         match kind.as_ref().map(Raw::as_str) {
             None | Some("\"complete\"") => Ok(Finished::Done(result)),
             Some("\"input_required\"") if self.call.can_ask() => read_questions(&asked, &result),
@@ -313,11 +282,7 @@ impl Driver {
 }
 
 fn read_questions(asked: &str, result: &Raw) -> Result<Finished, Error> {
-    let member = |key| {
-        result
-            .get(key)
-            .map_err(|error| Error::invalid(asked, error.to_string()))
-    };
+    let member = |key| result.get(key).map_err(|error| Error::invalid(asked, error.to_string()));
     let state = member("requestState")?;
     let requests = member("inputRequests")?;
     if state.is_none() && requests.is_none() {
@@ -335,9 +300,6 @@ fn to_response(id: &Id, answer: Option<Answer>) -> Response {
     match answer.map(|answer| answer.outcome) {
         Some(Ok(result)) => Response::result(id, &result),
         Some(Err(error)) => Response::error(Some(id), &error),
-        None => Response::error(
-            Some(id),
-            &RpcError::new(code::INTERNAL_ERROR, "nobody answered"),
-        ),
+        None => Response::error(Some(id), &RpcError::new(code::INTERNAL_ERROR, "nobody answered")),
     }
 }

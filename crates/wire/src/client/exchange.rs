@@ -86,21 +86,9 @@ impl Exchange {
     pub(crate) fn new(client: Client, call: Call) -> Self {
         let (emit, events) = mpsc::channel(1);
         let driver = Driver::new(client.session().clone(), call.clone(), emit);
-        let running = Running {
-            driver: Box::pin(driver.run()),
-            events,
-            outcome: None,
-        };
-        let deadline = call
-            .timeout
-            .map(|timeout| (Instant::now() + timeout, timeout));
-        Self {
-            client,
-            call,
-            running: Some(running),
-            asking: Asking::No,
-            deadline,
-        }
+        let running = Running { driver: Box::pin(driver.run()), events, outcome: None };
+        let deadline = call.timeout.map(|timeout| (Instant::now() + timeout, timeout));
+        Self { client, call, running: Some(running), asking: Asking::No, deadline }
     }
 
     /// What happens next. Safe to cancel. An error is final.
@@ -217,9 +205,7 @@ impl Exchange {
 
 impl std::fmt::Debug for Exchange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exchange")
-            .field("call", &self.call)
-            .finish_non_exhaustive()
+        f.debug_struct("Exchange").field("call", &self.call).finish_non_exhaustive()
     }
 }
 

@@ -52,9 +52,8 @@ impl ServerFacts {
         let invalid = |reason: &str| Error::invalid(method::INITIALIZE, reason);
         let said = text(result, "protocolVersion")
             .ok_or_else(|| invalid("it names no protocol version"))?;
-        let version: Version = said.parse().map_err(|_| Error::NoCommonVersion {
-            offered: vec![said.clone()],
-        })?;
+        let version: Version =
+            said.parse().map_err(|_| Error::NoCommonVersion { offered: vec![said.clone()] })?;
         if version.era() != Era::Legacy {
             return Err(invalid("it names a version that has no handshake"));
         }
@@ -69,10 +68,7 @@ impl ServerFacts {
     /// Reads the result of `server/discover`. `None`: not the answer of a modern server.
     pub(crate) fn from_discover(result: &Raw) -> Option<Discovered> {
         let versions: Vec<String> = member(result, "supportedVersions")?.decode().ok()?;
-        let info = result
-            .get_path(&["_meta", meta::SERVER_INFO])
-            .ok()
-            .flatten();
+        let info = result.get_path(&["_meta", meta::SERVER_INFO]).ok().flatten();
         let facts = Self {
             version: Version::LATEST,
             info: info.or_else(|| member(result, "serverInfo")),
@@ -91,11 +87,7 @@ pub(crate) struct Discovered {
 
 /// The newest of the versions offered that belongs to `era`.
 pub(crate) fn newest(offered: &[String], era: Era) -> Option<Version> {
-    offered
-        .iter()
-        .filter_map(|text| text.parse::<Version>().ok())
-        .filter(|v| v.era() == era)
-        .max()
+    offered.iter().filter_map(|text| text.parse::<Version>().ok()).filter(|v| v.era() == era).max()
 }
 
 fn member(raw: &Raw, key: &str) -> Option<Raw> {

@@ -43,9 +43,7 @@ impl Session {
             }
             (Greeting::Only(_), _) => match self.discover().await? {
                 Era::Modern => Ok(()),
-                Era::Legacy => Err(Error::NoCommonVersion {
-                    offered: Vec::new(),
-                }),
+                Era::Legacy => Err(Error::NoCommonVersion { offered: Vec::new() }),
             },
             // What was true last time is tried first; if it is no longer, everything is.
             (Greeting::Probe, Some(Era::Legacy)) => {
@@ -131,11 +129,8 @@ impl Session {
             meta::CLIENT_INFO,
             meta::CLIENT_CAPABILITIES,
         );
-        let request = Request::new(
-            &Id::number(id),
-            method::DISCOVER,
-            Some(&Raw::trusted(params.into())),
-        );
+        let request =
+            Request::new(&Id::number(id), method::DISCOVER, Some(&Raw::trusted(params.into())));
         Outgoing {
             id,
             method: method::DISCOVER.to_owned(),
@@ -157,8 +152,7 @@ impl Session {
             result => result?,
         };
         self.set_facts(facts);
-        self.send_notification(Notification::new(method::INITIALIZED, None))
-            .await
+        self.send_notification(Notification::new(method::INITIALIZED, None)).await
     }
 
     async fn try_initialize(self: &Arc<Self>, version: Version) -> Result<ServerFacts, Error> {
@@ -167,11 +161,8 @@ impl Session {
         let params = format!(
             r#"{{"protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{info}}}"#
         );
-        let request = Request::new(
-            &Id::number(id),
-            method::INITIALIZE,
-            Some(&Raw::trusted(params.into())),
-        );
+        let request =
+            Request::new(&Id::number(id), method::INITIALIZE, Some(&Raw::trusted(params.into())));
         let out = Outgoing {
             id,
             method: method::INITIALIZE.to_owned(),
@@ -197,9 +188,7 @@ impl Session {
         if http.generation() != expired {
             return Ok(());
         }
-        let version = self
-            .facts()
-            .map_or(Version::LATEST_LEGACY, |facts| facts.version);
+        let version = self.facts().map_or(Version::LATEST_LEGACY, |facts| facts.version);
         self.initialize(version).await?;
         http.next_generation();
         let wishes = self.wishes().clone();
@@ -210,22 +199,13 @@ impl Session {
     async fn ask_again(self: &Arc<Self>, wishes: Wishes) {
         let mut asked = Vec::new();
         if let Some(level) = &wishes.log_level {
-            asked.push((
-                method::SET_LEVEL,
-                format!(r#"{{"level":{}}}"#, quote(level)),
-            ));
+            asked.push((method::SET_LEVEL, format!(r#"{{"level":{}}}"#, quote(level))));
         }
         for uri in &wishes.subscriptions {
-            asked.push((
-                method::RESOURCES_SUBSCRIBE,
-                format!(r#"{{"uri":{}}}"#, quote(uri)),
-            ));
+            asked.push((method::RESOURCES_SUBSCRIBE, format!(r#"{{"uri":{}}}"#, quote(uri))));
         }
         for (asked, params) in asked {
-            if let Err(error) = self
-                .plain_request(asked, &Raw::trusted(params.into()))
-                .await
-            {
+            if let Err(error) = self.plain_request(asked, &Raw::trusted(params.into())).await {
                 let error = format!("after a new session: {error}");
                 tracing::warn!(method = asked, %error);
             }
@@ -302,13 +282,8 @@ fn judge_error(error: Error) -> Result<Judged, Error> {
 }
 
 fn offered_versions(error: &RpcError) -> Vec<String> {
-    let supported = error
-        .data
-        .as_ref()
-        .and_then(|data| data.get("supported").ok().flatten());
-    supported
-        .and_then(|list| list.decode().ok())
-        .unwrap_or_default()
+    let supported = error.data.as_ref().and_then(|data| data.get("supported").ok().flatten());
+    supported.and_then(|list| list.decode().ok()).unwrap_or_default()
 }
 
 fn offered_legacy(error: &RpcError, refused: Version) -> Option<Version> {

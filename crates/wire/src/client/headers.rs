@@ -92,11 +92,8 @@ fn encode(text: &str) -> HeaderValue {
     let padded = text.trim_matches([' ', '\t']).len() != text.len();
     let marked = text.starts_with("=?base64?") && text.ends_with("?=");
     let plain = visible && !padded && !marked;
-    let sent = if plain {
-        text.to_owned()
-    } else {
-        format!("=?base64?{}?=", STANDARD.encode(text))
-    };
+    let sent =
+        if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) };
     HeaderValue::try_from(sent).unwrap_or(HeaderValue::from_static(""))
 }
 
@@ -146,9 +143,9 @@ impl Walk {
                 }
                 Ok(())
             }
-            Value::Array(items) => items
-                .iter()
-                .try_for_each(|item| self.schema(item, path, Reach::Dynamic, depth + 1)),
+            Value::Array(items) => {
+                items.iter().try_for_each(|item| self.schema(item, path, Reach::Dynamic, depth + 1))
+            }
             _ => Ok(()),
         }
     }
@@ -192,15 +189,9 @@ impl Walk {
         path: &[String],
         reach: Reach,
     ) -> Result<(), String> {
-        let place = if path.is_empty() {
-            "the root".to_owned()
-        } else {
-            path.join(".")
-        };
+        let place = if path.is_empty() { "the root".to_owned() } else { path.join(".") };
         if reach == Reach::Dynamic || path.is_empty() {
-            return Err(format!(
-                "`{ANNOTATION}` stands where no argument can be told apart"
-            ));
+            return Err(format!("`{ANNOTATION}` stands where no argument can be told apart"));
         }
         let name = value
             .as_str()
@@ -209,17 +200,12 @@ impl Walk {
         let header = HeaderName::try_from(format!("mcp-param-{name}"))
             .map_err(|_| format!("`{ANNOTATION}` of `{place}` is not a header name"))?;
         if !is_primitive(schema.get("type")) {
-            return Err(format!(
-                "`{place}` has a header but is no string, integer or boolean"
-            ));
+            return Err(format!("`{place}` has a header but is no string, integer or boolean"));
         }
         if !self.names.insert(header.clone()) {
             return Err(format!("two arguments want the header `{header}`"));
         }
-        self.found.push(HeaderParam {
-            header,
-            path: path.to_vec(),
-        });
+        self.found.push(HeaderParam { header, path: path.to_vec() });
         Ok(())
     }
 }
@@ -259,23 +245,13 @@ mod tests {
         .unwrap();
         let mut headers = standard(Version::LATEST, method::TOOLS_CALL, Some(&params));
         add_params(&mut headers, &wanted, Some(&params));
-        let shown = |name: &str| {
-            headers
-                .get(name)
-                .map(|value| value.to_str().unwrap().to_owned())
-        };
-        assert_eq!(
-            shown("mcp-param-region").as_deref(),
-            Some("=?base64?IFrDvHJpY2g=?=")
-        );
+        let shown = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(shown("mcp-param-region").as_deref(), Some("=?base64?IFrDvHJpY2g=?="));
         assert_eq!(shown("mcp-param-n").as_deref(), Some("42"));
         assert_eq!(shown("mcp-param-on"), None);
         assert_eq!(shown("mcp-name").as_deref(), Some("t"));
         assert_eq!(shown("mcp-method").as_deref(), Some("tools/call"));
-        assert_eq!(
-            encode("=?base64?literal?="),
-            "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="
-        );
+        assert_eq!(encode("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
     }
 
     #[test]

@@ -116,10 +116,7 @@ impl HttpChannel {
     }
 
     fn session_id(&self) -> Option<HeaderValue> {
-        self.session_id
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.session_id.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The headers of every message of this session.
@@ -129,10 +126,7 @@ impl HttpChannel {
             headers.insert(SESSION_ID, id);
         }
         if let Some(facts) = facts.filter(|facts| facts.version.has_version_header()) {
-            headers.insert(
-                PROTOCOL_VERSION,
-                HeaderValue::from_static(facts.version.as_str()),
-            );
+            headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(facts.version.as_str()));
         }
         headers
     }
@@ -167,10 +161,7 @@ impl HttpChannel {
     fn note_session(&self, answer: &Answer, asked: &str) {
         if asked == crate::meta::method::INITIALIZE && answer.status.is_success() {
             let id = answer.headers.get(SESSION_ID).cloned();
-            *self
-                .session_id
-                .write()
-                .unwrap_or_else(PoisonError::into_inner) = id;
+            *self.session_id.write().unwrap_or_else(PoisonError::into_inner) = id;
         }
     }
 
@@ -192,9 +183,7 @@ impl HttpChannel {
         text: ByteString,
         headers: Option<HeaderMap>,
     ) -> Result<(), Error> {
-        self.chores
-            .try_send((text, headers))
-            .map_err(|_| Error::Busy)
+        self.chores.try_send((text, headers)).map_err(|_| Error::Busy)
     }
 
     /// Sends one message nobody waits for.
@@ -244,11 +233,7 @@ fn whole(text: &bytes::Bytes, status: StatusCode, asked: &str) -> Result<Posted,
         Err(malformed) if status.is_success() => [Err(malformed)].into(),
         Err(_) => return Err(status_error(status, text, asked)),
     };
-    Ok(Posted::Stream(HttpStream {
-        ready,
-        events: None,
-        resume: Resume::default(),
-    }))
+    Ok(Posted::Stream(HttpStream { ready, events: None, resume: Resume::default() }))
 }
 
 fn refusal(status: StatusCode, body: &Body, asked: &str) -> Error {
@@ -261,22 +246,14 @@ fn refusal(status: StatusCode, body: &Body, asked: &str) -> Error {
 fn status_error(status: StatusCode, text: &[u8], asked: &str) -> Error {
     const SHOWN: usize = 500;
     let text = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned();
-    Error::Status {
-        method: asked.to_owned(),
-        status: status.as_u16(),
-        text,
-    }
+    Error::Status { method: asked.to_owned(), status: status.as_u16(), text }
 }
 
 // === impl HttpStream ===
 
 impl HttpStream {
     pub(crate) fn of(events: EventStream) -> Self {
-        Self {
-            ready: VecDeque::new(),
-            events: Some(events),
-            resume: Resume::default(),
-        }
+        Self { ready: VecDeque::new(), events: Some(events), resume: Resume::default() }
     }
 
     /// The next message; `None` when the stream has ended. Safe to cancel.

@@ -75,10 +75,7 @@ pub(crate) type InboxMail = Mailbox<Incoming, Error>;
 
 impl Mail for Incoming {
     fn is_droppable(&self) -> bool {
-        matches!(
-            self,
-            Self::Log(_) | Self::Problem(_) | Self::Notification(_)
-        )
+        matches!(self, Self::Log(_) | Self::Problem(_) | Self::Notification(_))
     }
 
     /// What has changed twice before anybody looked has changed.
@@ -140,12 +137,7 @@ impl Inbox {
 impl Question {
     pub(crate) fn new(method: String, params: Option<Raw>, reply: Reply) -> Self {
         let key = reply.id.to_string();
-        Self {
-            key,
-            method,
-            params: params.unwrap_or_else(Raw::empty_object),
-            reply: Some(reply),
-        }
+        Self { key, method, params: params.unwrap_or_else(Raw::empty_object), reply: Some(reply) }
     }
 
     /// Names this question, until it is answered.
@@ -185,9 +177,7 @@ impl Drop for Question {
 impl Reply {
     pub(crate) async fn send(self, outcome: Result<Raw, RpcError>) -> Result<(), Error> {
         self.session.asked.remove(&self.id);
-        self.session
-            .send_response(response(&self.id, outcome))
-            .await
+        self.session.send_response(response(&self.id, outcome)).await
     }
 
     /// From where nothing can be waited for.
@@ -195,8 +185,7 @@ impl Reply {
         if self.session.asked.remove(&self.id).is_none() {
             return;
         }
-        self.session
-            .later(response(&self.id, outcome).text().clone());
+        self.session.later(response(&self.id, outcome).text().clone());
     }
 }
 
@@ -210,9 +199,7 @@ fn response(id: &Id, outcome: Result<Raw, RpcError>) -> Response {
 /// What a server is told when nobody answers its question.
 pub(crate) fn unanswered(asked: &str) -> Result<Raw, RpcError> {
     if asked == method::ELICIT {
-        return Ok(Raw::trusted(bytestring::ByteString::from_static(
-            r#"{"action":"cancel"}"#,
-        )));
+        return Ok(Raw::trusted(bytestring::ByteString::from_static(r#"{"action":"cancel"}"#)));
     }
     Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"))
 }
@@ -261,9 +248,7 @@ impl Asked {
         let owner = Owner::Call(call);
         let mut waiting = self.lock();
         let given_up = waiting.extract_if(|_, waiting| waiting.owner == owner);
-        given_up
-            .map(|(_, waiting)| response(&waiting.id, unanswered(&waiting.method)))
-            .collect()
+        given_up.map(|(_, waiting)| response(&waiting.id, unanswered(&waiting.method))).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<IdKey, Waiting>> {

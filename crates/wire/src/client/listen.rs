@@ -58,17 +58,11 @@ struct Pauses {
 
 impl Pauses {
     fn new(session: &Session) -> Self {
-        Self {
-            first: session.options.reopen_after,
-            failures: 0,
-        }
+        Self { first: session.options.reopen_after, failures: 0 }
     }
 
     async fn wait(&mut self, wanted: Option<Duration>) {
-        let doubled = self
-            .first
-            .saturating_mul(1 << self.failures.min(10))
-            .min(LONGEST_PAUSE);
+        let doubled = self.first.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
         self.failures += 1;
         tokio::time::sleep(wanted.unwrap_or(doubled)).await;
     }
@@ -182,21 +176,14 @@ fn filter(session: &Session) -> Option<Raw> {
             wanted.push(format!(r#""{member}":true"#));
         }
     }
-    let uris: Vec<String> = session
-        .wishes()
-        .subscriptions
-        .iter()
-        .map(|uri| quote(uri))
-        .collect();
+    let uris: Vec<String> = session.wishes().subscriptions.iter().map(|uri| quote(uri)).collect();
     if !uris.is_empty() {
         wanted.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
     }
     if wanted.is_empty() {
         return None;
     }
-    Some(Raw::trusted(
-        format!(r#"{{"notifications":{{{}}}}}"#, wanted.join(",")).into(),
-    ))
+    Some(Raw::trusted(format!(r#"{{"notifications":{{{}}}}}"#, wanted.join(",")).into()))
 }
 
 async fn listen(session: &Arc<Session>, filter: &Raw) -> Result<Stream, Error> {

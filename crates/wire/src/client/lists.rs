@@ -109,10 +109,7 @@ impl Session {
         asked: &str,
         member: &str,
     ) -> Result<Listing, Error> {
-        let mut listing = Listing {
-            public: true,
-            ..Listing::default()
-        };
+        let mut listing = Listing { public: true, ..Listing::default() };
         let mut seen = HashSet::new();
         let mut cursor: Option<Raw> = None;
         for page in 0.. {
@@ -142,22 +139,11 @@ impl Session {
         let with_headers = self.era() == Era::Modern && self.channel.is_http();
         let mut book = HashMap::new();
         listing.items.retain(|tool| {
-            let name = tool
-                .get("name")
-                .ok()
-                .flatten()
-                .and_then(|name| name.to_text());
-            let headers = if with_headers {
-                headers::annotations(tool)
-            } else {
-                Ok(Vec::new())
-            };
+            let name = tool.get("name").ok().flatten().and_then(|name| name.to_text());
+            let headers = if with_headers { headers::annotations(tool) } else { Ok(Vec::new()) };
             match (headers, name) {
                 (Ok(headers), name) => {
-                    let facts = ToolFacts {
-                        headers,
-                        needs_task: ToolFacts::needs_task(tool),
-                    };
+                    let facts = ToolFacts { headers, needs_task: ToolFacts::needs_task(tool) };
                     name.map(|name| book.insert(name, Arc::new(facts)));
                     true
                 }
@@ -178,11 +164,8 @@ impl Session {
 impl Listing {
     /// Adds a page; returns the cursor of the next.
     fn add_page(&mut self, asked: &str, items: &str, result: &Raw) -> Result<Option<Raw>, Error> {
-        let member = |key: &str| {
-            result
-                .get(key)
-                .map_err(|error| Error::invalid(asked, error.to_string()))
-        };
+        let member =
+            |key: &str| result.get(key).map_err(|error| Error::invalid(asked, error.to_string()));
         let items = member(items)?
             .filter(|found| found.kind() == JsonKind::Array)
             .ok_or_else(|| Error::invalid(asked, format!("`{items}` is not a list")))?;

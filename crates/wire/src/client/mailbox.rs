@@ -74,11 +74,7 @@ impl<T: Mail, L> Mailbox<T, L> {
             credit: PATIENCE,
             dropped: 0,
         };
-        Self {
-            state: Mutex::new(state),
-            arrived: Notify::new(),
-            taken: Notify::new(),
-        }
+        Self { state: Mutex::new(state), arrived: Notify::new(), taken: Notify::new() }
     }
 
     /// Puts mail in. Gives it back if it must not be lost and there is no room.
@@ -189,9 +185,7 @@ impl<T: Mail, L> Mailbox<T, L> {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State<T, L>> {
         // A panic elsewhere leaves a queue that is still a queue.
-        self.state
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

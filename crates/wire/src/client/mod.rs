@@ -99,10 +99,7 @@ impl Client {
         let after = options.connect_timeout;
         match tokio::time::timeout(after, connect::connect(target, options)).await {
             Ok(connected) => connected,
-            Err(_) => Err(Error::Timeout {
-                method: method::INITIALIZE.to_owned(),
-                after,
-            }),
+            Err(_) => Err(Error::Timeout { method: method::INITIALIZE.to_owned(), after }),
         }
     }
 
@@ -113,12 +110,8 @@ impl Client {
         let listening = listen::keep(session.clone(), subscriptions_changed.clone(), opened);
         tasks.spawn(listening);
         tasks.close();
-        let client = Self(Arc::new(Handle {
-            session,
-            subscriptions_changed,
-            tasks,
-            _closing: closing,
-        }));
+        let client =
+            Self(Arc::new(Handle { session, subscriptions_changed, tasks, _closing: closing }));
         // A legacy server loses what it says while nobody listens: questions to a first call that is
         // made too soon would never be heard. One that does not answer is not waited for.
         let _ = tokio::time::timeout(LISTENING, opening).await;
@@ -179,9 +172,7 @@ impl Client {
 
     /// Sends a notification.
     pub async fn notify(&self, method: &str, params: Option<&Raw>) -> Result<(), Error> {
-        self.session()
-            .send_notification(Notification::new(method, params))
-            .await
+        self.session().send_notification(Notification::new(method, params)).await
     }
 
     /// Asks for log messages from `level` up: of the whole session where the era has one, of each
@@ -189,8 +180,7 @@ impl Client {
     pub async fn set_log_level(&self, level: &str) -> Result<(), Error> {
         if self.server().era() == Era::Legacy {
             let params = format!(r#"{{"level":{}}}"#, quote(level));
-            self.request(method::SET_LEVEL, Some(&Raw::trusted(params.into())))
-                .await?;
+            self.request(method::SET_LEVEL, Some(&Raw::trusted(params.into()))).await?;
         }
         self.session().wishes().log_level = Some(level.to_owned());
         Ok(())
@@ -199,13 +189,10 @@ impl Client {
     /// Asks to hear of changes to a resource.
     pub async fn subscribe(&self, uri: &str) -> Result<(), Error> {
         if !self.server().offers(&["resources", "subscribe"]) {
-            return Err(Error::NotOffered {
-                what: "resources.subscribe",
-            });
+            return Err(Error::NotOffered { what: "resources.subscribe" });
         }
         if self.server().era() == Era::Legacy {
-            self.request(method::RESOURCES_SUBSCRIBE, Some(&uri_params(uri)))
-                .await?;
+            self.request(method::RESOURCES_SUBSCRIBE, Some(&uri_params(uri))).await?;
         }
         self.session().wishes().subscriptions.insert(uri.to_owned());
         self.0.subscriptions_changed.notify_one();
@@ -215,8 +202,7 @@ impl Client {
     /// Asks no longer to hear of changes to a resource.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), Error> {
         if self.server().era() == Era::Legacy {
-            self.request(method::RESOURCES_UNSUBSCRIBE, Some(&uri_params(uri)))
-                .await?;
+            self.request(method::RESOURCES_UNSUBSCRIBE, Some(&uri_params(uri))).await?;
         }
         self.session().wishes().subscriptions.remove(uri);
         self.0.subscriptions_changed.notify_one();

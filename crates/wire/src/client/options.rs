@@ -98,10 +98,7 @@ impl ClientOptions {
     /// Sensible patience and bounds for a client of this name.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
-            info: Implementation {
-                name: name.into(),
-                version: version.into(),
-            },
+            info: Implementation { name: name.into(), version: version.into() },
             capabilities: Raw::empty_object(),
             roots: None,
             greeting: Greeting::default(),
@@ -119,10 +116,7 @@ impl ClientOptions {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            max_message: 16 << 20,
-            max_pages: 1_000,
-        }
+        Self { max_message: 16 << 20, max_pages: 1_000 }
     }
 }
 
@@ -131,27 +125,17 @@ impl Default for Limits {
 impl EraCache {
     /// What is remembered of a target.
     pub fn get(&self, target: &str) -> Option<Version> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(target)
-            .copied()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(target).copied()
     }
 
     /// Remembers how a target was reached.
     pub fn put(&self, target: &str, version: Version) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(target.to_owned(), version);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(target.to_owned(), version);
     }
 
     /// Everything remembered, for keeping across restarts.
     pub fn entries(&self) -> Vec<(String, Version)> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries
-            .iter()
-            .map(|(target, version)| (target.clone(), *version))
-            .collect()
+        entries.iter().map(|(target, version)| (target.clone(), *version)).collect()
     }
 }

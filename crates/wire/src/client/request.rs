@@ -54,20 +54,10 @@ impl Session {
             Era::Modern => self.modern_text(request, extras, id),
             Era::Legacy => legacy_text(request, extras, id),
         };
-        let text = text.map_err(|source| Error::Params {
-            method: asked.clone(),
-            source,
-        })?;
+        let text = text.map_err(|source| Error::Params { method: asked.clone(), source })?;
         let can_ask = can_ask(&asked);
         let headers = self.http_headers(&asked, request.params().as_ref());
-        Ok(Outgoing {
-            id,
-            method: asked,
-            text,
-            headers,
-            can_ask,
-            cancellable: true,
-        })
+        Ok(Outgoing { id, method: asked, text, headers, can_ask, cancellable: true })
     }
 
     fn modern_text(
@@ -76,24 +66,14 @@ impl Session {
         extras: &Extras,
         id: u64,
     ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
-        let version = self
-            .facts()
-            .map_or(crate::Version::LATEST, |facts| facts.version);
+        let version = self.facts().map_or(crate::Version::LATEST, |facts| facts.version);
         let version = quote(version.as_str());
-        let info = extras
-            .client_info
-            .clone()
-            .unwrap_or_else(|| self.own_info());
-        let capabilities = extras
-            .capabilities
-            .clone()
-            .unwrap_or_else(|| self.options.capabilities.clone());
+        let info = extras.client_info.clone().unwrap_or_else(|| self.own_info());
+        let capabilities =
+            extras.capabilities.clone().unwrap_or_else(|| self.options.capabilities.clone());
         let capabilities = self.with_roots(capabilities);
         let token = id.to_string();
-        let level = extras
-            .log_level
-            .clone()
-            .or_else(|| self.wishes().log_level.clone());
+        let level = extras.log_level.clone().or_else(|| self.wishes().log_level.clone());
         let level = level.map(|level| quote(&level));
         let mut edits = vec![
             Edit::set(META_VERSION, &version),
@@ -128,9 +108,7 @@ impl Session {
         if self.options.roots.is_none() || declared {
             return capabilities;
         }
-        capabilities
-            .with(&[Edit::set(&["roots"], "{}")])
-            .unwrap_or(capabilities)
+        capabilities.with(&[Edit::set(&["roots"], "{}")]).unwrap_or(capabilities)
     }
 
     fn http_headers(&self, asked: &str, params: Option<&Raw>) -> HeaderMap {
@@ -143,9 +121,8 @@ impl Session {
         };
         let mut headers = headers::standard(facts.version, asked, params);
         if asked == method::TOOLS_CALL {
-            let name = params
-                .and_then(|params| params.get("name").ok()?)
-                .and_then(|raw| raw.to_text());
+            let name =
+                params.and_then(|params| params.get("name").ok()?).and_then(|raw| raw.to_text());
             if let Some(tool) = name.and_then(|name| self.tools.get(&name)) {
                 headers::add_params(&mut headers, &tool.headers, params);
             }
@@ -163,10 +140,7 @@ impl Session {
         let request = Request::new(&Id::number(0), asked, params);
         match tokio::time::timeout(after, self.request_unbounded(&request)).await {
             Ok(result) => result,
-            Err(_) => Err(Error::Timeout {
-                method: asked.to_owned(),
-                after,
-            }),
+            Err(_) => Err(Error::Timeout { method: asked.to_owned(), after }),
         }
     }
 
@@ -224,25 +198,15 @@ impl Session {
         if self.asked.add(request, super::inbox::Owner::Call(call)) {
             return true;
         }
-        let error = RpcError::new(
-            crate::envelope::code::INTERNAL_ERROR,
-            "too many questions wait",
-        );
-        self.later(
-            crate::envelope::Response::error(Some(&request.id()), &error)
-                .text()
-                .clone(),
-        );
+        let error = RpcError::new(crate::envelope::code::INTERNAL_ERROR, "too many questions wait");
+        self.later(crate::envelope::Response::error(Some(&request.id()), &error).text().clone());
         false
     }
 }
 
 /// Whether the protocol lets a server ask something back before it answers this.
 pub(crate) fn can_ask(asked: &str) -> bool {
-    matches!(
-        asked,
-        method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
-    )
+    matches!(asked, method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ)
 }
 
 /// A legacy request carries none of the modern metadata, whoever forwarded it.
@@ -252,10 +216,7 @@ fn legacy_text(
     id: u64,
 ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
     // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
-    if request
-        .params()
-        .is_some_and(|params| params.kind() == JsonKind::Array)
-    {
+    if request.params().is_some_and(|params| params.kind() == JsonKind::Array) {
         return request.edited(&Id::number(id), &[]);
     }
     let token = id.to_string();

@@ -126,10 +126,7 @@ impl Session {
 
     /// What the server said of itself; `None` before it was greeted.
     pub(crate) fn facts(&self) -> Option<Arc<ServerFacts>> {
-        self.facts
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn set_facts(&self, facts: ServerFacts) {
@@ -157,20 +154,9 @@ impl Session {
         if let Some(error) = &calls.over {
             return Err(error.clone());
         }
-        calls.open.insert(
-            id,
-            OpenCall {
-                mail: mail.clone(),
-                can_ask,
-            },
-        );
+        calls.open.insert(id, OpenCall { mail: mail.clone(), can_ask });
         drop(calls);
-        Ok(Registered {
-            session: self.clone(),
-            id,
-            mail,
-            cancel: false,
-        })
+        Ok(Registered { session: self.clone(), id, mail, cancel: false })
     }
 
     /// Ties what a server says about a task to the call that started it.
@@ -212,10 +198,7 @@ impl Session {
     }
 
     fn call_mail(&self, id: u64) -> Option<Arc<CallMail>> {
-        self.lock_calls()
-            .open
-            .get(&id)
-            .map(|call| call.mail.clone())
+        self.lock_calls().open.get(&id).map(|call| call.mail.clone())
     }
 
     // --- sorting what arrives
@@ -233,9 +216,7 @@ impl Session {
         let Some(id) = response.id() else {
             return self.route_anonymous(response);
         };
-        let call = id
-            .as_u64()
-            .and_then(|id| self.lock_calls().open.remove(&id));
+        let call = id.as_u64().and_then(|id| self.lock_calls().open.remove(&id));
         match call {
             Some(call) => call.mail.finish(Ok(response)),
             None => tracing::debug!(%id, "an answer nobody waits for"),
@@ -245,9 +226,7 @@ impl Session {
     /// An error about a message the peer could not read. With one call under way it is that one.
     fn route_anonymous(&self, response: Response) {
         let mut calls = self.lock_calls();
-        let only = (calls.open.len() == 1)
-            .then(|| calls.open.keys().next().copied())
-            .flatten();
+        let only = (calls.open.len() == 1).then(|| calls.open.keys().next().copied()).flatten();
         match only.and_then(|id| calls.open.remove(&id)) {
             Some(call) => call.mail.finish(Ok(response)),
             None => {
@@ -300,9 +279,7 @@ impl Session {
 
     /// The server takes back one of its questions.
     fn withdraw(&self, note: &Notification) {
-        let id = note
-            .params()
-            .and_then(|params| params.get("requestId").ok().flatten());
+        let id = note.params().and_then(|params| params.get("requestId").ok().flatten());
         let Some(id) = id.and_then(Id::from_raw) else {
             return;
         };
@@ -313,9 +290,7 @@ impl Session {
                 }
             }
             Some((id, Owner::Inbox)) => {
-                let _ = self.inbox.try_put(Incoming::Withdrawn {
-                    key: id.to_string(),
-                });
+                let _ = self.inbox.try_put(Incoming::Withdrawn { key: id.to_string() });
             }
             None => {}
         }
@@ -343,10 +318,7 @@ impl Session {
         if !self.asked.add(&request, Owner::Inbox) {
             return self.refuse(&request);
         }
-        let reply = Reply {
-            session: self.clone(),
-            id: request.id(),
-        };
+        let reply = Reply { session: self.clone(), id: request.id() };
         let question = Question::new(request.method().into_owned(), request.params(), reply);
         // A question that finds no room is dropped, and so answered.
         let _ = self.inbox.put(Incoming::Question(question)).await;
@@ -361,10 +333,8 @@ impl Session {
     pub(crate) fn own_answer(&self, request: &Request) -> Option<Response> {
         let id = request.id();
         if self.facts().is_some_and(|facts| facts.era() == Era::Modern) {
-            let error = RpcError::new(
-                code::METHOD_NOT_FOUND,
-                "this version has no server requests",
-            );
+            let error =
+                RpcError::new(code::METHOD_NOT_FOUND, "this version has no server requests");
             return Some(Response::error(Some(&id), &error));
         }
         match request.method().as_ref() {
@@ -382,11 +352,7 @@ impl Session {
     fn owner_of(&self, request: &Request) -> Option<(u64, Arc<CallMail>)> {
         let task = request
             .params()
-            .and_then(|params| {
-                params
-                    .get_path(&["_meta", meta::RELATED_TASK, "taskId"])
-                    .ok()?
-            })
+            .and_then(|params| params.get_path(&["_meta", meta::RELATED_TASK, "taskId"]).ok()?)
             .and_then(|task| task.to_text());
         if let Some(task) = task {
             let id = self.lock_calls().tasks.get(&task).copied()?;
@@ -419,28 +385,19 @@ impl Session {
             return call.mail.finish(Err(Error::Malformed(malformed)));
         }
         if let (Some(id), true) = (&id, malformed.wants_answer) {
-            self.later(
-                Response::error(Some(id), &malformed.to_rpc_error())
-                    .text()
-                    .clone(),
-            );
+            self.later(Response::error(Some(id), &malformed.to_rpc_error()).text().clone());
         }
-        self.deliver(Incoming::Problem(Error::Malformed(malformed)))
-            .await;
+        self.deliver(Incoming::Problem(Error::Malformed(malformed))).await;
     }
 
     // --- sending
 
     pub(crate) async fn send_response(&self, response: Response) -> Result<(), Error> {
-        self.channel
-            .send(response.text().clone(), self.facts().as_deref())
-            .await
+        self.channel.send(response.text().clone(), self.facts().as_deref()).await
     }
 
     pub(crate) async fn send_notification(&self, note: Notification) -> Result<(), Error> {
-        self.channel
-            .send(note.text().clone(), self.facts().as_deref())
-            .await
+        self.channel.send(note.text().clone(), self.facts().as_deref()).await
     }
 
     /// Sends from where nothing can be waited for. What finds no room is lost, and said to be.

@@ -96,15 +96,9 @@ pub enum Mismatch {
 /// Reads the list of skills, page by page, and no file of any of them.
 pub async fn list(client: &Client) -> Result<Listing, Error> {
     offered(client)?;
-    let list = client
-        .session()
-        .read_list(method::SKILLS_LIST, "skills")
-        .await?;
-    let mut listing = Listing {
-        skills: Vec::new(),
-        excluded: Vec::new(),
-        cut_short: list.cut_short,
-    };
+    let list = client.session().read_list(method::SKILLS_LIST, "skills").await?;
+    let mut listing =
+        Listing { skills: Vec::new(), excluded: Vec::new(), cut_short: list.cut_short };
     for entry in &list.items {
         match Skill::read(entry) {
             Ok(skill) => listing.skills.push(skill),
@@ -138,9 +132,7 @@ fn offered(client: &Client) -> Result<(), Error> {
     if client.server().offers(&["extensions", SKILLS_EXTENSION]) {
         return Ok(());
     }
-    Err(Error::NotOffered {
-        what: SKILLS_EXTENSION,
-    })
+    Err(Error::NotOffered { what: SKILLS_EXTENSION })
 }
 
 // === impl Skill ===
@@ -156,10 +148,7 @@ impl Skill {
             .map_err(|reason| refuse(Mismatch::NoFrontMatter { reason }))?;
         match front_matter::different_field(&fields, self.fields()) {
             Some(field) => Err(refuse(Mismatch::FrontMatter { field })),
-            None => Ok(Loaded {
-                skill: self.clone(),
-                text,
-            }),
+            None => Ok(Loaded { skill: self.clone(), text }),
         }
     }
 
@@ -185,11 +174,7 @@ impl Skill {
     }
 
     fn refuse(&self, uri: &str, mismatch: Mismatch) -> Error {
-        Error::Skill {
-            name: self.name().to_owned(),
-            uri: uri.to_owned(),
-            mismatch,
-        }
+        Error::Skill { name: self.name().to_owned(), uri: uri.to_owned(), mismatch }
     }
 }
 
@@ -200,17 +185,11 @@ impl File {
     pub fn verify(&self, bytes: &[u8]) -> Result<(), Mismatch> {
         let received = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if received != self.size {
-            return Err(Mismatch::Size {
-                announced: self.size,
-                received,
-            });
+            return Err(Mismatch::Size { announced: self.size, received });
         }
         let received = Digest::from(<[u8; 32]>::from(Sha256::digest(bytes)));
         if received != self.digest {
-            return Err(Mismatch::Digest {
-                announced: self.digest,
-                received,
-            });
+            return Err(Mismatch::Digest { announced: self.digest, received });
         }
         Ok(())
     }
@@ -220,9 +199,7 @@ impl File {
 fn content(result: &Raw, uri: &str) -> Option<Vec<u8>> {
     let contents = result.get("contents").ok()??;
     let text = |item: &Raw, key: &str| item.get(key).ok()??.to_text();
-    let item = contents
-        .elements()
-        .find(|item| text(item, "uri").as_deref() == Some(uri))?;
+    let item = contents.elements().find(|item| text(item, "uri").as_deref() == Some(uri))?;
     match text(&item, "text") {
         Some(text) => Some(text.into_bytes()),
         None => STANDARD.decode(text(&item, "blob")?).ok(),

@@ -60,12 +60,7 @@ impl Session {
         let mut place = self.register(out.id, out.can_ask)?;
         let stream = |place, http| {
             let (session, method) = (self.clone(), out.method.clone());
-            Opened::Stream(Box::new(Stream {
-                session,
-                method,
-                place,
-                http,
-            }))
+            Opened::Stream(Box::new(Stream { session, method, place, http }))
         };
         match &self.channel {
             Channel::Link(link) => {
@@ -100,20 +95,10 @@ impl Stream {
     /// What still arrives for a request after its answer, which was that it goes on as a task.
     pub(crate) fn after_answer(self) -> Result<Self, Error> {
         let id = self.id();
-        let Self {
-            session,
-            method,
-            place,
-            ..
-        } = self;
+        let Self { session, method, place, .. } = self;
         drop(place);
         let place = session.register(id, true)?;
-        Ok(Self {
-            session,
-            method,
-            place,
-            http: None,
-        })
+        Ok(Self { session, method, place, http: None })
     }
 
     /// Stops keeping progress until the next [`Stream::next`].
@@ -136,9 +121,7 @@ impl Stream {
             };
             let Some(message) = message else {
                 self.place.cancel = false;
-                return Err(Error::StreamLost {
-                    method: self.method.clone(),
-                });
+                return Err(Error::StreamLost { method: self.method.clone() });
             };
             if let Some(arrived) = self.sort(message).await? {
                 return Ok(arrived);
@@ -219,9 +202,7 @@ async fn next_http(
         }
         let facts = session.facts();
         if session.era() != Era::Legacy
-            || !http
-                .reopen(channel, facts.as_deref(), session.options.reopen_after)
-                .await?
+            || !http.reopen(channel, facts.as_deref(), session.options.reopen_after).await?
         {
             return Ok(None);
         }

@@ -79,14 +79,6 @@ impl Target {
 
 /// Scheme, host, port and path: no user, no query.
 fn place(url: &Url) -> String {
-    let port = url
-        .port()
-        .map(|port| format!(":{port}"))
-        .unwrap_or_default();
-    format!(
-        "{}://{}{port}{}",
-        url.scheme(),
-        url.host_str().unwrap_or_default(),
-        url.path()
-    )
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }

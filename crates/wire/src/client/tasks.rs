@@ -62,11 +62,7 @@ impl Driver {
             }
             tokio::time::sleep(state.pause("pollIntervalMs")).await;
             let params = task.params();
-            state = TaskState::read(
-                self.session
-                    .request(method::TASKS_GET, Some(&params))
-                    .await?,
-            )?;
+            state = TaskState::read(self.session.request(method::TASKS_GET, Some(&params)).await?)?;
         }
     }
 
@@ -78,27 +74,17 @@ impl Driver {
         asked: &mut HashSet<String>,
     ) -> Result<(), Error> {
         let requests = state.raw.get("inputRequests").ok().flatten();
-        let questions = requests
-            .as_ref()
-            .and_then(InputRequest::read_all)
-            .unwrap_or_default();
-        let questions: Vec<_> = questions
-            .into_iter()
-            .filter(|question| asked.insert(question.key.clone()))
-            .collect();
+        let questions = requests.as_ref().and_then(InputRequest::read_all).unwrap_or_default();
+        let questions: Vec<_> =
+            questions.into_iter().filter(|question| asked.insert(question.key.clone())).collect();
         if questions.is_empty() {
             return Ok(());
         }
         if let Asked::Answered(answers) = self.ask(questions, None).await? {
             let responses = input_responses(&answers);
-            let params = format!(
-                r#"{{"taskId":{},"inputResponses":{responses}}}"#,
-                quote(task)
-            );
+            let params = format!(r#"{{"taskId":{},"inputResponses":{responses}}}"#, quote(task));
             let params = Raw::trusted(params.into());
-            self.session
-                .request(method::TASKS_UPDATE, Some(&params))
-                .await?;
+            self.session.request(method::TASKS_UPDATE, Some(&params)).await?;
         }
         Ok(())
     }
@@ -133,11 +119,7 @@ impl Driver {
                 return task.end(result);
             }
             let params = task.params();
-            state = TaskState::read(
-                self.session
-                    .request(method::TASKS_GET, Some(&params))
-                    .await?,
-            )?;
+            state = TaskState::read(self.session.request(method::TASKS_GET, Some(&params)).await?)?;
         }
     }
 
@@ -184,11 +166,7 @@ impl Driver {
 
 impl TaskState {
     fn read(raw: Raw) -> Result<Self, Error> {
-        let status = raw
-            .get("status")
-            .ok()
-            .flatten()
-            .and_then(|status| status.to_text());
+        let status = raw.get("status").ok().flatten().and_then(|status| status.to_text());
         let status = status.ok_or_else(|| Error::invalid(method::TASKS_GET, "it has no status"))?;
         Ok(Self { raw, status })
     }
@@ -215,21 +193,12 @@ impl TaskState {
     }
 
     fn cancelled(&self) -> Error {
-        Error::TaskCancelled {
-            reason: self.message(),
-        }
+        Error::TaskCancelled { reason: self.message() }
     }
 
     fn pause(&self, key: &str) -> Duration {
-        let wanted = self
-            .raw
-            .get(key)
-            .ok()
-            .flatten()
-            .and_then(|value| value.decode::<u64>().ok());
-        wanted
-            .map_or(POLL, Duration::from_millis)
-            .clamp(POLL_AT_LEAST, POLL_AT_MOST)
+        let wanted = self.raw.get(key).ok().flatten().and_then(|value| value.decode::<u64>().ok());
+        wanted.map_or(POLL, Duration::from_millis).clamp(POLL_AT_LEAST, POLL_AT_MOST)
     }
 }
 
@@ -237,11 +206,7 @@ impl TaskState {
 
 impl Followed {
     fn new(session: &Arc<Session>, id: String) -> Self {
-        Self {
-            session: session.clone(),
-            id,
-            ended: false,
-        }
+        Self { session: session.clone(), id, ended: false }
     }
 
     fn params(&self) -> Raw {

@@ -32,12 +32,7 @@ impl ToolBook {
 
     /// `None`: the tool was not in a list seen so far.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<ToolFacts>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_ref()?
-            .get(name)
-            .cloned()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(name).cloned()
     }
 }
 

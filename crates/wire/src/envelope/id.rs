@@ -91,15 +91,7 @@ mod tests {
 
     #[test]
     fn ids_keep_their_spelling_and_compare_by_meaning() {
-        for text in [
-            "0",
-            "-7",
-            "18446744073709551616",
-            "1e400",
-            "1.5",
-            r#""a\u0062""#,
-            "\"\"",
-        ] {
+        for text in ["0", "-7", "18446744073709551616", "1e400", "1.5", r#""a\u0062""#, "\"\""] {
             assert_eq!(id(text).unwrap().as_str(), text);
         }
         assert_eq!(id(r#""a\u0062""#), id(r#""ab""#));

@@ -113,11 +113,7 @@ impl Request {
         text.push_str(id.as_str());
         let id = start..text.len();
         let call = CallSpans::write(&mut text, method, params);
-        Self {
-            text: text.into(),
-            id,
-            call,
-        }
+        Self { text: text.into(), id, call }
     }
 
     /// The id.
@@ -166,10 +162,7 @@ impl Notification {
     pub fn new(method: &str, params: Option<&Raw>) -> Self {
         let mut text = String::from(r#"{"jsonrpc":"2.0""#);
         let call = CallSpans::write(&mut text, method, params);
-        Self {
-            text: text.into(),
-            call,
-        }
+        Self { text: text.into(), call }
     }
 
     /// The method's name.
@@ -213,11 +206,7 @@ impl CallSpans {
         });
         let end = text.len();
         text.push('}');
-        Self {
-            method,
-            params,
-            end,
-        }
+        Self { method, params, end }
     }
 
     fn method<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -268,12 +257,7 @@ impl Response {
 
     /// An error of our own; without an id it is about a message whose id could not be read.
     pub fn error(id: Option<&Id>, error: &RpcError) -> Self {
-        Self::write(
-            id.map_or("null", Id::as_str),
-            "error",
-            error.to_raw().as_str(),
-            true,
-        )
+        Self::write(id.map_or("null", Id::as_str), "error", error.to_raw().as_str(), true)
     }
 
     fn write(id: &str, member: &str, payload: &str, is_error: bool) -> Self {
@@ -282,12 +266,7 @@ impl Response {
         let end = text.len() - 1;
         let payload = end - payload.len()..end;
         let id = (id != "null").then(|| id_start..id_start + id.len());
-        Self {
-            text: text.into(),
-            id,
-            payload,
-            is_error,
-        }
+        Self { text: text.into(), id, payload, is_error }
     }
 
     /// The id of the request this answers; `None` if its sender could not read it.
@@ -342,11 +321,7 @@ impl Response {
 impl RpcError {
     /// An error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            data: None,
-        }
+        Self { code, message: message.into(), data: None }
     }
 
     /// The same with data.
@@ -361,12 +336,8 @@ impl RpcError {
         raw.decode().unwrap_or_else(|_| {
             let member = |key| raw.get(key).ok().flatten();
             Self {
-                code: member("code")
-                    .and_then(|code| code.decode().ok())
-                    .unwrap_or_default(),
-                message: member("message")
-                    .map(|text| text.to_string())
-                    .unwrap_or_default(),
+                code: member("code").and_then(|code| code.decode().ok()).unwrap_or_default(),
+                message: member("message").map(|text| text.to_string()).unwrap_or_default(),
                 data: member("data"),
             }
         })
@@ -374,11 +345,7 @@ impl RpcError {
 
     /// The error as JSON.
     pub fn to_raw(&self) -> Raw {
-        let data = self
-            .data
-            .as_ref()
-            .map(|data| format!(r#","data":{data}"#))
-            .unwrap_or_default();
+        let data = self.data.as_ref().map(|data| format!(r#","data":{data}"#)).unwrap_or_default();
         let message = quote(&self.message);
         Raw::trusted(format!(r#"{{"code":{},"message":{message}{data}}}"#, self.code).into())
     }

@@ -49,22 +49,15 @@ fn without_mark(text: ByteString) -> ByteString {
 }
 
 fn parse_batch(text: &ByteString) -> Result<Vec<Result<Message, Malformed>>, Malformed> {
-    let whole = Scanner::new(text)
-        .only_value()
-        .map_err(|syntax| Malformed {
-            kind: syntax.into(),
-            id: None,
-            wants_answer: true,
-        })?;
-    let messages: Vec<_> = Elements::of(&text[whole])
-        .map(|element| parse_one(text.slice_ref(element)))
-        .collect();
+    let whole = Scanner::new(text).only_value().map_err(|syntax| Malformed {
+        kind: syntax.into(),
+        id: None,
+        wants_answer: true,
+    })?;
+    let messages: Vec<_> =
+        Elements::of(&text[whole]).map(|element| parse_one(text.slice_ref(element))).collect();
     if messages.is_empty() {
-        return Err(Malformed {
-            kind: MalformedKind::EmptyBatch,
-            id: None,
-            wants_answer: true,
-        });
+        return Err(Malformed { kind: MalformedKind::EmptyBatch, id: None, wants_answer: true });
     }
     Ok(messages)
 }
@@ -78,12 +71,9 @@ fn parse_one(text: ByteString) -> Result<Message, Malformed> {
     match judged {
         Ok(Judged::Request(id, call)) => Ok(Message::Request(Request { text, id, call })),
         Ok(Judged::Notification(call)) => Ok(Message::Notification(Notification { text, call })),
-        Ok(Judged::Response(id, payload, is_error)) => Ok(Message::Response(Response {
-            text,
-            id,
-            payload,
-            is_error,
-        })),
+        Ok(Judged::Response(id, payload, is_error)) => {
+            Ok(Message::Response(Response { text, id, payload, is_error }))
+        }
         Err(kind) => Err(malformed(kind, &text)),
     }
 }
@@ -189,11 +179,7 @@ impl Spans {
         {
             return Err(MalformedKind::BadParams);
         }
-        let call = CallSpans {
-            method,
-            params: self.params,
-            end: self.end,
-        };
+        let call = CallSpans { method, params: self.params, end: self.end };
         match self.id {
             None => Ok(Judged::Notification(call)),
             Some(id) => {

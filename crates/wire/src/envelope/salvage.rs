@@ -179,11 +179,7 @@ impl Salvager {
                 .and_then(Id::from_raw),
             _ => None,
         };
-        Salvage {
-            id,
-            named_method: self.named_method,
-            named_outcome: self.named_outcome,
-        }
+        Salvage { id, named_method: self.named_method, named_outcome: self.named_outcome }
     }
 }
 
@@ -192,11 +188,7 @@ impl Salvager {
 impl Salvage {
     /// The error for a message of which only this is known.
     pub fn into_malformed(self, kind: MalformedKind) -> Malformed {
-        Malformed {
-            kind,
-            id: self.id,
-            wants_answer: !self.named_outcome || self.named_method,
-        }
+        Malformed { kind, id: self.id, wants_answer: !self.named_outcome || self.named_method }
     }
 }
 
@@ -208,16 +200,10 @@ mod tests {
         let mut whole = Salvager::default();
         whole.feed(text.as_bytes());
         let mut pieces = Salvager::default();
-        text.as_bytes()
-            .iter()
-            .for_each(|byte| pieces.feed(&[*byte]));
+        text.as_bytes().iter().for_each(|byte| pieces.feed(&[*byte]));
         let (whole, pieces) = (whole.finish(), pieces.finish());
         assert_eq!(whole, pieces, "{text}");
-        (
-            whole.id.map(|id| id.to_string()),
-            whole.named_method,
-            whole.named_outcome,
-        )
+        (whole.id.map(|id| id.to_string()), whole.named_method, whole.named_outcome)
     }
 
     #[test]
@@ -225,20 +211,14 @@ mod tests {
         let own = |id: &str| Some(id.to_owned());
         // Half of a number is another number.
         let long_number = format!(r#"{{"id":{},"result":3}}"#, "1".repeat(KEEP + 1));
-        let deep = format!(
-            r#"{{"result":{},"id": 7 }}"#,
-            "[".repeat(3) + &"]".repeat(3)
-        );
+        let deep = format!(r#"{{"result":{},"id": 7 }}"#, "[".repeat(3) + &"]".repeat(3));
         for (text, expected) in [
             (
                 r#"{"jsonrpc":"2.0","id":5,"result":{"id":6,"x":"\"id\":7"}}"#,
                 (own("5"), false, true),
             ),
             (deep.as_str(), (own("7"), false, true)),
-            (
-                r#"{"id":"a\"b","method":"x","params":{"method":1"#,
-                (own(r#""a\"b""#), true, false),
-            ),
+            (r#"{"id":"a\"b","method":"x","params":{"method":1"#, (own(r#""a\"b""#), true, false)),
             (r#"{"id":12,"error":{"mess"#, (own("12"), false, true)),
             (r#"{"id":1"#, (None, false, false)),
             (r#"{"id":1,"id":2}"#, (None, false, false)),

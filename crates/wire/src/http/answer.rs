@@ -73,11 +73,7 @@ impl Answer {
             Kind::Json => Body::json(whole(response, doing, limits.max_body, idle).await?),
             Kind::Other => Body::other(excerpt(&mut response).await, &headers),
         };
-        Ok(Self {
-            status,
-            headers,
-            body,
-        })
+        Ok(Self { status, headers, body })
     }
 }
 
@@ -95,42 +91,27 @@ impl fmt::Debug for Answer {
 
 impl Body {
     fn json(text: Bytes) -> Self {
-        if text.is_empty() {
-            Self::Empty
-        } else {
-            Self::Json(text)
-        }
+        if text.is_empty() { Self::Empty } else { Self::Json(text) }
     }
 
     fn other(text: Bytes, headers: &HeaderMap) -> Self {
         if text.is_empty() {
             return Self::Empty;
         }
-        Self::Other {
-            content_type: content_type(headers).to_owned(),
-            text,
-        }
+        Self::Other { content_type: content_type(headers).to_owned(), text }
     }
 }
 
 fn content_type(headers: &HeaderMap) -> &str {
-    headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 fn kind(headers: &HeaderMap) -> Kind {
-    let essence = content_type(headers)
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim();
+    let essence = content_type(headers).split(';').next().unwrap_or_default().trim();
     let is = |wanted: &str| essence.eq_ignore_ascii_case(wanted);
     let ends = |suffix: &str| {
         let cut = essence.len().checked_sub(suffix.len());
-        cut.and_then(|cut| essence.get(cut..))
-            .is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+        cut.and_then(|cut| essence.get(cut..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
     };
     if is("text/event-stream") {
         Kind::Events
@@ -148,9 +129,7 @@ async fn whole(
     limit: usize,
     idle: Duration,
 ) -> Result<Bytes, HttpError> {
-    let announced = response
-        .content_length()
-        .and_then(|length| usize::try_from(length).ok());
+    let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
     if announced.is_some_and(|length| length > limit) {
         return Err(HttpError::BodyTooLarge { doing, limit });
     }
@@ -167,21 +146,12 @@ async fn whole(
             continue;
         }
         if rest.is_empty() {
-            rest.reserve(
-                announced
-                    .unwrap_or(received * 2)
-                    .min(TRUSTED_LENGTH)
-                    .max(received),
-            );
+            rest.reserve(announced.unwrap_or(received * 2).min(TRUSTED_LENGTH).max(received));
             rest.extend_from_slice(&first);
         }
         rest.extend_from_slice(&chunk);
     }
-    Ok(if rest.is_empty() {
-        first
-    } else {
-        rest.freeze()
-    })
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
 }
 
 async fn next_chunk(
@@ -193,11 +163,7 @@ async fn next_chunk(
     let received = received as u64;
     match timeout(idle, response.chunk()).await {
         Ok(chunk) => chunk.map_err(|error| classify::reading(doing.clone(), received, error)),
-        Err(_) => Err(HttpError::Stalled {
-            doing: doing.clone(),
-            received,
-            after: idle,
-        }),
+        Err(_) => Err(HttpError::Stalled { doing: doing.clone(), received, after: idle }),
     }
 }
 

@@ -10,11 +10,7 @@ use super::error::{Break, ConnectKind, Doing, HttpError, Received};
 pub(super) fn sending(doing: Doing, error: reqwest::Error) -> HttpError {
     let error = error.without_url();
     if let Some(kind) = connect_kind(&error) {
-        return HttpError::Connect {
-            doing,
-            kind,
-            source: error.into(),
-        };
+        return HttpError::Connect { doing, kind, source: error.into() };
     }
     broken(doing, Received::Nothing, error)
 }
@@ -26,24 +22,13 @@ pub(super) fn reading(doing: Doing, received: u64, error: reqwest::Error) -> Htt
 
 /// A failure to make a client out of its options.
 pub(super) fn setup(what: &'static str, error: reqwest::Error) -> HttpError {
-    HttpError::Setup {
-        what,
-        source: error.without_url().into(),
-    }
+    HttpError::Setup { what, source: error.without_url().into() }
 }
 
 fn broken(doing: Doing, received: Received, error: reqwest::Error) -> HttpError {
     match break_of(&error) {
-        Some(how) => HttpError::Closed {
-            doing,
-            how,
-            received,
-            source: Some(error.into()),
-        },
-        None => HttpError::Protocol {
-            doing,
-            source: error.into(),
-        },
+        Some(how) => HttpError::Closed { doing, how, received, source: Some(error.into()) },
+        None => HttpError::Protocol { doing, source: error.into() },
     }
 }
 
@@ -106,11 +91,7 @@ fn is_break(kind: ErrorKind) -> bool {
 fn io_kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
     find_map(error, |cause| {
         let io = cause.downcast_ref::<io::Error>();
-        let h2 = || {
-            cause
-                .downcast_ref::<h2::Error>()
-                .and_then(h2::Error::get_io)
-        };
+        let h2 = || cause.downcast_ref::<h2::Error>().and_then(h2::Error::get_io);
         io.or_else(h2).map(io::Error::kind)
     })
 }

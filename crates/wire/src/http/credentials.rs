@@ -96,9 +96,7 @@ impl Credentials for StaticHeaders {
 
 impl fmt::Debug for StaticHeaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("StaticHeaders")
-            .field(&Names(&self.0))
-            .finish()
+        f.debug_tuple("StaticHeaders").field(&Names(&self.0)).finish()
     }
 }
 

@@ -36,11 +36,7 @@ impl Endpoint {
         }
         conceal(&mut options.headers);
         let shown = plain(&url).into();
-        let target = Arc::new(Target {
-            url,
-            shown,
-            options,
-        });
+        let target = Arc::new(Target { url, shown, options });
         Self { pool, target }
     }
 
@@ -59,8 +55,7 @@ impl Endpoint {
     /// GETs a JSON text.
     pub async fn get(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        self.answer(self.call(Method::GET, headers, Bytes::new()))
-            .await
+        self.answer(self.call(Method::GET, headers, Bytes::new())).await
     }
 
     /// Opens an event stream with GET, after `last_event_id` when there is one.
@@ -74,8 +69,7 @@ impl Endpoint {
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        self.answer(self.call(Method::GET, headers, Bytes::new()))
-            .await
+        self.answer(self.call(Method::GET, headers, Bytes::new())).await
     }
 
     /// DELETEs, and reports the status alone.
@@ -98,13 +92,7 @@ impl Endpoint {
 
     fn call(&self, method: Method, headers: HeaderMap, body: Bytes) -> Call {
         let client = self.pool.http().clone();
-        Call {
-            method,
-            headers,
-            body,
-            redirects: Redirects::Follow { seen: 0 },
-            client,
-        }
+        Call { method, headers, body, redirects: Redirects::Follow { seen: 0 }, client }
     }
 
     async fn answer(&self, call: Call) -> Result<Answer, HttpError> {
@@ -144,8 +132,5 @@ fn percent_decode(text: &str) -> Vec<u8> {
     // Forms give a meaning to these two, user information does not; `=` is always encoded in it.
     let text = text.replace('+', "%2B").replace('&', "%26");
     let mut pairs = url::form_urlencoded::parse(text.as_bytes());
-    pairs
-        .next()
-        .map(|(name, _)| name.into_owned().into_bytes())
-        .unwrap_or_default()
+    pairs.next().map(|(name, _)| name.into_owned().into_bytes()).unwrap_or_default()
 }

@@ -81,29 +81,16 @@ pub enum RedirectRefusal {
 pub enum HttpError {
     /// No connection was made, so nothing was sent.
     #[error("{doing}: cannot connect: {kind}")]
-    Connect {
-        doing: Doing,
-        kind: ConnectKind,
-        source: Source,
-    },
+    Connect { doing: Doing, kind: ConnectKind, source: Source },
     /// Connected, but no answer began before the deadline.
     #[error("{doing}: no answer began within {after:?}")]
     FirstByte { doing: Doing, after: Duration },
     /// The body paused for longer than allowed.
     #[error("{doing}: the answer stopped for {after:?} after {received} bytes")]
-    Stalled {
-        doing: Doing,
-        received: u64,
-        after: Duration,
-    },
+    Stalled { doing: Doing, received: u64, after: Duration },
     /// The connection ended in the middle of the exchange.
     #[error("{doing}: the connection was {how} {received}")]
-    Closed {
-        doing: Doing,
-        how: Break,
-        received: Received,
-        source: Option<Source>,
-    },
+    Closed { doing: Doing, how: Break, received: Received, source: Option<Source> },
     /// The body is longer than `limit`.
     #[error("{doing}: the answer is larger than {limit} bytes")]
     BodyTooLarge { doing: Doing, limit: usize },
@@ -115,26 +102,13 @@ pub enum HttpError {
     NotUtf8 { doing: Doing },
     /// A redirect that is not followed; `to` has no user, query or fragment.
     #[error("{doing}: redirected to `{to}`, not followed: {reason}")]
-    Redirect {
-        doing: Doing,
-        to: String,
-        reason: RedirectRefusal,
-    },
+    Redirect { doing: Doing, to: String, reason: RedirectRefusal },
     /// Someone has to sign in; `challenges` are the `WWW-Authenticate` values.
     #[error("{doing}: sign-in is needed: {reason}")]
-    SignIn {
-        doing: Doing,
-        reason: String,
-        challenges: Vec<String>,
-    },
+    SignIn { doing: Doing, reason: String, challenges: Vec<String> },
     /// 401 or 403, and the credentials have nothing better to offer. `text` begins the body.
     #[error("{doing}: refused with {status}")]
-    Refused {
-        doing: Doing,
-        status: StatusCode,
-        challenges: Vec<String>,
-        text: Bytes,
-    },
+    Refused { doing: Doing, status: StatusCode, challenges: Vec<String>, text: Bytes },
     /// The credentials provider failed.
     #[error("{doing}: no credentials could be had")]
     Credentials { doing: Doing, source: Source },
@@ -164,10 +138,7 @@ impl HttpError {
 impl Doing {
     /// `method` on `url`, of which only scheme, host, port and path are kept.
     pub fn new(method: Method, url: &Url) -> Self {
-        Self {
-            method,
-            url: plain(url).into(),
-        }
+        Self { method, url: plain(url).into() }
     }
 
     /// The method.

@@ -167,11 +167,7 @@ impl EventParser {
                 None => return,
                 Some(byte) if *byte == BOM[seen] => {
                     self.chunk.advance(1);
-                    self.bom = if seen == 2 {
-                        Bom::Past
-                    } else {
-                        Bom::Matched(seen + 1)
-                    };
+                    self.bom = if seen == 2 { Bom::Past } else { Bom::Matched(seen + 1) };
                 }
                 Some(_) => {
                     self.partial.extend_from_slice(&BOM[..seen]);

@@ -61,9 +61,6 @@ impl fmt::Debug for EndpointOptions {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            max_body: 16 << 20,
-            max_event: 16 << 20,
-        }
+        Self { max_body: 16 << 20, max_event: 16 << 20 }
     }
 }

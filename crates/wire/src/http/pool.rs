@@ -79,10 +79,7 @@ impl Pool {
             .http2_keep_alive_interval(HTTP2_PING)
             .http2_keep_alive_timeout(HTTP2_PONG);
         let upgrade = client(options, upgrade_tls)?.http1_only();
-        Ok(Self {
-            http: build(http)?,
-            upgrade: build(upgrade)?,
-        })
+        Ok(Self { http: build(http)?, upgrade: build(upgrade)? })
     }
 
     pub(super) fn http(&self) -> &Client {
@@ -110,9 +107,7 @@ fn client(
 }
 
 fn build(builder: reqwest::ClientBuilder) -> Result<Client, HttpError> {
-    builder
-        .build()
-        .map_err(|error| classify::setup("the HTTP client", error))
+    builder.build().map_err(|error| classify::setup("the HTTP client", error))
 }
 
 impl fmt::Debug for Pool {

@@ -68,8 +68,5 @@ pub(super) fn is_redirect(status: StatusCode) -> bool {
 }
 
 fn keeps_method(status: StatusCode) -> bool {
-    matches!(
-        status,
-        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-    )
+    matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT)
 }

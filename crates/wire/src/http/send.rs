@@ -51,14 +51,11 @@ impl Target {
             let mut response = self.attempt(&call, &url, &sent, &doing).await?;
             let status = response.status();
             if is_redirect(status) {
-                url = call
-                    .redirects
-                    .next(status, response.headers(), &call.method, &url)?;
+                url = call.redirects.next(status, response.headers(), &call.method, &url)?;
                 doing = Doing::new(call.method.clone(), &url);
                 answer::excerpt(&mut response).await;
             } else if is_refusal(status) {
-                self.challenged(&mut response, sent, &doing, retries)
-                    .await?;
+                self.challenged(&mut response, sent, &doing, retries).await?;
                 retries += 1;
             } else {
                 return Ok((response, doing));
@@ -81,10 +78,7 @@ impl Target {
         let after = self.options.first_byte;
         match timeout(after, call.client.execute(request)).await {
             Ok(answer) => answer.map_err(|error| classify::sending(doing.clone(), error)),
-            Err(_) => Err(HttpError::FirstByte {
-                doing: doing.clone(),
-                after,
-            }),
+            Err(_) => Err(HttpError::FirstByte { doing: doing.clone(), after }),
         }
     }
 
@@ -105,11 +99,7 @@ impl Target {
     ) -> Result<(), HttpError> {
         let text = answer::excerpt(response).await;
         let www_authenticate = challenges(response.headers());
-        let challenge = Challenge {
-            status: response.status(),
-            www_authenticate,
-            sent,
-        };
+        let challenge = Challenge { status: response.status(), www_authenticate, sent };
         let verdict = if retries == MAX_RETRIES {
             Verdict::GiveUp
         } else {
@@ -118,17 +108,10 @@ impl Target {
         let (doing, challenges) = (doing.clone(), challenge.www_authenticate);
         match verdict {
             Verdict::Retry => Ok(()),
-            Verdict::SignIn { reason } => Err(HttpError::SignIn {
-                doing,
-                reason,
-                challenges,
-            }),
-            Verdict::GiveUp => Err(HttpError::Refused {
-                doing,
-                status: challenge.status,
-                challenges,
-                text,
-            }),
+            Verdict::SignIn { reason } => Err(HttpError::SignIn { doing, reason, challenges }),
+            Verdict::GiveUp => {
+                Err(HttpError::Refused { doing, status: challenge.status, challenges, text })
+            }
         }
     }
 
@@ -152,11 +135,9 @@ fn replace(into: &mut HeaderMap, from: &HeaderMap) {
 
 fn no_headers(error: CredentialError, doing: Doing) -> HttpError {
     match error {
-        CredentialError::SignIn(reason) => HttpError::SignIn {
-            doing,
-            reason,
-            challenges: Vec::new(),
-        },
+        CredentialError::SignIn(reason) => {
+            HttpError::SignIn { doing, reason, challenges: Vec::new() }
+        }
         CredentialError::Failed(source) => HttpError::Credentials { doing, source },
     }
 }
@@ -167,8 +148,5 @@ fn is_refusal(status: StatusCode) -> bool {
 
 fn challenges(headers: &HeaderMap) -> Vec<String> {
     let values = headers.get_all(WWW_AUTHENTICATE).iter();
-    values
-        .filter_map(|value| value.to_str().ok())
-        .map(str::to_owned)
-        .collect()
+    values.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()
 }

@@ -20,12 +20,7 @@ pub struct EventStream {
 impl EventStream {
     pub(super) fn new(response: reqwest::Response, doing: Doing, max_event: usize) -> Self {
         let parser = Box::new(EventParser::new(max_event));
-        Self {
-            response: Some(Box::new(response)),
-            parser,
-            doing,
-            received: 0,
-        }
+        Self { response: Some(Box::new(response)), parser, doing, received: 0 }
     }
 
     /// The next event; `None` when the server ended the stream, at an event's end.

@@ -45,11 +45,7 @@ impl fmt::Debug for ClientIdentity {
 
 impl Default for TlsOptions {
     fn default() -> Self {
-        Self {
-            extra_ca_pem: Vec::new(),
-            client_identity: None,
-            platform_roots: true,
-        }
+        Self { extra_ca_pem: Vec::new(), client_identity: None, platform_roots: true }
     }
 }
 
@@ -86,9 +82,7 @@ impl TlsOptions {
         }
         let mut roots = RootCertStore::empty();
         for certificate in extra {
-            roots
-                .add(certificate)
-                .map_err(|error| setup("an extra CA certificate", error))?;
+            roots.add(certificate).map_err(|error| setup("an extra CA certificate", error))?;
         }
         Ok(builder.with_root_certificates(roots))
     }
@@ -130,8 +124,5 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Source> {
 }
 
 fn setup(what: &'static str, source: impl Into<Source>) -> HttpError {
-    HttpError::Setup {
-        what,
-        source: source.into(),
-    }
+    HttpError::Setup { what, source: source.into() }
 }

@@ -143,9 +143,7 @@ mod tests {
     #[test]
     fn walks_one_level() {
         let text = r#"{ "a" : {"b":1} ,"c":[2,3],"a":4 }"#;
-        let seen: Vec<_> = Members::of(text)
-            .map(|m| (m.key, m.value, &text[m.span()]))
-            .collect();
+        let seen: Vec<_> = Members::of(text).map(|m| (m.key, m.value, &text[m.span()])).collect();
         assert_eq!(
             seen,
             [
@@ -154,10 +152,7 @@ mod tests {
                 ("\"a\"", "4", "\"a\":4"),
             ]
         );
-        assert_eq!(
-            Elements::of("[ 1 , [2] ,\"]\" ]").collect::<Vec<_>>(),
-            ["1", "[2]", "\"]\""]
-        );
+        assert_eq!(Elements::of("[ 1 , [2] ,\"]\" ]").collect::<Vec<_>>(), ["1", "[2]", "\"]\""]);
         assert_eq!(Members::of("[1]").count() + Elements::of("{}").count(), 0);
     }
 }

@@ -200,13 +200,7 @@ mod tests {
         assert_eq!(raw.as_str(), "{ \"b\" : 1.0 , \"a\":[1e400]}");
         assert_eq!(raw.get("b").unwrap().unwrap().as_str(), "1.0");
         assert_eq!(
-            raw.get_path(&["a"])
-                .unwrap()
-                .unwrap()
-                .elements()
-                .next()
-                .unwrap()
-                .as_str(),
+            raw.get_path(&["a"]).unwrap().unwrap().elements().next().unwrap().as_str(),
             "1e400"
         );
     }
@@ -214,10 +208,7 @@ mod tests {
     #[test]
     fn an_escaped_key_is_the_same_key() {
         let raw = Raw::parse(r#"{"na\u006de":"x"}"#).unwrap();
-        assert_eq!(
-            raw.get("name").unwrap().unwrap().to_text().as_deref(),
-            Some("x")
-        );
+        assert_eq!(raw.get("name").unwrap().unwrap().to_text().as_deref(), Some("x"));
         let twice = Raw::parse(r#"{"name":1,"na\u006de":2}"#).unwrap();
         assert!(matches!(twice.get("name"), Err(MemberError::Duplicate(key)) if key == "name"));
     }

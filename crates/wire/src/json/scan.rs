@@ -79,10 +79,7 @@ impl<'a> Scanner<'a> {
 
     /// A scanner that continues at `at`.
     pub(crate) fn starting(text: &'a str, at: usize) -> Self {
-        Self {
-            text: text.as_bytes(),
-            at,
-        }
+        Self { text: text.as_bytes(), at }
     }
 
     pub(crate) fn at(&self) -> usize {
@@ -102,11 +99,7 @@ impl<'a> Scanner<'a> {
     /// Only white space is left.
     pub(crate) fn finish(mut self) -> Result<(), Syntax> {
         self.space();
-        if self.at == self.text.len() {
-            Ok(())
-        } else {
-            Err(self.error(SyntaxKind::Trailing))
-        }
+        if self.at == self.text.len() { Ok(()) } else { Err(self.error(SyntaxKind::Trailing)) }
     }
 
     #[inline(always)]
@@ -131,11 +124,7 @@ impl<'a> Scanner<'a> {
 
     #[inline(always)]
     pub(crate) fn expect(&mut self, byte: u8) -> Result<(), Syntax> {
-        if self.eat(byte) {
-            Ok(())
-        } else {
-            Err(self.unexpected())
-        }
+        if self.eat(byte) { Ok(()) } else { Err(self.unexpected()) }
     }
 
     /// Steps over one value that starts here, `depth` levels down.
@@ -346,11 +335,7 @@ impl<'a> Scanner<'a> {
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
         }
-        if self.at > start {
-            Ok(())
-        } else {
-            Err(self.unexpected())
-        }
+        if self.at > start { Ok(()) } else { Err(self.unexpected()) }
     }
 
     #[inline]
@@ -418,10 +403,7 @@ mod tests {
     use super::*;
 
     fn scan(text: &str) -> Result<(), SyntaxKind> {
-        Scanner::new(text)
-            .only_value()
-            .map(|_| ())
-            .map_err(|syntax| syntax.kind)
+        Scanner::new(text).only_value().map(|_| ()).map_err(|syntax| syntax.kind)
     }
 
     #[test]

@@ -35,10 +35,7 @@ impl<'a> Edit<'a> {
     /// Gives the member at `path` the JSON text `value`, adding it, and the objects that lead
     /// to it, where missing. A `null` on the way counts as missing.
     pub const fn set(path: &'a [&'a str], value: &'a str) -> Self {
-        Self {
-            path,
-            value: Some(value),
-        }
+        Self { path, value: Some(value) }
     }
 
     /// Takes the member at `path` out, if it is there.
@@ -78,11 +75,7 @@ pub(crate) struct Patch<'t> {
 impl<'t> Patch<'t> {
     /// Starts on `old`; the new text will be about `size` bytes long.
     pub(crate) fn new(old: &'t str, size: usize) -> Self {
-        Self {
-            old,
-            copied: 0,
-            new: String::with_capacity(size),
-        }
+        Self { old, copied: 0, new: String::with_capacity(size) }
     }
 
     /// Puts `with` in the place of `range`.
@@ -195,11 +188,7 @@ struct Layout {
 
 impl Layout {
     fn within(start: usize) -> Self {
-        Self {
-            start,
-            kept_end: None,
-            removed: None,
-        }
+        Self { start, kept_end: None, removed: None }
     }
 
     fn shift(&self, span: &Range<usize>) -> Range<usize> {
@@ -257,42 +246,18 @@ mod tests {
     fn sets_removes_and_adds() {
         let set = Edit::set;
         check(r#"{ "a" : 1.0 }"#, &[set(&["a"], "2")], r#"{ "a" : 2 }"#);
-        check(
-            "{}",
-            &[set(&["a"], "1"), set(&["b"], "2")],
-            r#"{"a":1,"b":2}"#,
-        );
+        check("{}", &[set(&["a"], "1"), set(&["b"], "2")], r#"{"a":1,"b":2}"#);
         check("{ }", &[set(&["a"], "1")], r#"{"a":1 }"#);
         check(r#"{"x":0 }"#, &[set(&["a"], "1")], r#"{"x":0,"a":1 }"#);
-        check(
-            r#"{"na\u006de":"x"}"#,
-            &[set(&["name"], "\"y\"")],
-            r#"{"na\u006de":"y"}"#,
-        );
+        check(r#"{"na\u006de":"x"}"#, &[set(&["name"], "\"y\"")], r#"{"na\u006de":"y"}"#);
         let remove = |key| Edit::remove(key);
         check(r#"{"a":1}"#, &[remove(&["a"])], "{}");
         check(r#"{"a":1, "b":2}"#, &[remove(&["a"])], r#"{"b":2}"#);
         check(r#"{"a":1, "b":2}"#, &[remove(&["b"])], r#"{"a":1}"#);
-        check(
-            r#"{"a":1,"b":2,"c":3}"#,
-            &[remove(&["a"]), remove(&["c"])],
-            r#"{"b":2}"#,
-        );
-        check(
-            r#"{"a":1,"b":2,"c":3}"#,
-            &[remove(&["b"]), remove(&["c"])],
-            r#"{"a":1}"#,
-        );
-        check(
-            r#"{"a":1,"b":2}"#,
-            &[remove(&["b"]), set(&["c"], "3")],
-            r#"{"a":1,"c":3}"#,
-        );
-        check(
-            r#"{"a":1}"#,
-            &[remove(&["a"]), set(&["c"], "3")],
-            r#"{"c":3}"#,
-        );
+        check(r#"{"a":1,"b":2,"c":3}"#, &[remove(&["a"]), remove(&["c"])], r#"{"b":2}"#);
+        check(r#"{"a":1,"b":2,"c":3}"#, &[remove(&["b"]), remove(&["c"])], r#"{"a":1}"#);
+        check(r#"{"a":1,"b":2}"#, &[remove(&["b"]), set(&["c"], "3")], r#"{"a":1,"c":3}"#);
+        check(r#"{"a":1}"#, &[remove(&["a"]), set(&["c"], "3")], r#"{"c":3}"#);
         check(r#"{"a":1}"#, &[remove(&["z"])], r#"{"a":1}"#);
     }
 
@@ -301,18 +266,10 @@ mod tests {
         let meta = Edit::set(&["_meta", "k"], "1");
         check("{}", &[meta], r#"{"_meta":{"k":1}}"#);
         check(r#"{"_meta":null}"#, &[meta], r#"{"_meta":{"k":1}}"#);
-        check(
-            r#"{"_meta":{ "t":5}}"#,
-            &[meta],
-            r#"{"_meta":{ "t":5,"k":1}}"#,
-        );
+        check(r#"{"_meta":{ "t":5}}"#, &[meta], r#"{"_meta":{ "t":5,"k":1}}"#);
         check(
             r#"{"_meta":{"k":0,"t":5},"z":1e400}"#,
-            &[
-                meta,
-                Edit::remove(&["_meta", "t"]),
-                Edit::set(&["name"], "\"n\""),
-            ],
+            &[meta, Edit::remove(&["_meta", "t"]), Edit::set(&["name"], "\"n\"")],
             r#"{"_meta":{"k":1},"z":1e400,"name":"n"}"#,
         );
     }
@@ -324,10 +281,7 @@ mod tests {
             splice(r#"{"name":1,"na\u006de":2}"#, &[name]),
             Err(SpliceError::Duplicate("name".into()))
         );
-        assert_eq!(
-            splice("[]", &[name]),
-            Err(SpliceError::NotAnObject("the value".into()))
-        );
+        assert_eq!(splice("[]", &[name]), Err(SpliceError::NotAnObject("the value".into())));
         assert_eq!(
             splice(r#"{"_meta":3}"#, &[Edit::set(&["_meta", "k"], "1")]),
             Err(SpliceError::NotAnObject("_meta".into()))

@@ -38,15 +38,8 @@ mod tests {
 
     #[test]
     fn there_and_back() {
-        for text in [
-            "",
-            "plain",
-            "quo\"te",
-            "back\\slash",
-            "line\nbreak",
-            "\u{0}",
-            "snow ☃ 😀",
-        ] {
+        for text in ["", "plain", "quo\"te", "back\\slash", "line\nbreak", "\u{0}", "snow ☃ 😀"]
+        {
             assert_eq!(decode_string(&quote(text)).as_deref(), Some(text));
         }
         assert_eq!(decode_string(r#""\ud83d\ude00""#).as_deref(), Some("😀"));

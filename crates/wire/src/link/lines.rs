@@ -81,14 +81,7 @@ where
 impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads from `source`; a line longer than `limit` bytes is refused.
     pub fn new(source: R, limit: usize) -> Self {
-        Self {
-            source,
-            buffer: BytesMut::new(),
-            searched: 0,
-            limit,
-            discarding: None,
-            ended: false,
-        }
+        Self { source, buffer: BytesMut::new(), searched: 0, limit, discarding: None, ended: false }
     }
 
     /// The next message; empty lines are skipped. Safe to cancel.
@@ -172,9 +165,7 @@ fn not_utf8(line: &[u8]) -> Malformed {
 
 impl<R> std::fmt::Debug for LineReader<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LineReader")
-            .field("buffered", &self.buffer.len())
-            .finish_non_exhaustive()
+        f.debug_struct("LineReader").field("buffered", &self.buffer.len()).finish_non_exhaustive()
     }
 }
 
@@ -292,22 +283,16 @@ mod tests {
     async fn a_hundred_mebibyte_line_is_one_error_and_little_memory() {
         let (mut near, far) = tokio::io::duplex(CHUNK);
         let feeding = async move {
-            near.write_all(b"{\"jsonrpc\":\"2.0\",\"result\":\"")
-                .await
-                .unwrap();
+            near.write_all(b"{\"jsonrpc\":\"2.0\",\"result\":\"").await.unwrap();
             let piece = vec![b'x'; 1 << 20];
             for _ in 0..100 {
                 near.write_all(&piece).await.unwrap();
             }
-            near.write_all(b"\",\"id\":42}\n{\"next\":1}\n")
-                .await
-                .unwrap();
+            near.write_all(b"\",\"id\":42}\n{\"next\":1}\n").await.unwrap();
         };
         let reading = async move {
             let mut reader = LineReader::new(far, 16 << 20);
-            let Some(Frame::Broken(malformed)) = reader.next().await.unwrap() else {
-                panic!()
-            };
+            let Some(Frame::Broken(malformed)) = reader.next().await.unwrap() else { panic!() };
             assert_eq!(malformed.id.unwrap().as_u64(), Some(42));
             assert!(reader.buffer.capacity() <= 40 << 20);
             assert!(

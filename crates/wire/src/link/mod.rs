@@ -106,16 +106,10 @@ impl LinkReader {
 
 /// HTTP+SSE as a link.
 pub(crate) fn of_sse(writer: sse::SseWriter, reader: sse::SseReader) -> pair::End {
-    (
-        LinkWriter(Writer::Sse(writer)),
-        LinkReader(Reader::Sse(Box::new(reader))),
-    )
+    (LinkWriter(Writer::Sse(writer)), LinkReader(Reader::Sse(Box::new(reader))))
 }
 
 /// A WebSocket as a link.
 pub(crate) fn of_web_socket(writer: WsWriter, reader: WsReader) -> pair::End {
-    (
-        LinkWriter(Writer::WebSocket(writer)),
-        LinkReader(Reader::WebSocket(reader)),
-    )
+    (LinkWriter(Writer::WebSocket(writer)), LinkReader(Reader::WebSocket(reader)))
 }

@@ -25,10 +25,7 @@ pub fn pair() -> (End, End) {
     let (left, from_left) = mpsc::channel(QUEUE);
     let (right, from_right) = mpsc::channel(QUEUE);
     let end = |writer, reader| {
-        (
-            LinkWriter(Writer::Pair(PairWriter(writer))),
-            LinkReader(Reader::Pair(PairReader(reader))),
-        )
+        (LinkWriter(Writer::Pair(PairWriter(writer))), LinkReader(Reader::Pair(PairReader(reader))))
     };
     (end(left, from_right), end(right, from_left))
 }

@@ -66,11 +66,7 @@ pub async fn connect(
     }));
     Ok((
         SseWriter { endpoint, chores },
-        SseReader {
-            events,
-            lost: None,
-            _chores: ended.drop_guard(),
-        },
+        SseReader { events, lost: None, _chores: ended.drop_guard() },
     ))
 }
 
@@ -80,9 +76,7 @@ async fn endpoint_event(events: &mut EventStream, url: &Url) -> Result<Url, Erro
     let invalid = |reason: String| Error::invalid("GET", reason);
     loop {
         let event = events.next().await?;
-        let event = event.ok_or_else(|| Error::StreamLost {
-            method: "GET".into(),
-        })?;
+        let event = event.ok_or_else(|| Error::StreamLost { method: "GET".into() })?;
         if event.event.as_deref() != Some("endpoint") {
             continue;
         }
@@ -108,11 +102,7 @@ async fn post(endpoint: &Endpoint, text: ByteString) -> Result<(), Error> {
         Body::Json(text) | Body::Other { text, .. } => String::from_utf8_lossy(text).into_owned(),
         _ => String::new(),
     };
-    Err(Error::Status {
-        method: "POST".into(),
-        status: answer.status.as_u16(),
-        text,
-    })
+    Err(Error::Status { method: "POST".into(), status: answer.status.as_u16(), text })
 }
 
 // === impl SseWriter ===

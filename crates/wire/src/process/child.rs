@@ -13,10 +13,7 @@ use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 /// blocked, whatever this process, or whoever started it, ignores or blocks.
 pub(super) fn standardize(command: &mut Command) {
     command.process_group(0);
-    #[allow(
-        unsafe_code,
-        reason = "the standard library has no safe way to reset signals"
-    )]
+    #[allow(unsafe_code, reason = "the standard library has no safe way to reset signals")]
     // SAFETY: the hook makes only the system calls sigaction and sigprocmask.
     unsafe {
         command.pre_exec(default_signals);
@@ -57,11 +54,7 @@ mod linux {
         let hook = move || {
             set_pdeathsig(Signal::SIGKILL)?;
             // The parent may have died before the request above, which then never fires.
-            if getppid() == parent {
-                Ok(())
-            } else {
-                Err(Errno::ESRCH.into())
-            }
+            if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
         };
         #[allow(unsafe_code, reason = "the request must be made by the child itself")]
         // SAFETY: the hook makes only the system calls prctl and getppid.
@@ -78,10 +71,7 @@ mod linux {
             return Err(Errno::ENOTSOCK.into());
         }
         close_strays_on_exec()?;
-        #[allow(
-            unsafe_code,
-            reason = "a number on the command line becomes a descriptor"
-        )]
+        #[allow(unsafe_code, reason = "a number on the command line becomes a descriptor")]
         // SAFETY: it is open, as was just seen, and nothing else in a process that has only begun
         // owns a socket.
         let socket = unsafe { OwnedFd::from_raw_fd(number) };

@@ -34,10 +34,7 @@ pub struct StopLadder {
 impl Command {
     /// A command with neither arguments nor environment.
     pub fn new(program: impl Into<OsString>) -> Self {
-        Self {
-            program: program.into(),
-            ..Self::default()
-        }
+        Self { program: program.into(), ..Self::default() }
     }
 
     /// The value `name` has in the command's environment.

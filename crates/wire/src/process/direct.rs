@@ -43,34 +43,20 @@ pub(super) fn launch(
     let pid = child.id().unwrap_or_default();
     let (started, result) = oneshot::channel();
     let group = Pid::from_raw(pid.cast_signed());
-    tokio::spawn(
-        Monitor {
-            child,
-            group,
-            stop,
-            watch,
-        }
-        .run(),
-    );
+    tokio::spawn(Monitor { child, group, stop, watch }.run());
     let _ = started.send(Ok(pid));
     Ok(result)
 }
 
 fn fork(file: &PathBuf, what: Command, ends: ChildEnds) -> std::io::Result<Child> {
     let mut command = std::process::Command::new(file);
-    command
-        .arg0(what.program)
-        .args(what.args)
-        .env_clear()
-        .envs(what.env);
+    command.arg0(what.program).args(what.args).env_clear().envs(what.env);
     if let Some(cwd) = what.cwd {
         command.current_dir(cwd);
     }
     ends.attach(&mut command);
     child::standardize(&mut command);
-    tokio::process::Command::from(command)
-        .kill_on_drop(true)
-        .spawn()
+    tokio::process::Command::from(command).kill_on_drop(true).spawn()
 }
 
 // === impl Monitor ===
@@ -99,10 +85,7 @@ impl Monitor {
     }
 
     async fn descend(&mut self) {
-        let StopLadder {
-            after_interrupt,
-            after_terminate,
-        } = self.stop;
+        let StopLadder { after_interrupt, after_terminate } = self.stop;
         let rungs = [
             (Signal::SIGINT, after_interrupt),
             (Signal::SIGTERM, after_terminate),

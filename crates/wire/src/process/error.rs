@@ -61,8 +61,7 @@ pub enum SpawnError {
 }
 
 fn searched_in(path: Option<&OsString>) -> String {
-    path.map(|path| format!(" in PATH `{}`", path.display()))
-        .unwrap_or_default()
+    path.map(|path| format!(" in PATH `{}`", path.display())).unwrap_or_default()
 }
 
 /// The file was seen a moment ago, so a "not found" is about what the file asks for.

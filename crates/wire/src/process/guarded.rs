@@ -51,22 +51,11 @@ pub(super) fn launch(
     let failed = |doing| move |source| SpawnError::Guard { doing, source };
     let patience = command.stop.patience();
     let request = Request::new(file, command);
-    let frame = request
-        .encode()
-        .map_err(failed("writing down the command"))?;
+    let frame = request.encode().map_err(failed("writing down the command"))?;
     let (guard, stream) = fork(guard, ends).map_err(failed("being started"))?;
-    let channel = Channel {
-        stream,
-        partial: [0; Report::SIZE],
-        filled: 0,
-    };
+    let channel = Channel { stream, partial: [0; Report::SIZE], filled: 0 };
     let (started, result) = oneshot::channel();
-    let monitor = Monitor {
-        guard,
-        channel,
-        watch,
-        patience,
-    };
+    let monitor = Monitor { guard, channel, watch, patience };
     tokio::spawn(monitor.run(frame, request.file, started));
     Ok(result)
 }
@@ -76,10 +65,7 @@ fn fork(guard: &OwnedFd, ends: ChildEnds) -> io::Result<(Child, UnixStream)> {
     ours.set_nonblocking(true)?;
     let number = theirs.as_raw_fd().to_string();
     let mut command = std::process::Command::new(format!("/proc/self/fd/{}", guard.as_raw_fd()));
-    command
-        .arg0(invocation::NAME)
-        .args([invocation::MARKER, &number])
-        .env_clear();
+    command.arg0(invocation::NAME).args([invocation::MARKER, &number]).env_clear();
     ends.attach(&mut command);
     // A guard that inherited an ignored SIGCHLD could not wait for anybody.
     child::standardize(&mut command);
@@ -113,20 +99,16 @@ impl Monitor {
     }
 
     async fn start(&mut self, frame: Vec<u8>, file: PathBuf) -> Result<Pid, SpawnError> {
-        let failed = |source| SpawnError::Guard {
-            doing: "starting the program",
-            source,
-        };
+        let failed = |source| SpawnError::Guard { doing: "starting the program", source };
         let answer = tokio::select! {
             answer = timeout(START, self.channel.ask(&frame)) => answer,
             () = self.watch.stop.cancelled() => return Err(failed(io::ErrorKind::Interrupted.into())),
         };
         match answer.map_err(io::Error::from).flatten() {
             Ok(Report::Started(pid)) => Ok(Pid::from_raw(pid)),
-            Ok(Report::Failed(errno)) => Err(SpawnError::Exec {
-                path: file,
-                source: io::Error::from_raw_os_error(errno),
-            }),
+            Ok(Report::Failed(errno)) => {
+                Err(SpawnError::Exec { path: file, source: io::Error::from_raw_os_error(errno) })
+            }
             Ok(Report::Exited(_)) => Err(failed(io::ErrorKind::InvalidData.into())),
             Err(source) => Err(failed(source)),
         }
@@ -154,12 +136,7 @@ impl Monitor {
 
     /// Waits for the guard, whose channel has ended, and lets go of everything before telling so.
     async fn finish(self, server: Pid) {
-        let Self {
-            mut guard,
-            channel,
-            watch,
-            ..
-        } = self;
+        let Self { mut guard, channel, watch, .. } = self;
         drop(channel);
         let _ = guard.kill().await;
         if watch.exit().is_none() {

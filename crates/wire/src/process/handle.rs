@@ -18,10 +18,7 @@ pub struct Process {
 
 impl Process {
     pub(super) fn new(pid: u32, line: Line) -> Self {
-        Self {
-            pid,
-            line: Arc::new(line),
-        }
+        Self { pid, line: Arc::new(line) }
     }
 
     /// The process id of the program itself, not of its guard.
@@ -42,11 +39,7 @@ impl Process {
 
     /// The last 64 KiB of standard error as text; what is not UTF-8 is replaced.
     pub fn stderr_tail(&self) -> String {
-        self.line
-            .tail
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .text()
+        self.line.tail.lock().unwrap_or_else(PoisonError::into_inner).text()
     }
 
     /// Stops the program and all its descendants, and waits until they are gone. May be called by
@@ -55,15 +48,10 @@ impl Process {
     pub async fn stop(&self) -> Exit {
         self.line.stop.cancel();
         let gone = self.reached(|life| matches!(life, Life::Gone(_)));
-        tokio::time::timeout(self.line.patience, gone)
-            .await
-            .unwrap_or_else(|_| {
-                tracing::warn!(
-                    pid = self.pid,
-                    "a stopped process has descendants that will not die"
-                );
-                self.try_exit().unwrap_or(Exit::Unknown)
-            })
+        tokio::time::timeout(self.line.patience, gone).await.unwrap_or_else(|_| {
+            tracing::warn!(pid = self.pid, "a stopped process has descendants that will not die");
+            self.try_exit().unwrap_or(Exit::Unknown)
+        })
     }
 
     async fn reached(&self, stage: impl Fn(&Life) -> bool) -> Exit {
@@ -77,9 +65,6 @@ impl Process {
 impl fmt::Debug for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let life = *self.line.life.borrow();
-        f.debug_struct("Process")
-            .field("pid", &self.pid)
-            .field("life", &life)
-            .finish()
+        f.debug_struct("Process").field("pid", &self.pid).field("life", &life).finish()
     }
 }

@@ -36,22 +36,15 @@ pub(super) fn launch(
     stderr: StderrOptions,
 ) -> Result<Launched, SpawnError> {
     let file = resolve::resolve(&command)?;
-    let (theirs, stdin, stdout, errors) = pipes().map_err(|source| SpawnError::Io {
-        doing: "opening pipes",
-        source,
-    })?;
+    let (theirs, stdin, stdout, errors) =
+        pipes().map_err(|source| SpawnError::Io { doing: "opening pipes", source })?;
     let (watch, line) = watch::pair(Stderr::new(errors, stderr), command.stop);
     let started = match guard {
         #[cfg(target_os = "linux")]
         Guard::Executable(guard) => super::guarded::launch(file, command, guard, theirs, watch)?,
         _ => direct::launch(file, command, theirs, watch)?,
     };
-    Ok(Launched {
-        stdin,
-        stdout,
-        line,
-        started,
-    })
+    Ok(Launched { stdin, stdout, line, started })
 }
 
 fn pipes() -> io::Result<(ChildEnds, pipe::Sender, pipe::Receiver, pipe::Receiver)> {
@@ -59,11 +52,7 @@ fn pipes() -> io::Result<(ChildEnds, pipe::Sender, pipe::Receiver, pipe::Receive
     let (our_stdout, stdout) = io::pipe()?;
     let (our_stderr, stderr) = io::pipe()?;
     Ok((
-        ChildEnds {
-            stdin,
-            stdout,
-            stderr,
-        },
+        ChildEnds { stdin, stdout, stderr },
         pipe::Sender::from_owned_fd(our_stdin.into())?,
         pipe::Receiver::from_owned_fd(our_stdout.into())?,
         pipe::Receiver::from_owned_fd(our_stderr.into())?,
@@ -87,20 +76,11 @@ impl ChildEnds {
 impl Launched {
     /// Waits until the program runs.
     pub(super) async fn started(self) -> Result<Spawned, SpawnError> {
-        let Self {
-            stdin,
-            stdout,
-            line,
-            started,
-        } = self;
+        let Self { stdin, stdout, line, started } = self;
         let pid = started.await.map_err(|_| SpawnError::Io {
             doing: "waiting for a process to start",
             source: io::Error::other("the runtime is shutting down"),
         })??;
-        Ok(Spawned {
-            stdin,
-            stdout,
-            process: Process::new(pid, line),
-        })
+        Ok(Spawned { stdin, stdout, process: Process::new(pid, line) })
     }
 }

@@ -58,10 +58,7 @@ pub async fn spawn(
     // Looking up the program touches file systems that may be slow, and a fork copies page tables.
     tokio::task::spawn_blocking(move || launch::launch(command, &guard, stderr))
         .await
-        .map_err(|error| SpawnError::Io {
-            doing: "starting a process",
-            source: error.into(),
-        })??
+        .map_err(|error| SpawnError::Io { doing: "starting a process", source: error.into() })??
         .started()
         .await
 }

@@ -25,16 +25,12 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, SpawnError> {
 
 fn working_directory(command: &Command) -> Result<PathBuf, SpawnError> {
     let Some(path) = &command.cwd else {
-        return std::env::current_dir().map_err(|source| SpawnError::Io {
-            doing: "reading the working directory",
-            source,
-        });
+        return std::env::current_dir()
+            .map_err(|source| SpawnError::Io { doing: "reading the working directory", source });
     };
     if path.is_dir() && access(path, AccessFlags::X_OK).is_ok() {
-        std::path::absolute(path).map_err(|source| SpawnError::Io {
-            doing: "reading the working directory",
-            source,
-        })
+        std::path::absolute(path)
+            .map_err(|source| SpawnError::Io { doing: "reading the working directory", source })
     } else {
         Err(SpawnError::BadWorkingDirectory { path: path.clone() })
     }
@@ -46,10 +42,9 @@ fn explicit(command: &Command, cwd: &Path) -> Result<PathBuf, SpawnError> {
         Ok(Candidate::Executable) => Ok(path),
         Ok(Candidate::Plain) => Err(SpawnError::NotExecutable { path }),
         Ok(Candidate::Directory) => Err(SpawnError::IsDirectory { path }),
-        Ok(Candidate::Missing) => Err(SpawnError::NotFound {
-            program: command.program.clone(),
-            searched: None,
-        }),
+        Ok(Candidate::Missing) => {
+            Err(SpawnError::NotFound { program: command.program.clone(), searched: None })
+        }
         Err(source) => Err(SpawnError::Exec { path, source }),
     }
 }

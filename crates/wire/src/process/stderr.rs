@@ -48,9 +48,7 @@ pub(super) struct Stderr {
 
 impl fmt::Debug for StderrOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StderrOptions")
-            .field("sink", &self.sink.is_some())
-            .finish()
+        f.debug_struct("StderrOptions").field("sink", &self.sink.is_some()).finish()
     }
 }
 
@@ -69,11 +67,7 @@ impl Tail {
     /// out; what was never UTF-8 is replaced.
     pub(super) fn text(&self) -> String {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
-        let split = bytes
-            .iter()
-            .take(3)
-            .take_while(|byte| **byte & 0xC0 == 0x80)
-            .count();
+        let split = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
         let bytes = &bytes[if self.cut { split } else { 0 }..];
         String::from_utf8_lossy(&bytes[..bytes.len() - unfinished(bytes)]).into_owned()
     }
@@ -81,10 +75,7 @@ impl Tail {
 
 /// The length of a character at the end whose remaining bytes have not come yet.
 fn unfinished(bytes: &[u8]) -> usize {
-    let last = bytes
-        .utf8_chunks()
-        .last()
-        .map_or(&[][..], |chunk| chunk.invalid());
+    let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
     match std::str::from_utf8(last) {
         Err(error) if error.error_len().is_none() => last.len(),
         _ => 0,
@@ -95,11 +86,7 @@ fn unfinished(bytes: &[u8]) -> usize {
 
 impl Stderr {
     pub(super) fn new(pipe: pipe::Receiver, options: StderrOptions) -> Self {
-        Self {
-            pipe: Some(pipe),
-            tail: Arc::default(),
-            sink: options.sink,
-        }
+        Self { pipe: Some(pipe), tail: Arc::default(), sink: options.sink }
     }
 
     pub(super) fn tail(&self) -> Arc<Mutex<Tail>> {
@@ -121,9 +108,7 @@ impl Stderr {
     /// Takes what is already there. Everything a process wrote is in the pipe once it has ended, but
     /// the runtime may not have heard of it yet: so this asks the system, not the runtime.
     pub(super) fn drain(&mut self) {
-        self.take(LAST_ROUNDS, |pipe, chunk| {
-            Ok(nix::unistd::read(pipe, chunk)?)
-        });
+        self.take(LAST_ROUNDS, |pipe, chunk| Ok(nix::unistd::read(pipe, chunk)?));
     }
 
     fn take(
@@ -145,10 +130,7 @@ impl Stderr {
     }
 
     fn keep(&self, chunk: &[u8]) {
-        self.tail
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(chunk);
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
         if let Some(sink) = &self.sink {
             sink.write(chunk);
         }
@@ -169,16 +151,10 @@ mod tests {
 
     #[test]
     fn keeps_the_last_bytes_however_they_come() {
-        let whole: Vec<u8> = (0..3 * KEPT)
-            .map(|i| b'a' + u8::try_from(i % 23).unwrap())
-            .collect();
+        let whole: Vec<u8> = (0..3 * KEPT).map(|i| b'a' + u8::try_from(i % 23).unwrap()).collect();
         for size in [1000, KEPT, KEPT + 1, 3 * KEPT] {
             let chunks: Vec<&[u8]> = whole.chunks(size).collect();
-            assert_eq!(
-                tail(&chunks).text().as_bytes(),
-                &whole[2 * KEPT..],
-                "chunks of {size}"
-            );
+            assert_eq!(tail(&chunks).text().as_bytes(), &whole[2 * KEPT..], "chunks of {size}");
         }
     }
 

@@ -40,20 +40,9 @@ pub(super) struct Line {
 pub(super) fn pair(stderr: Stderr, ladder: StopLadder) -> (Watch, Line) {
     let (written, read) = watch::channel(Life::Running);
     let stop = CancellationToken::new();
-    let line = Line {
-        life: read,
-        tail: stderr.tail(),
-        stop: stop.clone(),
-        patience: ladder.patience(),
-    };
-    (
-        Watch {
-            stderr,
-            stop,
-            life: written,
-        },
-        line,
-    )
+    let line =
+        Line { life: read, tail: stderr.tail(), stop: stop.clone(), patience: ladder.patience() };
+    (Watch { stderr, stop, life: written }, line)
 }
 
 // === impl Life ===
@@ -83,9 +72,7 @@ impl Watch {
     /// The last word, spoken when this end holds nothing any more.
     pub(super) fn gone(self) {
         let exit = self.exit().unwrap_or(Exit::Unknown);
-        let Self {
-            mut stderr, life, ..
-        } = self;
+        let Self { mut stderr, life, .. } = self;
         stderr.drain();
         drop(stderr);
         life.send_replace(Life::Gone(exit));

@@ -28,16 +28,8 @@ pub struct Context {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Severity(usize);
 
-const LEVELS: [&str; 8] = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
+const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 // === impl Severity ===
 
@@ -77,30 +69,17 @@ impl Context {
         let edit = [Edit::set(&[meta::PROGRESS_TOKEN], token.as_str())];
         if let Ok(params) = params.with(&edit) {
             self.outbox
-                .offer(
-                    Notification::new(method::PROGRESS, Some(&params))
-                        .text()
-                        .clone(),
-                )
+                .offer(Notification::new(method::PROGRESS, Some(&params)).text().clone())
                 .await;
         }
     }
 
     /// Passes a log message on, if it is severe enough for the client.
     pub async fn log(&self, params: &Raw) {
-        let level = params
-            .get("level")
-            .ok()
-            .flatten()
-            .and_then(|level| level.to_text());
-        let severity = level
-            .as_deref()
-            .and_then(Severity::parse)
-            .unwrap_or(Severity::DEBUG);
+        let level = params.get("level").ok().flatten().and_then(|level| level.to_text());
+        let severity = level.as_deref().and_then(Severity::parse).unwrap_or(Severity::DEBUG);
         if self.log_level.is_some_and(|wanted| severity >= wanted) {
-            self.outbox
-                .offer(Notification::new(method::LOG, Some(params)).text().clone())
-                .await;
+            self.outbox.offer(Notification::new(method::LOG, Some(params)).text().clone()).await;
         }
     }
 

@@ -80,11 +80,7 @@ fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, Rpc
 }
 
 fn set_level<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
-    let level = params
-        .get("level")
-        .ok()
-        .flatten()
-        .and_then(|level| level.to_text());
+    let level = params.get("level").ok().flatten().and_then(|level| level.to_text());
     let severity = level.as_deref().and_then(Severity::parse);
     let severity = severity
         .ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`level` must be a log level"))?;
@@ -97,11 +93,7 @@ async fn subscribe<H: Handler>(
     params: &Raw,
     on: bool,
 ) -> Result<Raw, RpcError> {
-    let uri = params
-        .get("uri")
-        .ok()
-        .flatten()
-        .and_then(|uri| uri.to_text());
+    let uri = params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
     let uri = uri.ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`uri` must be a string"))?;
     session.handler.subscribe(&uri, on).await?;
     let mut state = session.state();
@@ -124,19 +116,11 @@ async fn call<H: Handler>(
         version: greeted.version,
         client_info: greeted.client_info.clone(),
         capabilities: greeted.capabilities.clone(),
-        progress_token: params
-            .get_path(&["_meta", meta::PROGRESS_TOKEN])
-            .ok()
-            .flatten(),
+        progress_token: params.get_path(&["_meta", meta::PROGRESS_TOKEN]).ok().flatten(),
         log_level: Some(session.state().log_level.unwrap_or(Severity::DEBUG)),
         outbox: session.outbox.clone(),
     };
-    let mut request = Asked {
-        method: asked.to_owned(),
-        params,
-        answers: Vec::new(),
-        state: None,
-    };
+    let mut request = Asked { method: asked.to_owned(), params, answers: Vec::new(), state: None };
     for _ in 0..ROUNDS {
         match session.handler.call(request.clone(), &context).await? {
             Reply::Complete(result) => return Ok(result),
@@ -146,10 +130,7 @@ async fn call<H: Handler>(
             }
         }
     }
-    Err(RpcError::new(
-        code::INTERNAL_ERROR,
-        "the server asks without end",
-    ))
+    Err(RpcError::new(code::INTERNAL_ERROR, "the server asks without end"))
 }
 
 async fn ask_all<H: Handler>(
@@ -165,10 +146,7 @@ async fn ask_all<H: Handler>(
             Outcome::Result(result) => Ok(result),
             Outcome::Error(error) => Err(error),
         };
-        Answer {
-            key: question.key,
-            outcome,
-        }
+        Answer { key: question.key, outcome }
     });
     futures_util::future::join_all(asking).await
 }

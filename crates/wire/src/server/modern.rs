@@ -111,26 +111,15 @@ async fn call<H: Handler>(
     context: &Context,
 ) -> Result<Raw, RpcError> {
     let member = |key| {
-        params
-            .get(key)
-            .map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))
+        params.get(key).map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))
     };
     let state = member("requestState")?;
-    let answers = member("inputResponses")?
-        .map(|raw| answers(&raw))
-        .unwrap_or_default();
-    let request = Asked {
-        method: asked.to_owned(),
-        params: params.clone(),
-        answers,
-        state,
-    };
+    let answers = member("inputResponses")?.map(|raw| answers(&raw)).unwrap_or_default();
+    let request = Asked { method: asked.to_owned(), params: params.clone(), answers, state };
     match session.handler.call(request, context).await? {
         Reply::Complete(result) => Ok(result),
         Reply::NeedsInput { questions, state } => {
-            let refused = questions
-                .iter()
-                .find(|question| !can_be_asked(context, question));
+            let refused = questions.iter().find(|question| !can_be_asked(context, question));
             if let Some(question) = refused {
                 return Err(render::missing_capability(&required(question)));
             }
@@ -152,9 +141,8 @@ fn answers(responses: &Raw) -> Vec<Answer> {
 
 fn required(question: &InputRequest) -> Raw {
     let path = capability(question).unwrap_or_default();
-    let object = path.iter().rev().fold("{}".to_owned(), |inner, key| {
-        format!(r#"{{"{key}":{inner}}}"#)
-    });
+    let object =
+        path.iter().rev().fold("{}".to_owned(), |inner, key| format!(r#"{{"{key}":{inner}}}"#));
     Raw::trusted(object.into())
 }
 
@@ -189,27 +177,15 @@ async fn listen<H: Handler>(
 ) -> Result<Raw, RpcError> {
     let wanted = params.get("notifications").ok().flatten();
     let wanted = wanted.ok_or_else(|| {
-        RpcError::new(
-            code::INVALID_PARAMS,
-            "`notifications` must say what to listen for",
-        )
+        RpcError::new(code::INVALID_PARAMS, "`notifications` must say what to listen for")
     })?;
-    let listening = Listening::new(
-        id.raw().clone(),
-        &wanted,
-        &session.handler.describe().capabilities,
-    );
-    let open = Open {
-        session,
-        id,
-        subscribed: Vec::new(),
-    };
+    let listening =
+        Listening::new(id.raw().clone(), &wanted, &session.handler.describe().capabilities);
+    let open = Open { session, id, subscribed: Vec::new() };
     let open = open.subscribe(&listening.resources).await?;
     let tag = Edit::set(&["_meta", meta::SUBSCRIPTION_ID], listening.tag.as_str());
     let granted = format!(r#"{{"notifications":{}}}"#, listening.granted());
-    let granted = Raw::trusted(granted.into())
-        .with(&[tag])
-        .unwrap_or_else(|_| Raw::empty_object());
+    let granted = Raw::trusted(granted.into()).with(&[tag]).unwrap_or_else(|_| Raw::empty_object());
     let note = Notification::new(method::ACKNOWLEDGED, Some(&granted));
     session.outbox.send(note.text().clone()).await;
     session.state().listening.insert(id.key(), listening);
@@ -279,11 +255,7 @@ impl Listening {
             .filter(|_| offers(&["resources", "subscribe"]))
             .and_then(|uris| uris.decode().ok())
             .unwrap_or_default();
-        Self {
-            tag,
-            lists,
-            resources,
-        }
+        Self { tag, lists, resources }
     }
 
     pub(super) fn wants(&self, change: &Change) -> bool {

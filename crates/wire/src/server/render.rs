@@ -30,10 +30,7 @@ pub(super) fn result(
     description: &Description,
 ) -> Result<Raw, RpcError> {
     if result.kind() != JsonKind::Object {
-        return Err(RpcError::new(
-            code::INTERNAL_ERROR,
-            "the server's result is not an object",
-        ));
+        return Err(RpcError::new(code::INTERNAL_ERROR, "the server's result is not an object"));
     }
     let rendered = match era {
         Era::Modern => modern(asked, result, description),
@@ -67,10 +64,7 @@ fn modern(
         }
     }
     if missing(&["_meta", meta::SERVER_INFO]) {
-        edits.push(Edit::set(
-            &["_meta", meta::SERVER_INFO],
-            description.info.as_str(),
-        ));
+        edits.push(Edit::set(&["_meta", meta::SERVER_INFO], description.info.as_str()));
     }
     result.with(&edits)
 }
@@ -81,10 +75,7 @@ fn is_complete(result: &Raw) -> bool {
 
 /// An error under the code its reader knows it by.
 pub(super) fn error(era: Era, asked: &str, mut error: RpcError) -> RpcError {
-    let names_uri = error
-        .data
-        .as_ref()
-        .is_some_and(|data| matches!(data.get("uri"), Ok(Some(_))));
+    let names_uri = error.data.as_ref().is_some_and(|data| matches!(data.get("uri"), Ok(Some(_))));
     error.code = match (era, error.code) {
         (Era::Modern, code::RESOURCE_NOT_FOUND) => code::INVALID_PARAMS,
         (Era::Legacy, code::INVALID_PARAMS) if asked == method::RESOURCES_READ && names_uri => {
@@ -97,11 +88,7 @@ pub(super) fn error(era: Era, asked: &str, mut error: RpcError) -> RpcError {
 
 /// The error for a version that is not spoken here.
 pub(super) fn unsupported_version(requested: &str) -> RpcError {
-    let data = format!(
-        r#"{{"supported":{},"requested":{}}}"#,
-        supported(),
-        quote(requested)
-    );
+    let data = format!(r#"{{"supported":{},"requested":{}}}"#, supported(), quote(requested));
     RpcError::new(code::UNSUPPORTED_VERSION, "Unsupported protocol version")
         .with_data(Raw::trusted(data.into()))
 }
@@ -109,19 +96,13 @@ pub(super) fn unsupported_version(requested: &str) -> RpcError {
 /// The error for a question that the client cannot be asked.
 pub(super) fn missing_capability(needed: &Raw) -> RpcError {
     let data = format!(r#"{{"requiredCapabilities":{needed}}}"#);
-    RpcError::new(
-        code::MISSING_CAPABILITY,
-        "Missing required client capability",
-    )
-    .with_data(Raw::trusted(data.into()))
+    RpcError::new(code::MISSING_CAPABILITY, "Missing required client capability")
+        .with_data(Raw::trusted(data.into()))
 }
 
 /// All versions, newest first, as JSON.
 pub(super) fn supported() -> String {
-    let versions: Vec<_> = Version::ALL
-        .iter()
-        .rev()
-        .map(|version| quote(version.as_str()))
-        .collect();
+    let versions: Vec<_> =
+        Version::ALL.iter().rev().map(|version| quote(version.as_str())).collect();
     format!("[{}]", versions.join(","))
 }

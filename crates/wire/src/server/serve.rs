@@ -90,10 +90,7 @@ async fn take<H: Handler>(
         Ok(Parsed::One(message @ Message::Request(_))) => {
             let session = session.clone();
             answering.push(Box::pin(async move {
-                session
-                    .answer(Ok(message))
-                    .await
-                    .map(|response| response.text().to_string())
+                session.answer(Ok(message)).await.map(|response| response.text().to_string())
             }));
         }
         // Notifications and answers take no time and keep their order.
@@ -118,15 +115,10 @@ async fn batch<H: Handler>(
     session: Arc<Session<H>>,
     messages: Vec<Result<Message, Malformed>>,
 ) -> Option<String> {
-    let answering = messages
-        .into_iter()
-        .map(|message| session.clone().answer(message));
+    let answering = messages.into_iter().map(|message| session.clone().answer(message));
     let answers = futures_util::future::join_all(answering).await;
-    let texts: Vec<_> = answers
-        .into_iter()
-        .flatten()
-        .map(|response| response.text().to_string())
-        .collect();
+    let texts: Vec<_> =
+        answers.into_iter().flatten().map(|response| response.text().to_string()).collect();
     (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
 }
 

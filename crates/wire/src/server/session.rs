@@ -70,10 +70,7 @@ pub(super) struct Greeted {
 
 impl Outbox {
     fn new(writer: LinkWriter) -> Self {
-        Self {
-            writer,
-            stalled: Arc::default(),
-        }
+        Self { writer, stalled: Arc::default() }
     }
 
     /// Sends what must arrive.
@@ -85,11 +82,7 @@ impl Outbox {
 
     /// Sends what may be lost: waits a moment for a client that reads, not for one that does not.
     pub(super) async fn offer(&self, text: ByteString) {
-        let patience = if self.stalled.load(Ordering::Relaxed) {
-            Duration::ZERO
-        } else {
-            PATIENCE
-        };
+        let patience = if self.stalled.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
         let sent = match self.writer.try_send(text.clone()) {
             Err(Error::Busy) => {
                 let waiting = tokio::time::timeout(patience, self.writer.send(text)).await;
@@ -97,8 +90,7 @@ impl Outbox {
             }
             sent => sent,
         };
-        self.stalled
-            .store(matches!(sent, Err(Error::Busy)), Ordering::Relaxed);
+        self.stalled.store(matches!(sent, Err(Error::Busy)), Ordering::Relaxed);
         if let Err(error) = sent {
             tracing::debug!(%error, "a notification was dropped");
         }
@@ -141,10 +133,9 @@ impl<H: Handler> Session<H> {
                 self.take_answer(&response);
                 None
             }
-            Err(malformed) if malformed.wants_answer => Some(Response::error(
-                malformed.id.as_ref(),
-                &malformed.to_rpc_error(),
-            )),
+            Err(malformed) if malformed.wants_answer => {
+                Some(Response::error(malformed.id.as_ref(), &malformed.to_rpc_error()))
+            }
             Err(malformed) => {
                 tracing::debug!(%malformed, "an answer that cannot be read");
                 self.fail_answer(&malformed);
@@ -165,9 +156,7 @@ impl<H: Handler> Session<H> {
             state.running.insert(id.key(), cancelled.clone());
         }
         let asked = request.method().into_owned();
-        let outcome = cancelled
-            .run_until_cancelled(self.dispatch(&request, &asked))
-            .await;
+        let outcome = cancelled.run_until_cancelled(self.dispatch(&request, &asked)).await;
         self.state().running.remove(&id.key());
         match outcome? {
             Ok(result) => Some(Response::result(&id, &result)),
@@ -177,22 +166,15 @@ impl<H: Handler> Session<H> {
 
     /// The era of a request is told by what it carries, whatever came before it.
     async fn dispatch(self: &Arc<Self>, request: &Request, asked: &str) -> Result<Raw, RpcError> {
-        let params = request
-            .params()
-            .filter(|params| params.kind() != JsonKind::Null);
+        let params = request.params().filter(|params| params.kind() != JsonKind::Null);
         let params = params.unwrap_or_else(Raw::empty_object);
         if params.kind() != JsonKind::Object {
-            return Err(RpcError::new(
-                code::INVALID_PARAMS,
-                "`params` must be an object",
-            ));
+            return Err(RpcError::new(code::INVALID_PARAMS, "`params` must be an object"));
         }
         let bad = |error: crate::json::MemberError| {
             RpcError::new(code::INVALID_PARAMS, error.to_string())
         };
-        let version = params
-            .get_path(&["_meta", meta::PROTOCOL_VERSION])
-            .map_err(bad)?;
+        let version = params.get_path(&["_meta", meta::PROTOCOL_VERSION]).map_err(bad)?;
         match version {
             Some(version) => modern::dispatch(self, request, asked, params, &version).await,
             None => legacy::dispatch(self, asked, params).await,
@@ -202,9 +184,7 @@ impl<H: Handler> Session<H> {
     fn hear(&self, note: Notification) {
         match note.method().as_ref() {
             method::CANCELLED => {
-                let id = note
-                    .params()
-                    .and_then(|params| params.get("requestId").ok().flatten());
+                let id = note.params().and_then(|params| params.get("requestId").ok().flatten());
                 if let Some(id) = id.and_then(Id::from_raw) {
                     let mut state = self.state();
                     state.listening.remove(&id.key());
@@ -225,11 +205,7 @@ impl<H: Handler> Session<H> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
         self.state().asked.insert(id, reply);
-        let waiting = Waiting {
-            state: &self.state,
-            outbox: &self.outbox,
-            id,
-        };
+        let waiting = Waiting { state: &self.state, outbox: &self.outbox, id };
         let request = Request::new(&Id::number(id), asked, Some(params));
         self.outbox.send(request.text().clone()).await;
         let gone = || Outcome::Error(RpcError::new(code::INTERNAL_ERROR, "the client is gone"));

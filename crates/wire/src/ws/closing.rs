@@ -61,8 +61,5 @@ pub(super) fn normal() -> CloseFrame {
 
 /// A close frame with words of our own.
 pub(super) fn frame(code: u16, reason: &'static str) -> CloseFrame {
-    CloseFrame {
-        code: code.into(),
-        reason: reason.into(),
-    }
+    CloseFrame { code: code.into(), reason: reason.into() }
 }

@@ -22,11 +22,7 @@ pub enum WsError {
     Scheme { scheme: String },
     /// The server answered the upgrade with something else. `text` begins the body.
     #[error("{doing}: the server answered {status} instead of switching to WebSocket")]
-    NotUpgraded {
-        doing: Doing,
-        status: StatusCode,
-        text: Bytes,
-    },
+    NotUpgraded { doing: Doing, status: StatusCode, text: Bytes },
     /// The server switched, but not as the protocol demands.
     #[error("{doing}: the server did not complete the WebSocket handshake: {fault}")]
     Handshake { doing: Doing, fault: &'static str },
@@ -66,20 +62,12 @@ impl WsError {
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake)
             | Error::ConnectionClosed
             | Error::AlreadyClosed => Self::Lost { source: None },
-            Error::Io(source) => Self::Lost {
-                source: Some(source.into()),
-            },
-            other => Self::Protocol {
-                source: other.into(),
-            },
+            Error::Io(source) => Self::Lost { source: Some(source.into()) },
+            other => Self::Protocol { source: other.into() },
         }
     }
 }
 
 fn shown(reason: &str) -> String {
-    if reason.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", reason.escape_debug())
-    }
+    if reason.is_empty() { String::new() } else { format!(": {}", reason.escape_debug()) }
 }

@@ -35,11 +35,7 @@ pub(super) async fn upgrade(
     let status = response.status();
     if status != StatusCode::SWITCHING_PROTOCOLS {
         let text = excerpt(&mut response).await;
-        return Err(WsError::NotUpgraded {
-            doing,
-            status,
-            text,
-        });
+        return Err(WsError::NotUpgraded { doing, status, text });
     }
     if let Some(fault) = fault(response.headers(), &key) {
         return Err(WsError::Handshake { doing, fault });
@@ -48,10 +44,7 @@ pub(super) async fn upgrade(
     let upgraded = response
         .upgrade()
         .await
-        .map_err(|error| HttpError::Protocol {
-            doing,
-            source: error.without_url().into(),
-        })?;
+        .map_err(|error| HttpError::Protocol { doing, source: error.without_url().into() })?;
     Ok((upgraded, subprotocol))
 }
 
@@ -61,17 +54,13 @@ fn http_url(url: &Url) -> Result<Url, WsError> {
         "ws" => "http",
         "wss" => "https",
         other => {
-            return Err(WsError::Scheme {
-                scheme: other.to_owned(),
-            });
+            return Err(WsError::Scheme { scheme: other.to_owned() });
         }
     };
     let mut http = url.clone();
     match http.set_scheme(scheme) {
         Ok(()) => Ok(http),
-        Err(()) => Err(WsError::Scheme {
-            scheme: url.scheme().to_owned(),
-        }),
+        Err(()) => Err(WsError::Scheme { scheme: url.scheme().to_owned() }),
     }
 }
 
@@ -89,11 +78,8 @@ fn request_headers(key: &str) -> HeaderMap {
 
 fn fault(headers: &HeaderMap, key: &str) -> Option<&'static str> {
     let says = |name: &HeaderName, wanted: &str| {
-        text(headers, name).is_some_and(|value| {
-            value
-                .split(',')
-                .any(|v| v.trim().eq_ignore_ascii_case(wanted))
-        })
+        text(headers, name)
+            .is_some_and(|value| value.split(',').any(|v| v.trim().eq_ignore_ascii_case(wanted)))
     };
     let expected = derive_accept_key(key.as_bytes());
     if !says(&UPGRADE, "websocket") || !says(&CONNECTION, "upgrade") {

@@ -58,15 +58,7 @@ impl WsReader {
         limit: usize,
         subprotocol: Option<String>,
     ) -> Self {
-        Self {
-            stream,
-            pinger,
-            closing,
-            pings,
-            limit,
-            subprotocol,
-            ended: false,
-        }
+        Self { stream, pinger, closing, pings, limit, subprotocol, ended: false }
     }
 
     /// The subprotocol the server chose.
@@ -128,9 +120,7 @@ impl WsReader {
                 self.pings.ask();
                 Step::Heard
             }
-            PingState::Asked => self.over(WsError::DeadPeer {
-                after: self.pings.timeout,
-            }),
+            PingState::Asked => self.over(WsError::DeadPeer { after: self.pings.timeout }),
         }
     }
 
@@ -164,9 +154,8 @@ impl fmt::Debug for WsReader {
 }
 
 fn closed(frame: Option<CloseFrame>) -> WsError {
-    let (code, reason) = frame.map_or((1005, String::new()), |frame| {
-        (frame.code.into(), frame.reason.to_string())
-    });
+    let (code, reason) =
+        frame.map_or((1005, String::new()), |frame| (frame.code.into(), frame.reason.to_string()));
     WsError::Closed { code, reason }
 }
 
@@ -175,12 +164,7 @@ fn closed(frame: Option<CloseFrame>) -> WsError {
 impl Pings {
     pub(super) fn new(interval: Duration, timeout: Duration) -> Self {
         let deadline = Instant::now() + interval;
-        Self {
-            interval,
-            timeout,
-            state: PingState::Quiet,
-            deadline,
-        }
+        Self { interval, timeout, state: PingState::Quiet, deadline }
     }
 
     fn heard(&mut self) {

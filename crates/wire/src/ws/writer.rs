@@ -41,10 +41,7 @@ impl WsWriter {
     pub(super) fn start(sink: Sink, closing: &Closing) -> Self {
         let (queue, messages) = mpsc::channel(QUEUE);
         tokio::spawn(run(sink, messages, closing.clone()));
-        Self {
-            queue,
-            last: Arc::new(CloseOnDrop(closing.clone())),
-        }
+        Self { queue, last: Arc::new(CloseOnDrop(closing.clone())) }
     }
 
     pub(super) fn pinger(&self) -> Pinger {
@@ -56,18 +53,13 @@ impl WsWriter {
     pub async fn send(&self, text: ByteString) -> Result<(), WsError> {
         // Checked once more by the library's string type; it was UTF-8 before, so this never fails.
         let text = Utf8Bytes::try_from(text.into_bytes()).map_err(|_| WsError::NotUtf8)?;
-        self.queue
-            .send(Message::Text(text))
-            .await
-            .map_err(|_| WsError::Gone)
+        self.queue.send(Message::Text(text)).await.map_err(|_| WsError::Gone)
     }
 
     /// Queues one message if there is room for it now.
     pub fn try_send(&self, text: ByteString) -> Result<(), WsError> {
         let text = Utf8Bytes::try_from(text.into_bytes()).map_err(|_| WsError::NotUtf8)?;
-        self.queue
-            .try_send(Message::Text(text))
-            .map_err(|_| WsError::Gone)
+        self.queue.try_send(Message::Text(text)).map_err(|_| WsError::Gone)
     }
 
     /// Writes what is queued, closes with code 1000 and waits for the peer to do the same, provided
@@ -81,9 +73,7 @@ impl WsWriter {
 
 impl fmt::Debug for WsWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WsWriter")
-            .field("open", &!self.queue.is_closed())
-            .finish_non_exhaustive()
+        f.debug_struct("WsWriter").field("open", &!self.queue.is_closed()).finish_non_exhaustive()
     }
 }
 

@@ -27,9 +27,7 @@ async fn open_with(
 }
 
 async fn refused(url: &str) -> WsError {
-    open_with(&pool(), url, WsOptions::default())
-        .await
-        .unwrap_err()
+    open_with(&pool(), url, WsOptions::default()).await.unwrap_err()
 }
 
 async fn text(reader: &mut WsReader) -> String {
@@ -73,10 +71,7 @@ async fn watch(mut socket: Socket, first: Vec<Message>, seen: mpsc::UnboundedSen
 }
 
 fn close_frame(code: u16, reason: &'static str) -> CloseFrame {
-    CloseFrame {
-        code: code.into(),
-        reason: reason.into(),
-    }
+    CloseFrame { code: code.into(), reason: reason.into() }
 }
 
 #[tokio::test]
@@ -115,10 +110,7 @@ async fn the_upgrade_carries_headers_and_credentials() {
 #[tokio::test]
 async fn another_subprotocol_or_none_is_accepted() {
     for subprotocol in [None, Some("other")] {
-        let setup = Setup {
-            subprotocol,
-            tls: None,
-        };
+        let setup = Setup { subprotocol, tls: None };
         let server = ScriptedWs::start_with(setup, echo).await;
         let (writer, mut reader) = open(&server.url("/"), WsOptions::default()).await;
         assert_eq!(reader.subprotocol(), subprotocol);
@@ -151,10 +143,7 @@ async fn a_quiet_peer_that_answers_pings_is_alive() {
     let (_writer, mut reader) = open(&server.url("/"), options).await;
     let three_pings = async {
         for _ in 0..3 {
-            assert!(matches!(
-                report.recv().await,
-                Some(Seen::Message(Message::Ping(_)))
-            ));
+            assert!(matches!(report.recv().await, Some(Seen::Message(Message::Ping(_)))));
         }
     };
     tokio::select! {
@@ -207,10 +196,7 @@ async fn close_codes_come_through() {
         }
         assert!(soon(reader.next()).await.is_none());
         // The reply to the close frame, then the end.
-        assert!(matches!(
-            soon(report.recv()).await,
-            Some(Seen::Message(Message::Close(_)))
-        ));
+        assert!(matches!(soon(report.recv()).await, Some(Seen::Message(Message::Close(_)))));
         assert_eq!(soon(report.recv()).await, Some(Seen::End));
     }
 }
@@ -230,31 +216,19 @@ async fn closing_sends_what_is_queued_and_code_1000() {
     writer.send("last words".into()).await.unwrap();
     let (end, ()) = soon(async { tokio::join!(reader.next(), writer.close()) }).await;
     assert!(end.is_none(), "{end:?}");
-    assert_eq!(
-        soon(report.recv()).await,
-        Some(Seen::Message(Message::text("last words")))
-    );
+    assert_eq!(soon(report.recv()).await, Some(Seen::Message(Message::text("last words"))));
     let close = Message::Close(Some(close_frame(1000, "")));
     assert_eq!(soon(report.recv()).await, Some(Seen::Message(close)));
-    assert!(matches!(
-        writer.send("more".into()).await,
-        Err(WsError::Gone)
-    ));
+    assert!(matches!(writer.send("more".into()).await, Err(WsError::Gone)));
 }
 
 #[tokio::test]
 async fn a_message_over_the_limit_ends_the_connection_with_1009() {
     let (server, mut report) = watched(vec![Message::text("x".repeat(101))]).await;
-    let options = WsOptions {
-        max_message: 100,
-        ..WsOptions::default()
-    };
+    let options = WsOptions { max_message: 100, ..WsOptions::default() };
     let (_writer, mut reader) = open(&server.url("/"), options).await;
     let error = error(&mut reader).await;
-    assert!(
-        matches!(error, WsError::TooLarge { limit: 100 }),
-        "{error:?}"
-    );
+    assert!(matches!(error, WsError::TooLarge { limit: 100 }), "{error:?}");
     assert!(soon(reader.next()).await.is_none());
     assert_closed_with(soon(report.recv()).await, 1009);
 }
@@ -280,15 +254,8 @@ fn assert_closed_with(seen: Option<Seen>, expected: u16) {
 #[tokio::test]
 async fn corrupted_frames_are_an_error() {
     let server = ScriptedWs::start(echo).await;
-    for down in [
-        Fault::CutAfter(200),
-        Fault::ResetAfter(200),
-        Fault::CorruptAt(190),
-    ] {
-        let plan = Plan {
-            down,
-            up: Fault::None,
-        };
+    for down in [Fault::CutAfter(200), Fault::ResetAfter(200), Fault::CorruptAt(190)] {
+        let plan = Plan { down, up: Fault::None };
         let proxy = FaultProxy::start(server.addr(), plan).await;
         let url = format!("ws://{}/", proxy.addr());
         let (writer, mut reader) = open(&url, WsOptions::default()).await;
@@ -324,10 +291,7 @@ async fn refusals_of_the_upgrade_are_told_apart() {
     }
     let server = replying(Reply::redirect(307, "/other")).await;
     let error = refused(&ws(&server)).await;
-    assert!(
-        matches!(error, WsError::Http(HttpError::Redirect { .. })),
-        "{error:?}"
-    );
+    assert!(matches!(error, WsError::Http(HttpError::Redirect { .. })), "{error:?}");
     let head = "HTTP/1.1 101 OK\r\nupgrade: websocket\r\nconnection: upgrade\r\n";
     let server =
         replying(Reply::raw(format!("{head}sec-websocket-accept: x\r\n\r\n")).hang()).await;
@@ -341,24 +305,17 @@ async fn refusals_of_the_upgrade_are_told_apart() {
 async fn wss_with_a_custom_authority_and_a_client_certificate() {
     let authority = Authority::new();
     let config = authority.server(ClientCertificate::Required, &["h2", "http/1.1"]);
-    let setup = Setup {
-        subprotocol: Some("mcp"),
-        tls: Some(config),
-    };
+    let setup = Setup { subprotocol: Some("mcp"), tls: Some(config) };
     let server = ScriptedWs::start_with(setup, echo).await;
     let known = tls::pool(tls::appearing(&authority));
-    let (writer, mut reader) = open_with(&known, &server.url("/"), WsOptions::default())
-        .await
-        .unwrap();
+    let (writer, mut reader) =
+        open_with(&known, &server.url("/"), WsOptions::default()).await.unwrap();
     writer.send("x".into()).await.unwrap();
     assert_eq!(text(&mut reader).await, "x");
     for stranger in [tls::trusting(&authority), tls::appearing(&Authority::new())] {
         let error = open_with(&tls::pool(stranger), &server.url("/"), WsOptions::default()).await;
         match error.unwrap_err() {
-            WsError::Http(HttpError::Connect {
-                kind: ConnectKind::Tls,
-                ..
-            }) => {}
+            WsError::Http(HttpError::Connect { kind: ConnectKind::Tls, .. }) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -385,11 +342,7 @@ async fn small_messages_are_not_held_back() {
         writer.send("second".into()).await.unwrap();
         assert_eq!(text(&mut reader).await, "second");
     }
-    assert!(
-        start.elapsed() < Duration::from_millis(1500),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
 }
 
 /// A peer that does not read holds up neither `close` nor, for long, the task.
@@ -414,11 +367,7 @@ async fn closing_does_not_wait_for_a_peer_that_does_not_read() {
 /// However a connection is let go, its task ends with it.
 #[tokio::test]
 async fn no_task_stays_behind() {
-    let alive = || {
-        tokio::runtime::Handle::current()
-            .metrics()
-            .num_alive_tasks()
-    };
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let server = ScriptedWs::start(echo).await;
     let pool = pool();
     let before = alive();

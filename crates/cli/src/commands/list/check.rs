@@ -49,11 +49,7 @@ pub(super) async fn all(
         progress.begin(index, &server.name);
         let target = target::of_entry(server, entry, &variables);
         let is_local = matches!(entry.transport, Transport::Stdio(_));
-        let slots = if is_local {
-            &limits.local
-        } else {
-            &limits.remote
-        };
+        let slots = if is_local { &limits.local } else { &limits.remote };
         let check = connect::Check {
             name: server.name.clone(),
             slots: slots.clone(),
@@ -107,9 +103,8 @@ fn headers(transport: &Transport) -> Headers {
 /// The caller's environment with what settings put on top of it.
 fn variables(desired: &Desired, caller: &Caller) -> Vec<(OsString, OsString)> {
     let set = desired.settings.env.iter();
-    let set: Vec<(OsString, OsString)> = set
-        .map(|(name, value)| (name.into(), value.value.clone().into()))
-        .collect();
+    let set: Vec<(OsString, OsString)> =
+        set.map(|(name, value)| (name.into(), value.value.clone().into())).collect();
     let ours = caller.variables.iter();
     let kept = ours.filter(|(name, _)| !set.iter().any(|(other, _)| other == name));
     kept.cloned().chain(set.iter().cloned()).collect()

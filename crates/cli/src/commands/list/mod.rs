@@ -44,11 +44,7 @@ async fn rows(
     printer: &Printer,
 ) -> Result<Vec<Row>, Failure> {
     let table = Table::of(desired);
-    let mut rows: Vec<_> = desired
-        .servers
-        .iter()
-        .map(|server| Row::new(server, desired))
-        .collect();
+    let mut rows: Vec<_> = desired.servers.iter().map(|server| Row::new(server, desired)).collect();
     let tell = |row: &Row| {
         if !printer.is_json() {
             row.print(&table, printer);
@@ -85,10 +81,7 @@ fn after(rows: &[Row], desired: &Desired, caller: &Caller, printer: &Printer) {
             ));
         }
     }
-    let untold = desired
-        .problems
-        .iter()
-        .filter(|problem| !is_told(problem, desired));
+    let untold = desired.problems.iter().filter(|problem| !is_told(problem, desired));
     let notices: Vec<_> = untold
         .map(Notice::from)
         .chain(others_waiting(desired))

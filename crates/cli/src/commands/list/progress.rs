@@ -21,17 +21,11 @@ pub(super) struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     pub(super) fn new(printer: &'a Printer) -> Self {
-        Self {
-            printer,
-            waiting: BTreeMap::new(),
-            began: Instant::now(),
-            drawn: 0,
-        }
+        Self { printer, waiting: BTreeMap::new(), began: Instant::now(), drawn: 0 }
     }
 
     pub(super) fn begin(&mut self, index: usize, name: &str) {
-        self.waiting
-            .insert(index, show::shortened(&show::word(name), 40));
+        self.waiting.insert(index, show::shortened(&show::word(name), 40));
     }
 
     pub(super) fn end(&mut self, index: usize) {
@@ -57,9 +51,8 @@ impl<'a> Progress<'a> {
     fn draw(&mut self) {
         let seconds = self.began.elapsed().as_secs();
         let names = self.waiting.values().take(LINES);
-        let mut lines: Vec<_> = names
-            .map(|name| format!("… {name}  connecting, {seconds} s"))
-            .collect();
+        let mut lines: Vec<_> =
+            names.map(|name| format!("… {name}  connecting, {seconds} s")).collect();
         if let Some(more @ 1..) = self.waiting.len().checked_sub(LINES) {
             lines.push(format!("… and {more} more"));
         }

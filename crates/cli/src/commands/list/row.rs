@@ -67,14 +67,8 @@ pub(super) struct Row {
 
 impl Table {
     pub(super) fn of(desired: &Desired) -> Self {
-        let widths = desired
-            .servers
-            .iter()
-            .map(|server| show::word(&server.name).chars().count());
-        Self {
-            name: widths.max().unwrap_or(0).min(30),
-            state: "needs authentication".len(),
-        }
+        let widths = desired.servers.iter().map(|server| show::word(&server.name).chars().count());
+        Self { name: widths.max().unwrap_or(0).min(30), state: "needs authentication".len() }
     }
 }
 
@@ -90,12 +84,7 @@ impl Row {
             }
             State::Invalid(_) => {
                 let problem = own_problem(server, desired);
-                (
-                    None,
-                    problem
-                        .and_then(|problem| problem.hint.as_ref())
-                        .map(ToString::to_string),
-                )
+                (None, problem.and_then(|problem| problem.hint.as_ref()).map(ToString::to_string))
             }
             _ => (None, None),
         };
@@ -123,11 +112,7 @@ impl Row {
                 self.connection = Some(connection);
             }
             Status::Failed(failure) => {
-                self.state = if failure.needs_authentication() {
-                    "needs-auth"
-                } else {
-                    "failed"
-                };
+                self.state = if failure.needs_authentication() { "needs-auth" } else { "failed" };
                 self.error = Some(failure.to_json());
                 self.hint = failure.hint().map(ToOwned::to_owned);
                 self.causes = failure.causes().to_vec();
@@ -141,10 +126,7 @@ impl Row {
 
     /// Whether it is meant to run.
     pub(super) fn is_enabled(&self) -> bool {
-        matches!(
-            self.state,
-            "ready" | "connected" | "needs-auth" | "failed" | "invalid"
-        )
+        matches!(self.state, "ready" | "connected" | "needs-auth" | "failed" | "invalid")
     }
 
     /// Whether it is meant to run and does not.
@@ -180,10 +162,7 @@ impl Row {
             printer.line(format_args!("    {line}"));
         }
         if let Some(hint) = &self.hint {
-            printer.line(format_args!(
-                "    {CYAN}hint{CYAN:#}: {}",
-                sanitize::line(hint)
-            ));
+            printer.line(format_args!("    {CYAN}hint{CYAN:#}: {}", sanitize::line(hint)));
         }
     }
 

@@ -45,9 +45,7 @@ impl Catalogue {
         if before == now {
             return true;
         }
-        self.text = now
-            .and_then(|url| copy::load(state_dir, &url))
-            .map(Into::into);
+        self.text = now.and_then(|url| copy::load(state_dir, &url)).map(Into::into);
         self.error = None;
         self.is_fresh = false;
         false
@@ -97,10 +95,7 @@ fn shown(url: &str) -> String {
     let Ok(url) = Url::parse(url) else {
         return "an address that is none".to_owned();
     };
-    let port = url
-        .port()
-        .map(|port| format!(":{port}"))
-        .unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     let host = url.host_str().unwrap_or_default();
     format!("{}://{host}{port}{}", url.scheme(), url.path())
 }

@@ -47,11 +47,7 @@ pub(super) fn keep(
 fn write(path: &Path, url: &str, catalogue: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     private_folder(folder)?;
-    let kept = Kept {
-        version: VERSION,
-        url: url.into(),
-        catalogue: catalogue.into(),
-    };
+    let kept = Kept { version: VERSION, url: url.into(), catalogue: catalogue.into() };
     let mut staged = tempfile::NamedTempFile::new_in(folder)?;
     staged.write_all(&serde_json::to_vec(&kept)?)?;
     staged.as_file().sync_all()?;

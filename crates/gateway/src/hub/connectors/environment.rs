@@ -17,10 +17,8 @@ pub(super) fn environment(
 ) -> Vec<(OsString, OsString)> {
     let caller = caller.iter().filter(|(name, _)| is_baseline(name));
     let settings = settings.iter().map(|(name, value)| (name, &value.value));
-    let asked = [
-        ("SWITCHBOARD_MCP_SERVER_NAME", "connectors"),
-        ("SWITCHBOARD_MCP_SERVER_URL", url),
-    ];
+    let asked =
+        [("SWITCHBOARD_MCP_SERVER_NAME", "connectors"), ("SWITCHBOARD_MCP_SERVER_URL", url)];
     // Where a name comes twice the last one counts.
     caller
         .chain(settings)

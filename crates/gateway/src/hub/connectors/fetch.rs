@@ -40,10 +40,7 @@ pub(super) async fn fetch(
     }
     let options = EndpointOptions {
         credentials: Arc::new(StaticHeaders::new(headers)),
-        limits: Limits {
-            max_body: MAX_BYTES,
-            ..Limits::default()
-        },
+        limits: Limits { max_body: MAX_BYTES, ..Limits::default() },
         ..EndpointOptions::default()
     };
     let endpoint = Endpoint::new(pool.clone(), url, options);
@@ -58,18 +55,14 @@ fn address(url: &str) -> Result<Url, Error> {
     let url = Url::parse(url).map_err(|source| Error::Url { source })?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        scheme => Err(Error::Scheme {
-            scheme: scheme.to_owned(),
-        }),
+        scheme => Err(Error::Scheme { scheme: scheme.to_owned() }),
     }
 }
 
 async fn text(endpoint: &Endpoint) -> Result<String, Error> {
     let answer = endpoint.get(HeaderMap::new()).await.map_err(failed)?;
     if answer.status != StatusCode::OK {
-        return Err(Error::Status {
-            status: answer.status,
-        });
+        return Err(Error::Status { status: answer.status });
     }
     let body = match answer.body {
         Body::Json(body) => body,
@@ -78,11 +71,7 @@ async fn text(endpoint: &Endpoint) -> Result<String, Error> {
         Body::Other { content_type, .. } => return Err(not_json(&content_type)),
     };
     let text = String::from_utf8(body.into()).map_err(|_| Error::NotACatalogue)?;
-    if is_catalogue(&text) {
-        Ok(text)
-    } else {
-        Err(Error::NotACatalogue)
-    }
+    if is_catalogue(&text) { Ok(text) } else { Err(Error::NotACatalogue) }
 }
 
 /// A refusal carries the beginning of its body, which may repeat what we sent.
@@ -95,9 +84,7 @@ fn failed(error: HttpError) -> Error {
 
 fn not_json(content_type: &str) -> Error {
     let shown: String = content_type.chars().take(SHOWN).collect();
-    Error::NotJson {
-        content_type: sanitize::line(&shown).into_owned(),
-    }
+    Error::NotJson { content_type: sanitize::line(&shown).into_owned() }
 }
 
 /// Whether the text lists servers: by name, or each with its name. What is wrong with a single one is found later; an
@@ -109,9 +96,9 @@ pub(super) fn is_catalogue(text: &str) -> bool {
     let list = value.get("mcpServers").or_else(|| value.get("servers"));
     match list.unwrap_or(&value) {
         Value::Object(servers) => servers.values().all(Value::is_object),
-        Value::Array(servers) => servers
-            .iter()
-            .all(|server| server.get("name").is_some_and(Value::is_string)),
+        Value::Array(servers) => {
+            servers.iter().all(|server| server.get("name").is_some_and(Value::is_string))
+        }
         _ => false,
     }
 }
@@ -132,15 +119,7 @@ mod tests {
         ] {
             assert!(is_catalogue(text), "{text}");
         }
-        for text in [
-            "",
-            "<html>",
-            "null",
-            "7",
-            r#"{"error": "no"}"#,
-            r#"["a"]"#,
-            "[{}]",
-        ] {
+        for text in ["", "<html>", "null", "7", r#"{"error": "no"}"#, r#"["a"]"#, "[{}]"] {
             assert!(!is_catalogue(text), "{text}");
         }
     }
@@ -148,12 +127,7 @@ mod tests {
     #[test]
     fn fetches_over_http_only() {
         assert!(address("https://a.example/x").is_ok() && address("http://a.example").is_ok());
-        for url in [
-            "file:///etc/passwd",
-            "ftp://a.example",
-            "ws://a.example",
-            "data:,[]",
-        ] {
+        for url in ["file:///etc/passwd", "ftp://a.example", "ws://a.example", "data:,[]"] {
             assert!(matches!(address(url), Err(Error::Scheme { .. })), "{url}");
         }
         assert!(matches!(address("a.example"), Err(Error::Url { .. })));

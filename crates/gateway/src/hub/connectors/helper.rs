@@ -37,11 +37,8 @@ impl Helper {
         stop: &CancellationToken,
     ) -> Result<HeaderValue, Error> {
         let started = spawn(self.command(), guard, StderrOptions::default()).await;
-        let Spawned {
-            stdin,
-            stdout,
-            process,
-        } = started.map_err(|source| Error::HelperStart { source })?;
+        let Spawned { stdin, stdout, process } =
+            started.map_err(|source| Error::HelperStart { source })?;
         drop(stdin);
         let output = tokio::select! {
             output = timeout(after, output(stdout, &process)) => output,
@@ -82,9 +79,7 @@ fn authorization(output: &[u8]) -> Result<HeaderValue, Error> {
         let what = NotAToken::Nothing;
         return Err(Error::NotAToken { what });
     }
-    let garbage = || Error::NotAToken {
-        what: NotAToken::Garbage,
-    };
+    let garbage = || Error::NotAToken { what: NotAToken::Garbage };
     if !token.iter().all(u8::is_ascii_graphic) {
         return Err(garbage());
     }

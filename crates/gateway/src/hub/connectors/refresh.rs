@@ -42,11 +42,7 @@ impl Refresher {
                 None => None,
                 Some(wanted) => {
                     let outcome = self.attempt(&wanted).await;
-                    failures = if outcome.text.is_some() {
-                        0
-                    } else {
-                        failures + 1
-                    };
+                    failures = if outcome.text.is_some() { 0 } else { failures + 1 };
                     if !self.stop.is_cancelled() && !self.wanted.has_changed().unwrap_or(true) {
                         self.outcomes.send_replace(outcome);
                     }
@@ -73,11 +69,7 @@ impl Refresher {
                 Ok(text) => (Some(text), None),
                 Err(error) => (None, Some(Arc::new(error))),
             };
-            Outcome {
-                url: wanted.url.clone(),
-                text,
-                error,
-            }
+            Outcome { url: wanted.url.clone(), text, error }
         };
         let pool = match self.pool() {
             Ok(pool) => pool,

@@ -26,9 +26,6 @@ impl Wanted {
             env: environment(&surroundings.env, settings, &source.url),
             cwd: surroundings.home.clone(),
         });
-        Self {
-            url: source.url.clone(),
-            helper,
-        }
+        Self { url: source.url.clone(), helper }
     }
 }

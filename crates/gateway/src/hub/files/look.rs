@@ -83,21 +83,15 @@ impl Look {
 
     /// What nobody looked at is taken for absent.
     fn content(&self, path: &Path) -> &Content {
-        self.0
-            .get(path)
-            .map_or(&Content::Nothing, |seen| &seen.content)
+        self.0.get(path).map_or(&Content::Nothing, |seen| &seen.content)
     }
 }
 
 fn mark(path: &Path) -> Seen {
     let found = fs::symlink_metadata(path);
     Seen {
-        content: found.map_or_else(
-            |error| absent(&error),
-            |found| Content::Mark {
-                owner: owner(&found),
-            },
-        ),
+        content: found
+            .map_or_else(|error| absent(&error), |found| Content::Mark { owner: owner(&found) }),
         stamps: [None, None],
         names: BTreeSet::new(),
     }
@@ -119,11 +113,7 @@ fn seen(path: &Path) -> Seen {
         Content::Folder => names(path),
         _ => BTreeSet::new(),
     };
-    Seen {
-        content,
-        stamps,
-        names,
-    }
+    Seen { content, stamps, names }
 }
 
 fn names(folder: &Path) -> BTreeSet<OsString> {

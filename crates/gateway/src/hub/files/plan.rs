@@ -55,9 +55,7 @@ impl Plan {
 
     /// Whether something that happened to `path` matters.
     pub(super) fn concerns(&self, path: &Path) -> bool {
-        let in_listed = path
-            .parent()
-            .is_some_and(|parent| self.listed.contains(parent));
+        let in_listed = path.parent().is_some_and(|parent| self.listed.contains(parent));
         in_listed || self.names.contains(path) || self.listed.contains(path)
     }
 
@@ -104,9 +102,7 @@ impl Plan {
 
 fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
     let parts = path.components();
-    parts
-        .filter(|part| *part != Component::CurDir)
-        .map(|part| part.as_os_str().to_owned())
+    parts.filter(|part| *part != Component::CurDir).map(|part| part.as_os_str().to_owned())
 }
 
 fn identity(found: &Metadata) -> Identity {
@@ -145,13 +141,7 @@ mod tests {
         symlink("real", root.join("linked")).unwrap();
         symlink("../real/deep/target.json", root.join("real/file.json")).unwrap();
         let plan = plan(root.join("linked/file.json"));
-        for name in [
-            "linked",
-            "real",
-            "real/file.json",
-            "real/deep",
-            "real/deep/target.json",
-        ] {
+        for name in ["linked", "real", "real/file.json", "real/deep", "real/deep/target.json"] {
             assert!(plan.concerns(&root.join(name)), "{name}");
         }
         assert!(plan.listens_to(&root.join("real/deep")));

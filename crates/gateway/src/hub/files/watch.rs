@@ -46,10 +46,7 @@ impl Watch {
                 let watcher = RecommendedWatcher::new(listener, notify::Config::default())?;
                 Ok(Box::new(watcher))
             }),
-            Watching::Polling => Self {
-                ears: Ears::None { why: None },
-                plan: Arc::default(),
-            },
+            Watching::Polling => Self { ears: Ears::None { why: None }, plan: Arc::default() },
         }
     }
 
@@ -59,11 +56,7 @@ impl Watch {
     ) -> Self {
         let plan = Arc::<Mutex<Plan>>::default();
         let (thread, ended) = oneshot::channel();
-        let listener = Listener {
-            plan: Arc::clone(&plan),
-            wake,
-            _thread: thread,
-        };
+        let listener = Listener { plan: Arc::clone(&plan), wake, _thread: thread };
         let ears = match make(listener) {
             Ok(watcher) => Ears::System { watcher, ended },
             Err(error) => deaf(error),
@@ -108,8 +101,7 @@ impl Watch {
             let _ = watcher.unwatch(folder);
         }
         // All of them each time: a folder that was replaced needs a new watch, and to the others it does nothing.
-        plan.folders()
-            .try_for_each(|folder| watch(watcher.as_mut(), folder))
+        plan.folders().try_for_each(|folder| watch(watcher.as_mut(), folder))
     }
 
     /// Ends the listening. What comes back ends with the last of it.
@@ -126,9 +118,7 @@ impl Watch {
 
 fn deaf(error: notify::Error) -> Ears {
     tracing::warn!(%error, "files cannot be watched and are looked at instead");
-    Ears::None {
-        why: Some(Arc::new(error)),
-    }
+    Ears::None { why: Some(Arc::new(error)) }
 }
 
 /// A folder that is gone, or closed to us, is no reason to stop listening to the others.

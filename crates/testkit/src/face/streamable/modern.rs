@@ -79,14 +79,10 @@ fn disagreeing(request: &Request, asked: &Asked) -> Option<&'static str> {
         method::RESOURCES_READ => member(&["uri"]),
         _ => None,
     };
-    let routed = (named.as_deref() == Some("routed"))
-        .then(|| member(&["arguments", "region"]))
-        .flatten();
+    let routed =
+        (named.as_deref() == Some("routed")).then(|| member(&["arguments", "region"])).flatten();
     [
-        (
-            "mcp-protocol-version",
-            member(&["_meta", meta::PROTOCOL_VERSION]),
-        ),
+        ("mcp-protocol-version", member(&["_meta", meta::PROTOCOL_VERSION])),
         ("mcp-method", Some(asked.method().into_owned())),
         ("mcp-name", named),
         ("mcp-param-region", routed),

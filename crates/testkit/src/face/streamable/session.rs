@@ -43,10 +43,7 @@ struct Stream {
 impl Session {
     pub(super) fn start(fixture: Arc<Fixture>) -> Arc<Self> {
         let ((writer, mut reader), far) = pair();
-        let session = Arc::new(Self {
-            writer,
-            streams: Mutex::default(),
-        });
+        let session = Arc::new(Self { writer, streams: Mutex::default() });
         tokio::spawn(async move { fixture.serve(far).await });
         let routing = Arc::downgrade(&session);
         tokio::spawn(async move {
@@ -74,9 +71,7 @@ impl Session {
         let (stream, after) = last
             .and_then(|id| id.split_once('-'))
             .and_then(|(stream, event)| Some((stream.parse().ok()?, event.parse().ok()?)))
-            .map_or((OWN, 0), |(stream, event): (usize, usize)| {
-                (stream, event + 1)
-            });
+            .map_or((OWN, 0), |(stream, event): (usize, usize)| (stream, event + 1));
         self.streams.lock().unwrap().read(stream, after)
     }
 

@@ -90,18 +90,9 @@ impl Skill {
         if folder.rsplit('/').next() != Some(name.as_str()) {
             return Err("its folder is not named after it".into());
         }
-        let fields = front_matter
-            .decode()
-            .map_err(|_| "`frontmatter` is no object")?;
+        let fields = front_matter.decode().map_err(|_| "`frontmatter` is no object")?;
         let files = read_files(&member(entry, "resources")?, &uri, folder)?;
-        Ok(Self {
-            uri,
-            name,
-            description,
-            front_matter,
-            fields,
-            files,
-        })
+        Ok(Self { uri, name, description, front_matter, fields, files })
     }
 }
 
@@ -112,10 +103,8 @@ fn read_files(resources: &Raw, uri: &str, folder: &str) -> Result<Files, String>
     if resources.kind() != JsonKind::Array {
         return Err("`resources` is no list".into());
     }
-    let files: Vec<File> = resources
-        .elements()
-        .map(|file| File::read(&file))
-        .collect::<Result<_, _>>()?;
+    let files: Vec<File> =
+        resources.elements().map(|file| File::read(&file)).collect::<Result<_, _>>()?;
     let mut seen = HashSet::new();
     for file in &files {
         if !is_within(&file.uri, folder) {
@@ -139,20 +128,14 @@ fn folder(uri: &str) -> Option<&str> {
 }
 
 fn is_within(uri: &str, folder: &str) -> bool {
-    let inner = uri
-        .strip_prefix(folder)
-        .and_then(|rest| rest.strip_prefix('/'));
+    let inner = uri.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
     inner.is_some_and(|inner| !inner.is_empty() && !goes_up(inner))
 }
 
 /// Whether a path has a step that leads out of where it stands.
 fn goes_up(path: &str) -> bool {
-    let is_dots = |step: &str| {
-        matches!(
-            step.replace("%2E", ".").replace("%2e", ".").as_str(),
-            "." | ".."
-        )
-    };
+    let is_dots =
+        |step: &str| matches!(step.replace("%2E", ".").replace("%2e", ".").as_str(), "." | "..");
     path.split('/').any(is_dots)
 }
 
@@ -252,9 +235,7 @@ mod tests {
         let listed = format!("[{own},{other}]");
         let skill = entry("skill://acme/pdf/SKILL.md", FRONT_MATTER, &listed).unwrap();
         assert_eq!((skill.name(), skill.description()), ("pdf", "d"));
-        let Files::Listed(files) = skill.files() else {
-            panic!("{:?}", skill.files())
-        };
+        let Files::Listed(files) = skill.files() else { panic!("{:?}", skill.files()) };
         assert_eq!(files[1].digest.to_string(), DIGEST);
         assert_eq!(files[1].verify(b""), Ok(()));
         let dynamic = entry("skill://pdf/SKILL.md", FRONT_MATTER, "\"dynamic\"").unwrap();
@@ -272,47 +253,17 @@ mod tests {
             assert_eq!(entry(uri, front_matter, resources).unwrap_err(), reason);
         };
         let good = format!("[{own}]");
-        check(
-            "skill://pdf/README.md",
-            FRONT_MATTER,
-            &good,
-            "`uri` is not that of a SKILL.md",
-        );
-        check(
-            "skill://pdf/../SKILL.md",
-            FRONT_MATTER,
-            &good,
-            "`uri` is not that of a SKILL.md",
-        );
-        check(
-            "skill://doc/SKILL.md",
-            FRONT_MATTER,
-            &good,
-            "its folder is not named after it",
-        );
+        check("skill://pdf/README.md", FRONT_MATTER, &good, "`uri` is not that of a SKILL.md");
+        check("skill://pdf/../SKILL.md", FRONT_MATTER, &good, "`uri` is not that of a SKILL.md");
+        check("skill://doc/SKILL.md", FRONT_MATTER, &good, "its folder is not named after it");
         check(uri, r#"{"name":"pdf"}"#, &good, "it has no `description`");
         check(uri, "[]", &good, "it has no `name`");
         check(uri, FRONT_MATTER, "{}", "`resources` is no list");
-        check(
-            uri,
-            FRONT_MATTER,
-            "[]",
-            "its own SKILL.md is not among its files",
-        );
+        check(uri, FRONT_MATTER, "[]", "its own SKILL.md is not among its files");
         let twice = format!("[{own},{own}]");
-        check(
-            uri,
-            FRONT_MATTER,
-            &twice,
-            "`skill://pdf/SKILL.md` is listed twice",
-        );
+        check(uri, FRONT_MATTER, &twice, "`skill://pdf/SKILL.md` is listed twice");
         let outside = format!("[{own},{}]", file("skill://pdf/%2e%2E/x"));
-        check(
-            uri,
-            FRONT_MATTER,
-            &outside,
-            "`skill://pdf/%2e%2E/x` is not in its folder",
-        );
+        check(uri, FRONT_MATTER, &outside, "`skill://pdf/%2e%2E/x` is not in its folder");
         let digest = good.replace("sha256:e", "sha256:E");
         check(
             uri,
@@ -321,11 +272,6 @@ mod tests {
             "the digest of `skill://pdf/SKILL.md` is not one of SHA-256",
         );
         let size = good.replace("\"size\":0", "\"size\":-1");
-        check(
-            uri,
-            FRONT_MATTER,
-            &size,
-            "the size of `skill://pdf/SKILL.md` is no number of bytes",
-        );
+        check(uri, FRONT_MATTER, &size, "the size of `skill://pdf/SKILL.md` is no number of bytes");
     }
 }

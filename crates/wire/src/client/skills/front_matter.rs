@@ -12,9 +12,7 @@ const MAX_DEPTH: usize = 32;
 /// Reads the front matter of a file; the error says what is wrong with it.
 pub(super) fn read(file: &str) -> Result<Map<String, Value>, String> {
     let yaml = block(file).ok_or("there is none between two `---` lines at its beginning")?;
-    let mut reader = Reader {
-        parser: Parser::new_from_str(yaml),
-    };
+    let mut reader = Reader { parser: Parser::new_from_str(yaml) };
     match reader.document()? {
         Value::Object(fields) => Ok(fields),
         _ => Err("it is no mapping".into()),
@@ -127,9 +125,7 @@ fn number(text: &str) -> Option<Number> {
     if let Some(whole) = whole.or_else(|| radix("0o", 8)).or_else(|| radix("0x", 16)) {
         return Some(whole.into());
     }
-    let looks_decimal = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    let looks_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     let decimal = text.parse::<f64>().ok().filter(|_| looks_decimal)?;
     Number::from_f64(decimal)
 }
@@ -151,8 +147,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
 pub(super) fn different_field(a: &Map<String, Value>, b: &Map<String, Value>) -> Option<String> {
     let value = |map: &Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or_default();
     let mut keys = a.keys().chain(b.keys());
-    keys.find(|key| !same(&value(a, key), &value(b, key)))
-        .cloned()
+    keys.find(|key| !same(&value(a, key), &value(b, key))).cloned()
 }
 
 #[cfg(test)]
@@ -210,10 +205,7 @@ mod tests {
         let map = |value: Value| value.as_object().cloned().unwrap();
         let differs = |a, b| different_field(&map(a), &map(b));
         assert_eq!(differs(json!({"a": 1, "b": null}), json!({"a": 1.0})), None);
-        assert_eq!(
-            differs(json!({"a": "1"}), json!({"a": 1})).as_deref(),
-            Some("a")
-        );
+        assert_eq!(differs(json!({"a": "1"}), json!({"a": 1})).as_deref(), Some("a"));
         assert_eq!(differs(json!({}), json!({"c": [1]})).as_deref(), Some("c"));
     }
 }

@@ -34,10 +34,7 @@ enum Data {
 
 impl Block {
     pub(super) fn with_id(id: Option<ByteString>) -> Self {
-        Self {
-            id,
-            ..Self::default()
-        }
+        Self { id, ..Self::default() }
     }
 
     /// Takes one line that is neither blank nor a comment; gives the reconnection time if it is that.
@@ -90,8 +87,7 @@ impl Block {
     /// What is left of the event if a field of it is not UTF-8.
     pub(super) fn broken(&mut self) -> Option<Skip> {
         let lost = self.lost.take();
-        self.broken
-            .then(|| lost.unwrap_or_else(|| Skip::after(self.data())))
+        self.broken.then(|| lost.unwrap_or_else(|| Skip::after(self.data())))
     }
 
     /// The event, unless there is nothing to report.
@@ -103,11 +99,7 @@ impl Block {
             Data::Lines(lines) => lines.into(),
         };
         let event = self.event.filter(|name| !name.is_empty());
-        Some(Event {
-            event,
-            data,
-            id: self.id,
-        })
+        Some(Event { event, data, id: self.id })
     }
 }
 

@@ -25,31 +25,19 @@ pub(super) struct Marks {
 
 impl<'e> Level<'e> {
     pub(super) fn top(edits: &'e [Edit<'e>]) -> Self {
-        Self {
-            edits,
-            depth: 0,
-            prefix: &[],
-        }
+        Self { edits, depth: 0, prefix: &[] }
     }
 
     /// The level inside the member that edit `index` is about; `None` if that is where it leads.
     pub(super) fn inner(&self, index: usize) -> Option<Self> {
         let depth = self.depth + 1;
         let path = self.edits[index].path;
-        (path.len() > depth).then(|| Self {
-            edits: self.edits,
-            depth,
-            prefix: &path[..depth],
-        })
+        (path.len() > depth).then(|| Self { edits: self.edits, depth, prefix: &path[..depth] })
     }
 
     /// The key at this level of edit `index`.
     pub(super) fn key(&self, index: usize) -> &'e str {
-        self.edits[index]
-            .path
-            .get(self.depth)
-            .copied()
-            .unwrap_or("")
+        self.edits[index].path.get(self.depth).copied().unwrap_or("")
     }
 
     /// Whether edit `index` takes out the member itself.
@@ -58,11 +46,7 @@ impl<'e> Level<'e> {
     }
 
     fn indices(&self) -> impl Iterator<Item = usize> {
-        let Self {
-            edits,
-            depth,
-            prefix,
-        } = *self;
+        let Self { edits, depth, prefix } = *self;
         (0..edits.len()).filter(move |&index| {
             depth == 0 || edits[index].path.len() > depth && edits[index].path.starts_with(prefix)
         })

@@ -82,10 +82,7 @@ mod tests {
     fn both_ways_find_the_whole_tree() {
         let script = "sh -c 'echo $$; read x; true' & echo $!; wait";
         let mut root = Command::new("sh")
-            .args([
-                "-c",
-                &format!("exec 3<&0; {}", script.replace("read x", "read x <&3")),
-            ])
+            .args(["-c", &format!("exec 3<&0; {}", script.replace("read x", "read x <&3"))])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

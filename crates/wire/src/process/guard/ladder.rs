@@ -16,10 +16,7 @@ const LATE: Duration = Duration::from_millis(250);
 
 /// Returns when nobody is left.
 pub(super) fn descend(warden: &mut Warden, stop: StopLadder) {
-    let rungs = [
-        (Signal::SIGINT, stop.after_interrupt),
-        (Signal::SIGTERM, stop.after_terminate),
-    ];
+    let rungs = [(Signal::SIGINT, stop.after_interrupt), (Signal::SIGTERM, stop.after_terminate)];
     for (signal, patience) in rungs {
         if ask(warden, signal, patience) == Left::Nobody {
             return;
@@ -54,11 +51,7 @@ fn kill_all(warden: &mut Warden) {
     let mut before = usize::MAX;
     while warden.reap() == Left::Somebody {
         let alive = descendants(Pid::this());
-        pause = if alive.len() == before {
-            (pause * 2).min(LATE)
-        } else {
-            SOON
-        };
+        pause = if alive.len() == before { (pause * 2).min(LATE) } else { SOON };
         before = alive.len();
         kill_groups(&alive, warden.server());
         for pid in alive {
@@ -71,10 +64,7 @@ fn kill_all(warden: &mut Warden) {
 /// A process that forks faster than we walk escapes a kill of its number, never one of its group.
 /// Only groups that are surely made of descendants: the child's own, and those whose leader is one.
 fn kill_groups(alive: &[Pid], server: Pid) {
-    let groups: HashSet<Pid> = alive
-        .iter()
-        .filter_map(|pid| getpgid(Some(*pid)).ok())
-        .collect();
+    let groups: HashSet<Pid> = alive.iter().filter_map(|pid| getpgid(Some(*pid)).ok()).collect();
     for group in groups {
         if group == server || alive.contains(&group) {
             let _ = killpg(group, Signal::SIGKILL);

@@ -61,10 +61,7 @@ fn open(path: &Path) -> io::Result<Guard> {
 
     // A reference to the file is enough: it need not be readable to be executed.
     let flags = nix::fcntl::OFlag::O_PATH.bits();
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     Ok(Guard::Executable(Arc::new(file.into())))
 }
 
@@ -105,11 +102,7 @@ pub(super) mod invocation {
         #[test]
         fn only_the_exact_command_line_is_a_guard() {
             let check = |line: &str, found| {
-                assert_eq!(
-                    super::parse(line.split(' ').map(Into::into)),
-                    found,
-                    "{line}"
-                );
+                assert_eq!(super::parse(line.split(' ').map(Into::into)), found, "{line}");
             };
             check("switchboard-guard --switchboard-guard-1 7", Some(7));
             check("switchboard --switchboard-guard-1 7", None);

@@ -37,21 +37,8 @@ pub(crate) enum Report {
 
 impl Request {
     pub(crate) fn new(file: PathBuf, command: Command) -> Self {
-        let Command {
-            program,
-            args,
-            env,
-            cwd,
-            stop,
-        } = command;
-        Self {
-            file,
-            arg0: program,
-            args,
-            env,
-            cwd,
-            stop,
-        }
+        let Command { program, args, env, cwd, stop } = command;
+        Self { file, arg0: program, args, env, cwd, stop }
     }
 
     /// A length, then that many bytes.
@@ -60,18 +47,14 @@ impl Request {
         frame.text(self.file.as_os_str().as_bytes())?;
         frame.text(self.arg0.as_bytes())?;
         frame.count(self.args.len())?;
-        self.args
-            .iter()
-            .try_for_each(|arg| frame.text(arg.as_bytes()))?;
+        self.args.iter().try_for_each(|arg| frame.text(arg.as_bytes()))?;
         frame.count(self.env.len())?;
         for (name, value) in &self.env {
             frame.text(name.as_bytes())?;
             frame.text(value.as_bytes())?;
         }
         frame.count(usize::from(self.cwd.is_some()))?;
-        self.cwd
-            .iter()
-            .try_for_each(|cwd| frame.text(cwd.as_os_str().as_bytes()))?;
+        self.cwd.iter().try_for_each(|cwd| frame.text(cwd.as_os_str().as_bytes()))?;
         frame.duration(self.stop.after_interrupt)?;
         frame.duration(self.stop.after_terminate)?;
         frame.finish()
@@ -91,9 +74,7 @@ impl Request {
         Some(Self {
             file: frame.text()?.into(),
             arg0: frame.text()?,
-            args: (0..frame.count()?)
-                .map(|_| frame.text())
-                .collect::<Option<_>>()?,
+            args: (0..frame.count()?).map(|_| frame.text()).collect::<Option<_>>()?,
             env: (0..frame.count()?)
                 .map(|_| Some((frame.text()?, frame.text()?)))
                 .collect::<Option<_>>()?,
@@ -197,11 +178,7 @@ mod tests {
         Request {
             file: "/bin/x".into(),
             arg0: "x".into(),
-            args: vec![
-                "".into(),
-                "a b\n".into(),
-                OsString::from_vec(vec![0xFF, 0x80]),
-            ],
+            args: vec!["".into(), "a b\n".into(), OsString::from_vec(vec![0xFF, 0x80])],
             env: vec![("A".into(), "1=2".into()), ("B".into(), "".into())],
             cwd: Some("/".into()),
             stop: StopLadder::default(),
@@ -212,10 +189,7 @@ mod tests {
     fn a_request_arrives_as_it_was_sent() {
         for cwd in [None, Some("/tmp".into())] {
             let request = Request { cwd, ..request() };
-            assert_eq!(
-                Request::read(&request.encode().unwrap()[..]).unwrap(),
-                request
-            );
+            assert_eq!(Request::read(&request.encode().unwrap()[..]).unwrap(), request);
         }
     }
 
@@ -223,21 +197,14 @@ mod tests {
     fn a_request_cut_short_anywhere_is_refused() {
         let whole = request().encode().unwrap();
         for length in 0..whole.len() {
-            assert!(
-                Request::read(&whole[..length]).is_err(),
-                "{length} of {}",
-                whole.len()
-            );
+            assert!(Request::read(&whole[..length]).is_err(), "{length} of {}", whole.len());
         }
     }
 
     #[test]
     fn a_report_arrives_as_it_was_sent() {
         let exits = [Exit::Code(255), Exit::Signal(9), Exit::Unknown].map(Report::Exited);
-        for report in [Report::Started(4_000_000), Report::Failed(2)]
-            .into_iter()
-            .chain(exits)
-        {
+        for report in [Report::Started(4_000_000), Report::Failed(2)].into_iter().chain(exits) {
             assert_eq!(Report::decode(report.encode()), Some(report));
         }
         assert_eq!(Report::decode(*b"?\0\0\0\0"), None);

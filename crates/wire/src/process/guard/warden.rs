@@ -54,12 +54,7 @@ pub(super) fn run(channel: RawFd) -> io::Result<()> {
             return channel.write_all(&Report::Failed(errno).encode());
         }
     };
-    let mut warden = Warden {
-        channel,
-        signals,
-        server,
-        server_exited: false,
-    };
+    let mut warden = Warden { channel, signals, server, server_exited: false };
     warden.report(Report::Started(warden.server().as_raw()));
     // Our copies of the child's pipes would hide from both sides that the other has closed its own.
     dup2_stdin(&null)?;
@@ -76,27 +71,17 @@ pub(super) fn run(channel: RawFd) -> io::Result<()> {
 /// Nothing but SIGKILL ends a guard before its work is done; what asks it to end is read here.
 fn take_signals() -> io::Result<SignalFd> {
     SigSet::all().thread_block()?;
-    let heard: SigSet = [
-        Signal::SIGCHLD,
-        Signal::SIGTERM,
-        Signal::SIGINT,
-        Signal::SIGHUP,
-        Signal::SIGQUIT,
-    ]
-    .into_iter()
-    .collect();
-    Ok(SignalFd::with_flags(
-        &heard,
-        SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK,
-    )?)
+    let heard: SigSet =
+        [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]
+            .into_iter()
+            .collect();
+    Ok(SignalFd::with_flags(&heard, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
 fn start(request: &Request) -> io::Result<Child> {
     let mut command = Command::new(&request.file);
     command.arg0(&request.arg0).args(&request.args);
-    command
-        .env_clear()
-        .envs(request.env.iter().map(|(name, value)| (name, value)));
+    command.env_clear().envs(request.env.iter().map(|(name, value)| (name, value)));
     if let Some(cwd) = &request.cwd {
         command.current_dir(cwd);
     }
@@ -140,10 +125,7 @@ impl Warden {
         let mut waiting = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         // Rounded up: a wait of less than a millisecond would otherwise be a busy loop.
         let patience = patience.saturating_add(Duration::from_micros(999));
-        let _ = poll(
-            &mut waiting,
-            PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX),
-        );
+        let _ = poll(&mut waiting, PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX));
         self.told_to_end();
     }
 

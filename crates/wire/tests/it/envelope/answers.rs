@@ -19,9 +19,7 @@ async fn check(over: Over, text: impl AsRef<[u8]>, expected: &str) {
 }
 
 async fn ping(client: &mut Peer, after: &str) {
-    client
-        .send(r#"{"jsonrpc":"2.0","id":"after","method":"ping"}"#)
-        .await;
+    client.send(r#"{"jsonrpc":"2.0","id":"after","method":"ping"}"#).await;
     let answer = client.receive().await;
     assert_eq!(told(&answer), "ok \"after\"", "after {after}");
 }
@@ -112,10 +110,7 @@ async fn what_cannot_be_read_is_answered_under_its_id() {
         (r#""id":1,"method":"ping","method":"x""#, "-32600 1"),
         (r#""id":1,"method":"ping","id":1"#, "-32600 null"),
         (r#""id":1,"method":"ping","\u0069d":2"#, "-32600 null"),
-        (
-            r#""id":1,"method":"ping","params":{"_meta":{},"_m\u0065ta":{}}"#,
-            "-32602 1",
-        ),
+        (r#""id":1,"method":"ping","params":{"_meta":{},"_m\u0065ta":{}}"#, "-32602 1"),
         (r#""id":1,"method":"ping","params":{"a":}"#, "-32700 1"),
         (r#""id":1,"method":"p"ing"#, "-32700 1"),
     ] {
@@ -152,19 +147,9 @@ async fn batches() {
 async fn bytes_that_are_no_text() {
     let lines = Over::Lines;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    check(
-        lines,
-        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
-        "-32700 1",
-    )
-    .await;
+    check(lines, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", "-32700 1").await;
     check(lines, b"\xc3", "-32700 null").await;
-    check(
-        lines,
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\0\"}",
-        "-32700 1",
-    )
-    .await;
+    check(lines, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\0\"}", "-32700 1").await;
     check(lines, b"\0\0\0", "-32700 null").await;
     check(lines, format!("\u{feff}{ping}"), "ok 1").await;
     check(lines, format!("{ping}\r"), "ok 1").await;
@@ -176,9 +161,7 @@ async fn bytes_that_are_no_text() {
 #[tokio::test]
 async fn a_line_of_a_hundred_mebibytes() {
     let padding = "x".repeat(100 << 20);
-    let text = call(&format!(
-        r#""method":"ping","params":{{"a":"{padding}"}},"id":"big""#
-    ));
+    let text = call(&format!(r#""method":"ping","params":{{"a":"{padding}"}},"id":"big""#));
     assert!(text.len() > LIMIT);
     check(Over::Lines, &text, "-32600 \"big\"").await;
 }

@@ -72,9 +72,7 @@ fn fill(text: &[u8], id: u64) -> Vec<u8> {
 fn memchr_id(text: &[u8]) -> Option<usize> {
     // It stands near one of the ends, also in a text of a hundred mebibytes.
     let near = |range: std::ops::Range<usize>| {
-        let found = text[range.clone()]
-            .windows(3)
-            .position(|word| word == b"$ID");
+        let found = text[range.clone()].windows(3).position(|word| word == b"$ID");
         found.map(|at| range.start + at)
     };
     let end = text.len();
@@ -156,14 +154,7 @@ async fn what_names_no_call_is_heard_of() {
 
 #[tokio::test]
 async fn an_answer_to_somebody_else_is_nobodys() {
-    for id in [
-        "977",
-        "-1",
-        "1e400",
-        r#""$ID""#,
-        "1.0",
-        "18446744073709551617",
-    ] {
+    for id in ["977", "-1", "1e400", r#""$ID""#, "1.0", "18446744073709551617"] {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
         check(Over::Pair, &text, Ignored).await;
         check(Over::Lines, &text, Ignored).await;
@@ -191,12 +182,8 @@ async fn too_deep_too_large_and_no_text() {
     let bytes = b"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":\"\xff\"}";
     check(Over::Lines, bytes, Fails("utf-8")).await;
     check(Over::Lines, b"\xff\xfe", Heard("utf-8")).await;
-    check(
-        Over::Lines,
-        b"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":\"\0\"}",
-        Fails("syntax"),
-    )
-    .await;
+    check(Over::Lines, b"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":\"\0\"}", Fails("syntax"))
+        .await;
 }
 
 #[tokio::test]

@@ -82,11 +82,7 @@ fn what_would_be_a_guess_is_refused() {
         (r#"{"name":1,"name":2}"#, NAME, "name"),
         (r#"{"name":1,"n\u0061me":2}"#, NAME, "name"),
         (r#"{"_meta":{},"_meta":{}}"#, TOKEN, "_meta"),
-        (
-            r#"{"_meta":{"progressToken":1,"progress\u0054oken":1}}"#,
-            TOKEN,
-            "progressToken",
-        ),
+        (r#"{"_meta":{"progressToken":1,"progress\u0054oken":1}}"#, TOKEN, "progressToken"),
     ] {
         assert_eq!(
             edited(&call(params), &[edit]),
@@ -94,10 +90,8 @@ fn what_would_be_a_guess_is_refused() {
             "{params}"
         );
     }
-    for (params, edit, expected) in [
-        ("[1]", NAME, "params"),
-        (r#"{"_meta":"x"}"#, TOKEN, "_meta"),
-    ] {
+    for (params, edit, expected) in [("[1]", NAME, "params"), (r#"{"_meta":"x"}"#, TOKEN, "_meta")]
+    {
         assert_eq!(
             edited(&call(params), &[edit]),
             Err(SpliceError::NotAnObject(expected.into())),

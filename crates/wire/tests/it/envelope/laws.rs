@@ -89,20 +89,17 @@ fn change() -> impl Strategy<Value = Change> {
 
 /// Text that is nearly JSON.
 fn nearly_json() -> impl Strategy<Value = String> {
-    let broken = (
-        value(),
-        any::<prop::sample::Index>(),
-        r#"[\[\]{}",:\\ 0-9eE.+\-a-z\x00-\x20é]{0,2}"#,
-    )
-        .prop_map(|(mut text, at, with)| {
-            let mut at = at.index(text.len() + 1);
-            while !text.is_char_boundary(at) {
-                at -= 1;
-            }
-            let end = text[at..].chars().next().map_or(at, |c| at + c.len_utf8());
-            text.replace_range(at..end, &with);
-            text
-        });
+    let broken =
+        (value(), any::<prop::sample::Index>(), r#"[\[\]{}",:\\ 0-9eE.+\-a-z\x00-\x20é]{0,2}"#)
+            .prop_map(|(mut text, at, with)| {
+                let mut at = at.index(text.len() + 1);
+                while !text.is_char_boundary(at) {
+                    at -= 1;
+                }
+                let end = text[at..].chars().next().map_or(at, |c| at + c.len_utf8());
+                text.replace_range(at..end, &with);
+                text
+            });
     prop_oneof![2 => broken, 1 => value(), 1 => any::<String>()]
 }
 
@@ -210,12 +207,8 @@ fn envelope() -> impl Strategy<Value = String> {
             format!(r#""result":{result}"#),
         ]
     });
-    (
-        members.prop_shuffle(),
-        any::<prop::sample::Index>(),
-        any::<bool>(),
-    )
-        .prop_map(|(members, at, truncated)| {
+    (members.prop_shuffle(), any::<prop::sample::Index>(), any::<bool>()).prop_map(
+        |(members, at, truncated)| {
             let mut text = format!("{{{}}}", members.join(","));
             let mut at = at.index(text.len());
             while !text.is_char_boundary(at) {
@@ -225,19 +218,15 @@ fn envelope() -> impl Strategy<Value = String> {
                 text.truncate(at);
             }
             text
-        })
+        },
+    )
 }
 
 const LIMIT: usize = 100;
 
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let long = envelope().prop_map(|text| text.replace(['\n', '\r'], " ") + &" ".repeat(LIMIT));
-    let text = prop_oneof![
-        envelope(),
-        long,
-        Just(String::new()),
-        Just("\u{feff}".into())
-    ];
+    let text = prop_oneof![envelope(), long, Just(String::new()), Just("\u{feff}".into())];
     let broken = vec(any::<u8>(), 0..150);
     let content = prop_oneof![3 => text.prop_map(String::into_bytes), 1 => broken];
     let end = prop_oneof![Just("\n"), Just("\r\n"), Just("\n\n"), Just("")];
@@ -256,9 +245,7 @@ fn cut<'a>(mut input: &'a [u8], sizes: &'a [usize]) -> impl Iterator<Item = &'a 
 }
 
 fn frames(pieces: &[Vec<u8>]) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let mut reader = LineReader::new(Pieces(pieces.to_vec().into()), LIMIT);
         let mut seen = Vec::new();

@@ -1,9 +1,5 @@
 //! The envelope from outside: what each text comes to, for a server, for a client, and by law.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that cannot go on has failed"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod answers;
 mod calls;

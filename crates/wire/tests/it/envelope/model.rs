@@ -23,10 +23,7 @@ impl Change {
 
     fn inner(&self) -> Option<Self> {
         let (_, path) = self.path.split_first()?;
-        (!path.is_empty()).then(|| Self {
-            path: path.to_vec(),
-            value: self.value.clone(),
-        })
+        (!path.is_empty()).then(|| Self { path: path.to_vec(), value: self.value.clone() })
     }
 }
 
@@ -46,9 +43,7 @@ pub(crate) fn edits<'a>(changes: &'a [Change], paths: &'a [Vec<&'a str>]) -> Vec
 pub(crate) fn are_apart(changes: &[Change]) -> bool {
     changes.iter().enumerate().all(|(index, one)| {
         let others = changes.iter().enumerate().filter(|(i, _)| *i != index);
-        others
-            .map(|(_, other)| other)
-            .all(|other| !other.path.starts_with(&one.path))
+        others.map(|(_, other)| other).all(|other| !other.path.starts_with(&one.path))
     })
 }
 
@@ -81,17 +76,13 @@ fn list(object: &str) -> Option<Vec<(String, String)>> {
         }
     }
 
-    serde_json::from_str::<Listed>(object)
-        .ok()
-        .map(|listed| listed.0)
+    serde_json::from_str::<Listed>(object).ok().map(|listed| listed.0)
 }
 
 /// Whether the model can read `object` at all.
 pub(crate) fn can_tell(object: &str) -> bool {
     list(object).is_some_and(|members| {
-        members
-            .iter()
-            .all(|(_, value)| !value.starts_with('{') || can_tell(value))
+        members.iter().all(|(_, value)| !value.starts_with('{') || can_tell(value))
     })
 }
 

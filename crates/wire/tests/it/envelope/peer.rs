@@ -55,10 +55,7 @@ impl Peer {
                 tokio::spawn(writing);
                 let (source, sink) = tokio::io::split(far);
                 let (_, raw, _) = lines::link(source, tokio::io::sink(), LIMIT);
-                let peer = Self {
-                    sender: Sender::Lines(sink),
-                    reader: raw,
-                };
+                let peer = Self { sender: Sender::Lines(sink), reader: raw };
                 (peer, (writer, reader))
             }
         }
@@ -125,10 +122,7 @@ pub(crate) async fn rude_server(over: Over) -> (Peer, Client, Inbox) {
     let greeting = async {
         let id = id_of(&peer.receive().await);
         let result = r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
-        peer.send(format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
-        ))
-        .await;
+        peer.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).await;
         let initialized = peer.receive().await;
         assert!(initialized.contains("notifications/initialized"));
     };

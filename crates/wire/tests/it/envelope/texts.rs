@@ -35,11 +35,7 @@ fn malformed_told(malformed: &Malformed) -> String {
     let id = id.map_or("none".to_owned(), ToString::to_string);
     let kind = format!("{:?}", malformed.kind);
     let kind = kind.split(['(', ' ']).next().unwrap_or_default();
-    let wants = if malformed.wants_answer {
-        ""
-    } else {
-        ", quietly"
-    };
+    let wants = if malformed.wants_answer { "" } else { ", quietly" };
     format!("{kind} {id}{wants}")
 }
 
@@ -49,41 +45,17 @@ fn check(text: &str, expected: &str) {
 
 #[test]
 fn the_kinds_of_message() {
-    check(
-        r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{}}"#,
-        "request 1 a/b",
-    );
-    check(
-        r#"{"method":"a","params":[1],"id":"x","jsonrpc":"2.0"}"#,
-        "request \"x\" a",
-    );
-    check(
-        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":null}"#,
-        "request 1 a",
-    );
+    check(r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{}}"#, "request 1 a/b");
+    check(r#"{"method":"a","params":[1],"id":"x","jsonrpc":"2.0"}"#, "request \"x\" a");
+    check(r#"{"jsonrpc":"2.0","id":1,"method":"a","params":null}"#, "request 1 a");
     check(r#"{"jsonrpc":"2.0","method":"a"}"#, "notification a");
     check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "result 1 null");
-    check(
-        r#"{"jsonrpc":"2.0","id":1,"result":{ "x":1.0 }}"#,
-        r#"result 1 { "x":1.0 }"#,
-    );
-    check(
-        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"m"}}"#,
-        "error 1 -5",
-    );
-    check(
-        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-5}}"#,
-        "error none -5",
-    );
+    check(r#"{"jsonrpc":"2.0","id":1,"result":{ "x":1.0 }}"#, r#"result 1 { "x":1.0 }"#);
+    check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"m"}}"#, "error 1 -5");
+    check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-5}}"#, "error none -5");
     check(r#"{"jsonrpc":"2.0","error":{}}"#, "error none 0");
-    check(
-        r#"{"jsonrpc":"2.0","method":"a\/\u0062","x":{"id":3},"":0}"#,
-        "notification a/b",
-    );
-    check(
-        "\u{feff} \r\n{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\r\n",
-        "notification a",
-    );
+    check(r#"{"jsonrpc":"2.0","method":"a\/\u0062","x":{"id":3},"":0}"#, "notification a/b");
+    check("\u{feff} \r\n{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\r\n", "notification a");
 }
 
 #[test]
@@ -127,10 +99,7 @@ fn what_is_no_message() {
     check("  ", "Syntax none");
     check("log: started", "Syntax none");
     check("\0", "Syntax none");
-    check(
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\0b\"}",
-        "Syntax 1",
-    );
+    check("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\0b\"}", "Syntax 1");
     check("\u{feff}\u{feff}{}", "Syntax none");
     for scalar in ["7", "null", "\"text\"", "true"] {
         check(scalar, "NotAnObject none");
@@ -148,10 +117,7 @@ fn what_is_no_message() {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
         check(&text, "BadParams 1");
     }
-    check(
-        r#"{"jsonrpc":"2.0","id":1,"error":"no"}"#,
-        "BadError 1, quietly",
-    );
+    check(r#"{"jsonrpc":"2.0","id":1,"error":"no"}"#, "BadError 1, quietly");
     check(
         r#"{"jsonrpc":"2.0","id":1,"result":1}{"jsonrpc":"2.0","id":2,"result":1}"#,
         "Syntax none, quietly",
@@ -207,8 +173,5 @@ fn depth_is_limited() {
     check(&nested(512), "Syntax 1, quietly");
     check(&nested(1_000_000), "Syntax 1, quietly");
     let objects = format!("{}1{}", r#"{"a":"#.repeat(600), "}".repeat(600));
-    check(
-        &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{objects}}}"#),
-        "Syntax 1",
-    );
+    check(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{objects}}}"#), "Syntax 1");
 }

@@ -10,10 +10,7 @@ use super::{endpoint, endpoint_with, json, post, soon};
 
 fn limited(max_body: usize) -> EndpointOptions {
     EndpointOptions {
-        limits: Limits {
-            max_body,
-            ..Limits::default()
-        },
+        limits: Limits { max_body, ..Limits::default() },
         ..EndpointOptions::default()
     }
 }
@@ -22,20 +19,12 @@ fn limited(max_body: usize) -> EndpointOptions {
 async fn a_body_of_exactly_the_limit_is_accepted_and_one_more_byte_is_not() {
     let text = format!("\"{}\"", "x".repeat(98));
     let chunks = |reply: Reply| text.as_bytes().chunks(7).fold(reply, Reply::bytes);
-    for reply in [
-        Reply::json(200, text.clone()),
-        chunks(Reply::chunked(200, "application/json")),
-    ] {
+    for reply in [Reply::json(200, text.clone()), chunks(Reply::chunked(200, "application/json"))] {
         let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
         let answer = post(&endpoint_with(&server.url("/"), limited(100)), "{}").await;
         assert_eq!(json(answer.unwrap()), text);
-        let error = post(&endpoint_with(&server.url("/"), limited(99)), "{}")
-            .await
-            .unwrap_err();
-        assert!(
-            matches!(error, HttpError::BodyTooLarge { limit: 99, .. }),
-            "{error:?}"
-        );
+        let error = post(&endpoint_with(&server.url("/"), limited(99)), "{}").await.unwrap_err();
+        assert!(matches!(error, HttpError::BodyTooLarge { limit: 99, .. }), "{error:?}");
     }
 }
 
@@ -44,10 +33,7 @@ async fn a_megabyte_arrives_whole() {
     let text = format!("\"{}\"", "y".repeat(1 << 20));
     let reply = Reply::json(200, text.clone());
     let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
-    assert_eq!(
-        json(post(&endpoint(&server.url("/")), "{}").await.unwrap()),
-        text
-    );
+    assert_eq!(json(post(&endpoint(&server.url("/")), "{}").await.unwrap()), text);
 }
 
 #[tokio::test]
@@ -75,21 +61,12 @@ async fn a_body_that_breaks_off_says_how_and_where() {
         let shown = format!("{reply:?}");
         let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
         match post(&endpoint(&server.url("/")), "{}").await.unwrap_err() {
-            HttpError::Closed {
-                how,
-                received: Received::Body(received),
-                ..
-            } => {
+            HttpError::Closed { how, received: Received::Body(received), .. } => {
                 // A reset may overtake bytes that were on their way.
                 assert_eq!(how, expected, "{shown}");
-                assert!(
-                    received == 10 || expected == Break::Reset,
-                    "{received} {shown}"
-                );
+                assert!(received == 10 || expected == Break::Reset, "{received} {shown}");
             }
-            HttpError::Closed {
-                how: Break::Reset, ..
-            } if expected == Break::Reset => {}
+            HttpError::Closed { how: Break::Reset, .. } if expected == Break::Reset => {}
             other => panic!("{other:?} {shown}"),
         }
     }
@@ -97,21 +74,11 @@ async fn a_body_that_breaks_off_says_how_and_where() {
 
 #[tokio::test]
 async fn a_body_that_stalls_is_given_up() {
-    let reply = Reply::json(200, "0123456789")
-        .header("content-length", "20")
-        .hang();
+    let reply = Reply::json(200, "0123456789").header("content-length", "20").hang();
     let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
-    let options = EndpointOptions {
-        idle: Duration::from_millis(50),
-        ..EndpointOptions::default()
-    };
-    let error = post(&endpoint_with(&server.url("/"), options), "{}")
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(error, HttpError::Stalled { received: 10, .. }),
-        "{error:?}"
-    );
+    let options = EndpointOptions { idle: Duration::from_millis(50), ..EndpointOptions::default() };
+    let error = post(&endpoint_with(&server.url("/"), options), "{}").await.unwrap_err();
+    assert!(matches!(error, HttpError::Stalled { received: 10, .. }), "{error:?}");
     soon(server.hung_up(1)).await;
 }
 
@@ -128,10 +95,7 @@ async fn faults_on_the_way_end_in_an_answer_or_an_error() {
         (Fault::CorruptAt(0), false),
     ];
     for (down, arrives) in cases {
-        let plan = Plan {
-            down,
-            up: Fault::None,
-        };
+        let plan = Plan { down, up: Fault::None };
         let proxy = FaultProxy::start(server.addr(), plan).await;
         let answer = post(&endpoint(&format!("http://{}/", proxy.addr())), "{}").await;
         assert_eq!(answer.is_ok(), arrives, "{down:?}: {answer:?}");

@@ -22,17 +22,11 @@ struct Tokens {
 
 impl Tokens {
     fn new(renewals: usize) -> Arc<Self> {
-        Arc::new(Self {
-            current: AtomicUsize::new(1),
-            refreshes: AtomicUsize::new(0),
-            renewals,
-        })
+        Arc::new(Self { current: AtomicUsize::new(1), refreshes: AtomicUsize::new(0), renewals })
     }
 
     fn value(&self) -> HeaderValue {
-        format!("token-{}", self.current.load(Ordering::SeqCst))
-            .parse()
-            .unwrap()
+        format!("token-{}", self.current.load(Ordering::SeqCst)).parse().unwrap()
     }
 }
 
@@ -86,10 +80,7 @@ async fn a_refusal_is_answered_with_new_headers_and_the_same_body() {
         let endpoint = endpoint_with(&server.url("/"), with(Tokens::new(9)));
         assert_eq!(json(post(&endpoint, "body").await.unwrap()), "{}");
         let requests = server.requests();
-        let sent: Vec<_> = requests
-            .iter()
-            .map(|r| (r.header("authorization"), r.text()))
-            .collect();
+        let sent: Vec<_> = requests.iter().map(|r| (r.header("authorization"), r.text())).collect();
         let expected = ["token-1", "token-2", "token-3"].map(|token| (Some(token), "body"));
         assert_eq!(sent, expected);
         assert_eq!(server.connections(), 1);
@@ -113,9 +104,7 @@ async fn sign_in_carries_every_challenge() {
     let server = guarded(401, "none").await;
     let endpoint = endpoint_with(&server.url("/"), with(Tokens::new(0)));
     match post(&endpoint, "{}").await.unwrap_err() {
-        HttpError::SignIn {
-            challenges, reason, ..
-        } => {
+        HttpError::SignIn { challenges, reason, .. } => {
             assert_eq!(challenges, ["Bearer scope=\"a\"", "Basic"]);
             assert_eq!(reason, "Bearer scope=\"a\" & Basic");
         }
@@ -137,12 +126,7 @@ async fn without_credentials_a_refusal_is_final_and_shows_its_body() {
     for status in [401, 403] {
         let server = guarded(status, "none").await;
         match post(&endpoint(&server.url("/")), "{}").await.unwrap_err() {
-            HttpError::Refused {
-                status: got,
-                text,
-                challenges,
-                ..
-            } => {
+            HttpError::Refused { status: got, text, challenges, .. } => {
                 assert_eq!((got.as_u16(), &text[..]), (status, &b"{\"error\":1}"[..]));
                 assert_eq!(challenges.len(), 2);
             }
@@ -167,11 +151,7 @@ impl Credentials for NotSignedIn {
 #[tokio::test]
 async fn credentials_that_are_missing_send_nothing() {
     let server = guarded(401, "none").await;
-    let error = post(
-        &endpoint_with(&server.url("/"), with(Arc::new(NotSignedIn))),
-        "{}",
-    )
-    .await;
+    let error = post(&endpoint_with(&server.url("/"), with(Arc::new(NotSignedIn))), "{}").await;
     assert!(matches!(error, Err(HttpError::SignIn { .. })), "{error:?}");
     assert_eq!(server.connections(), 0);
 }
@@ -187,9 +167,7 @@ async fn secrets_are_never_shown() {
         ..EndpointOptions::default()
     };
     let shown_options = format!("{options:?}");
-    let url = server
-        .url("/?key=s3cret#s3cret")
-        .replace("http://", "http://u:s3cret@");
+    let url = server.url("/?key=s3cret#s3cret").replace("http://", "http://u:s3cret@");
     let endpoint = endpoint_with(&url, options);
     let refused = post(&endpoint, "{}").await.unwrap_err();
     let url = server.url("/?key=s3cret");
@@ -208,8 +186,5 @@ async fn secrets_are_never_shown() {
          {unreachable} {challenge:?}"
     );
     assert!(!shown.contains("s3cret"), "{shown}");
-    assert!(
-        shown.contains("x-api-key") && shown.contains("authorization"),
-        "{shown}"
-    );
+    assert!(shown.contains("x-api-key") && shown.contains("authorization"), "{shown}");
 }

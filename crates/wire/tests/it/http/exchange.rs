@@ -11,30 +11,22 @@ use super::{endpoint, endpoint_with, header, json, pool_options, post, soon};
 #[tokio::test]
 async fn a_post_carries_its_headers_and_body() {
     let server = Scripted::start(|_| async { Reply::json(200, r#"{"a":1}"#) }).await;
-    let options = EndpointOptions {
-        headers: header("x-static", "always"),
-        ..EndpointOptions::default()
-    };
+    let options =
+        EndpointOptions { headers: header("x-static", "always"), ..EndpointOptions::default() };
     let endpoint = endpoint_with(&server.url("/mcp?key=1"), options);
     let body = "{\"jsonrpc\":\"2.0\"}".into();
     let answer = soon(endpoint.post(body, header("mcp-session-id", "s"))).await;
     assert_eq!(json(answer.unwrap()), r#"{"a":1}"#);
 
     let request = &server.requests()[0];
-    assert_eq!(
-        (request.method.as_str(), request.path.as_str()),
-        ("POST", "/mcp?key=1")
-    );
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/mcp?key=1"));
     assert_eq!(request.text(), "{\"jsonrpc\":\"2.0\"}");
     let expected = [
         ("accept", "application/json, text/event-stream"),
         ("content-type", "application/json"),
         ("x-static", "always"),
         ("mcp-session-id", "s"),
-        (
-            "user-agent",
-            concat!("switchboard/", env!("CARGO_PKG_VERSION")),
-        ),
+        ("user-agent", concat!("switchboard/", env!("CARGO_PKG_VERSION"))),
     ];
     for (name, value) in expected {
         assert_eq!(request.header(name), Some(value), "{name}");
@@ -46,12 +38,8 @@ async fn a_post_carries_its_headers_and_body() {
 async fn a_get_asks_for_events_after_the_last_one() {
     let server = Scripted::start(|_| async { Reply::events() }).await;
     let endpoint = endpoint(&server.url("/mcp"));
-    soon(endpoint.get_events(HeaderMap::new(), Some("e-7")))
-        .await
-        .unwrap();
-    soon(endpoint.get_events(HeaderMap::new(), None))
-        .await
-        .unwrap();
+    soon(endpoint.get_events(HeaderMap::new(), Some("e-7"))).await.unwrap();
+    soon(endpoint.get_events(HeaderMap::new(), None)).await.unwrap();
     let requests = server.requests();
     assert_eq!(requests[0].method, "GET");
     assert_eq!(requests[0].header("accept"), Some("text/event-stream"));
@@ -85,26 +73,14 @@ async fn bodies_are_sorted_by_content_type() {
     let cases = [
         (Reply::json(200, "{}"), "json"),
         (Reply::json(404, "{}"), "json"),
-        (
-            Reply::text(200, "Application/JSON; charset=utf-8", "{}"),
-            "json",
-        ),
+        (Reply::text(200, "Application/JSON; charset=utf-8", "{}"), "json"),
         (Reply::text(400, "application/problem+json", "{}"), "json"),
         (Reply::json(200, ""), "empty"),
         (Reply::empty(202), "empty"),
         (Reply::empty(500), "empty"),
-        (
-            Reply::text(200, "text/event-stream;charset=utf-8", ""),
-            "events",
-        ),
-        (
-            Reply::text(200, "text/html", "<html>"),
-            "other text/html <html>",
-        ),
-        (
-            Reply::raw("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx"),
-            "other  x",
-        ),
+        (Reply::text(200, "text/event-stream;charset=utf-8", ""), "events"),
+        (Reply::text(200, "text/html", "<html>"), "other text/html <html>"),
+        (Reply::raw("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx"), "other  x"),
     ];
     for (reply, expected) in cases {
         let shown = format!("{reply:?}");
@@ -125,10 +101,8 @@ async fn bodies_are_sorted_by_content_type() {
 #[tokio::test]
 async fn a_server_that_says_nothing_runs_into_the_first_byte_deadline() {
     let server = Scripted::start(|_| async { Reply::silence() }).await;
-    let options = EndpointOptions {
-        first_byte: Duration::from_millis(50),
-        ..EndpointOptions::default()
-    };
+    let options =
+        EndpointOptions { first_byte: Duration::from_millis(50), ..EndpointOptions::default() };
     let endpoint = endpoint_with(&server.url("/mcp?token=s3cret"), options);
     let error = post(&endpoint, "{}").await.unwrap_err();
     assert!(matches!(error, HttpError::FirstByte { .. }), "{error:?}");
@@ -146,11 +120,7 @@ async fn nobody_there_is_a_refused_connection() {
         // The listener closes when its task is dropped, a moment after the handle.
         match post(&endpoint(&url), "{}").await {
             Err(
-                HttpError::Connect {
-                    kind: ConnectKind::Broken,
-                    ..
-                }
-                | HttpError::Closed { .. },
+                HttpError::Connect { kind: ConnectKind::Broken, .. } | HttpError::Closed { .. },
             ) => {}
             Err(error) => break error,
             Ok(_) => tokio::task::yield_now().await,
@@ -161,9 +131,7 @@ async fn nobody_there_is_a_refused_connection() {
 
 #[tokio::test]
 async fn a_name_that_does_not_resolve_is_told_apart() {
-    let error = post(&endpoint("http://nowhere.invalid/"), "{}")
-        .await
-        .unwrap_err();
+    let error = post(&endpoint("http://nowhere.invalid/"), "{}").await.unwrap_err();
     assert_connect(&error, ConnectKind::Dns);
 }
 

@@ -48,10 +48,7 @@ async fn http2_is_negotiated_and_shared() {
     let authority = Authority::new();
     let server = Http2Echo::start(&authority).await;
     let mut options = pool_options();
-    options.tls = TlsOptions {
-        extra_ca_pem: vec![authority.ca_pem()],
-        ..options.tls
-    };
+    options.tls = TlsOptions { extra_ca_pem: vec![authority.ca_pem()], ..options.tls };
     let pool = Pool::new(&options).unwrap();
     let url = server.url("/mcp").parse().unwrap();
     let endpoint = Endpoint::new(pool, url, EndpointOptions::default());
@@ -73,11 +70,7 @@ async fn a_connection_closed_while_idle_is_replaced() {
         move |request| {
             let reply = Reply::json(200, "{}");
             let first = request.connection == 1;
-            std::future::ready(if first {
-                reply.wait(&closed).close()
-            } else {
-                reply
-            })
+            std::future::ready(if first { reply.wait(&closed).close() } else { reply })
         }
     })
     .await;
@@ -90,10 +83,7 @@ async fn a_connection_closed_while_idle_is_replaced() {
     loop {
         match post(&endpoint, "{}").await {
             Ok(_) => break,
-            Err(HttpError::Closed {
-                received: Received::Nothing,
-                ..
-            }) => lost += 1,
+            Err(HttpError::Closed { received: Received::Nothing, .. }) => lost += 1,
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -134,11 +124,7 @@ async fn a_request_that_may_have_been_executed_is_not_sent_again() {
 /// Streams and waiting requests have no task of their own; connections end with the pool.
 #[tokio::test]
 async fn no_task_stays_behind() {
-    let alive = || {
-        tokio::runtime::Handle::current()
-            .metrics()
-            .num_alive_tasks()
-    };
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let server = Scripted::start(|_| async { Reply::events().event("x").hang() }).await;
     let before = alive();
     let endpoint = endpoint(&server.url("/"));

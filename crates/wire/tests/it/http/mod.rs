@@ -31,10 +31,7 @@ pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
 /// Without the platform's certificates: loading them for each test would only cost time.
 pub(crate) fn pool_options() -> PoolOptions {
     PoolOptions {
-        tls: TlsOptions {
-            platform_roots: false,
-            ..TlsOptions::default()
-        },
+        tls: TlsOptions { platform_roots: false, ..TlsOptions::default() },
         proxies: Proxies::Off,
         ..PoolOptions::default()
     }
@@ -53,10 +50,7 @@ pub(crate) fn endpoint_with(url: &str, options: EndpointOptions) -> Endpoint {
 }
 
 pub(crate) fn header(name: &'static str, value: &'static str) -> HeaderMap {
-    let pair = (
-        HeaderName::from_static(name),
-        HeaderValue::from_static(value),
-    );
+    let pair = (HeaderName::from_static(name), HeaderValue::from_static(value));
     HeaderMap::from_iter([pair])
 }
 

@@ -37,31 +37,17 @@ fn parse(chunks: &[&[u8]]) -> (Vec<String>, EventParser) {
 
 /// What a parser shows from outside when the input is used up.
 fn state(parser: &EventParser) -> (Option<&str>, Option<Duration>, bool) {
-    (
-        parser.last_event_id(),
-        parser.retry(),
-        parser.is_mid_event(),
-    )
+    (parser.last_event_id(), parser.retry(), parser.is_mid_event())
 }
 
 #[track_caller]
 fn check(input: impl AsRef<[u8]>, expected: &[&str]) {
     let input = input.as_ref();
     let (whole, _) = parse(&[input]);
-    assert_eq!(
-        whole,
-        expected,
-        "in one chunk: {:?}",
-        String::from_utf8_lossy(input)
-    );
+    assert_eq!(whole, expected, "in one chunk: {:?}", String::from_utf8_lossy(input));
     let bytes: Vec<&[u8]> = input.chunks(1).collect();
     let (single, _) = parse(&bytes);
-    assert_eq!(
-        single,
-        expected,
-        "byte by byte: {:?}",
-        String::from_utf8_lossy(input)
-    );
+    assert_eq!(single, expected, "byte by byte: {:?}", String::from_utf8_lossy(input));
 }
 
 #[test]
@@ -83,23 +69,14 @@ fn fields() {
 fn line_ends() {
     check("data: a\r\n\r\ndata: b\r\n\r\n", &["-|a|-", "-|b|-"]);
     check("data: a\r\rdata: b\r\r", &["-|a|-", "-|b|-"]);
-    check(
-        "data: a\n\r\ndata: b\r\n\ndata: c\r\n\r",
-        &["-|a|-", "-|b|-", "-|c|-"],
-    );
+    check("data: a\n\r\ndata: b\r\n\ndata: c\r\n\r", &["-|a|-", "-|b|-", "-|c|-"]);
     check("\n\n\r\n\rdata: a\n\n\n\n", &["-|a|-"]);
 }
 
 #[test]
 fn comments_and_byte_order_marks() {
-    check(
-        ": hello\n\n:\n\ndata: a\n: more\ndata: b\n\n",
-        &["-|a\\nb|-"],
-    );
-    check(
-        format!(":{}\ndata: a\n\n", "x".repeat(LIMIT * 3)),
-        &["-|a|-"],
-    );
+    check(": hello\n\n:\n\ndata: a\n: more\ndata: b\n\n", &["-|a\\nb|-"]);
+    check(format!(":{}\ndata: a\n\n", "x".repeat(LIMIT * 3)), &["-|a|-"]);
     check("\u{feff}data: a\n\n", &["-|a|-"]);
     check("\u{feff}\u{feff}data: a\n\n", &[]);
     check("data: a\n\n\u{feff}data: b\n\n", &["-|a|-"]);
@@ -114,12 +91,7 @@ fn ids() {
     check("id\ndata: a\n\n", &["-|a|"]);
     check("id: a\0b\ndata: x\n\n", &["-|x|-"]);
     check("event: only\n\n", &[]);
-    let last = |input: &str| {
-        parse(&[input.as_bytes()])
-            .1
-            .last_event_id()
-            .map(str::to_owned)
-    };
+    let last = |input: &str| parse(&[input.as_bytes()]).1.last_event_id().map(str::to_owned);
     assert_eq!(last("id: 1\ndata: a\n\ndata: b\n\n").as_deref(), Some("1"));
     assert_eq!(last("id: 1\ndata: a\n\nid\ndata: b\n\n"), None);
     assert_eq!(last("id: 1\ndata: a\n\nid: 2\n").as_deref(), Some("1"));
@@ -130,32 +102,20 @@ fn ids() {
 fn retry() {
     let retry = |input: &str| parse(&[input.as_bytes()]).1.retry();
     assert_eq!(retry("retry: 1500\n"), Some(Duration::from_millis(1500)));
-    assert_eq!(
-        retry("retry: 10\nretry: x\nretry: -1\nretry:\n"),
-        Some(Duration::from_millis(10))
-    );
+    assert_eq!(retry("retry: 10\nretry: x\nretry: -1\nretry:\n"), Some(Duration::from_millis(10)));
     assert_eq!(retry("retry: 99999999999999999999999\n"), None);
 }
 
 #[test]
 fn limits() {
     let long = "x".repeat(LIMIT);
-    check(
-        format!("data: {long}\n\ndata: a\n\n"),
-        &["too large", "-|a|-"],
-    );
+    check(format!("data: {long}\n\ndata: a\n\n"), &["too large", "-|a|-"]);
     check(
         format!("data: {}\n\n", "x".repeat(LIMIT - 6)),
         &[&format!("-|{}|-", "x".repeat(LIMIT - 6))],
     );
-    check(
-        format!("data: a\ndata: {long}\ndata: b\n\ndata: c\n\n"),
-        &["too large", "-|c|-"],
-    );
-    check(
-        format!("{}\ndata: c\n\n", "data: a\n".repeat(20)),
-        &["too large", "-|c|-"],
-    );
+    check(format!("data: a\ndata: {long}\ndata: b\n\ndata: c\n\n"), &["too large", "-|c|-"]);
+    check(format!("{}\ndata: c\n\n", "data: a\n".repeat(20)), &["too large", "-|c|-"]);
     check(format!("{long}{long}"), &["too large"]);
     let input = format!("id: 3\ndata: {long}\n\n");
     assert_eq!(parse(&[input.as_bytes()]).1.last_event_id(), Some("3"));
@@ -164,10 +124,7 @@ fn limits() {
 #[test]
 fn what_is_not_utf8_spoils_its_event_only() {
     check(b"data: \xff\n\ndata: a\n\n", &["not UTF-8", "-|a|-"]);
-    check(
-        b"data: a\ndata: \xff\n\ndata: b\n\n",
-        &["not UTF-8", "-|b|-"],
-    );
+    check(b"data: a\ndata: \xff\n\ndata: b\n\n", &["not UTF-8", "-|b|-"]);
     check(b"event: \xff\ndata: a\n\n", &["not UTF-8"]);
     check(b": \xff\nother: \xff\ndata: a\n\n", &["-|a|-"]);
 }
@@ -182,11 +139,7 @@ fn an_incomplete_event_is_known() {
         ("data: a\n", true),
         ("data: a", true),
     ] {
-        assert_eq!(
-            parse(&[input.as_bytes()]).1.is_mid_event(),
-            expected,
-            "{input:?}"
-        );
+        assert_eq!(parse(&[input.as_bytes()]).1.is_mid_event(), expected, "{input:?}");
     }
 }
 
@@ -205,10 +158,7 @@ fn chunks_fed_together_are_joined() {
     parser.feed(Bytes::from_static(b"data: a\n"));
     parser.feed(Bytes::from_static(b"\ndata: b\n\n"));
     let events = std::iter::from_fn(|| parser.next_event());
-    assert_eq!(
-        events.map(|event| shown(&event)).collect::<Vec<_>>(),
-        ["-|a|-", "-|b|-"]
-    );
+    assert_eq!(events.map(|event| shown(&event)).collect::<Vec<_>>(), ["-|a|-", "-|b|-"]);
 }
 
 /// Pieces that make up most of the grammar, and bytes that do not belong to it.

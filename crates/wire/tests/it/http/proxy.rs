@@ -11,10 +11,7 @@ use super::exchange::assert_connect;
 use super::{header, pool_options, post, soon};
 
 fn through(proxies: Proxies, url: &str) -> Endpoint {
-    let options = PoolOptions {
-        proxies,
-        ..pool_options()
-    };
+    let options = PoolOptions { proxies, ..pool_options() };
     let pool = Pool::new(&options).unwrap();
     Endpoint::new(pool, url.parse().unwrap(), EndpointOptions::default())
 }
@@ -35,27 +32,18 @@ async fn plain_http_goes_in_absolute_form() {
     post(&endpoint, "{}").await.unwrap();
     let request = &proxy.requests()[0];
     assert_eq!(request.path, "http://server.invalid/mcp");
-    assert_eq!(
-        request.header("proxy-authorization"),
-        Some("Basic dXNlcjpwYXNz")
-    );
+    assert_eq!(request.header("proxy-authorization"), Some("Basic dXNlcjpwYXNz"));
 }
 
 #[tokio::test]
 async fn https_asks_for_a_tunnel_and_shows_the_proxy_no_secrets() {
     let proxy = Scripted::start(|_| async { Reply::empty(403) }).await;
-    let endpoint = through(
-        vars(&[("all_proxy", &proxy.url(""))]),
-        "https://server.invalid/mcp",
-    );
+    let endpoint = through(vars(&[("all_proxy", &proxy.url(""))]), "https://server.invalid/mcp");
     let sent = endpoint.post("{}".into(), header("authorization", "s3cret"));
     let error = soon(sent).await.unwrap_err();
     assert_connect(&error, ConnectKind::Proxy);
     let request = &proxy.requests()[0];
-    assert_eq!(
-        (request.method.as_str(), request.path.as_str()),
-        ("CONNECT", "server.invalid:443")
-    );
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("CONNECT", "server.invalid:443"));
     assert_eq!(request.header("authorization"), None);
 }
 
@@ -63,13 +51,8 @@ async fn https_asks_for_a_tunnel_and_shows_the_proxy_no_secrets() {
 async fn exceptions_are_reached_directly() {
     let proxy = Scripted::start(|_| async { Reply::empty(500) }).await;
     let server = Scripted::start(|_| async { Reply::json(200, "{}") }).await;
-    let proxies = vars(&[
-        ("http_proxy", &proxy.url("")),
-        ("NO_PROXY", "localhost,127.0.0.1"),
-    ]);
-    post(&through(proxies, &server.url("/")), "{}")
-        .await
-        .unwrap();
+    let proxies = vars(&[("http_proxy", &proxy.url("")), ("NO_PROXY", "localhost,127.0.0.1")]);
+    post(&through(proxies, &server.url("/")), "{}").await.unwrap();
     assert_eq!((proxy.connections(), server.connections()), (0, 1));
 }
 
@@ -77,21 +60,8 @@ async fn exceptions_are_reached_directly() {
 fn a_bad_proxy_is_a_setup_error_and_its_password_is_not_shown() {
     let proxies = vars(&[("http_proxy", "http://user:s3cret@:bad:")]);
     let shown = format!("{proxies:?}");
-    let error = Pool::new(&PoolOptions {
-        proxies,
-        ..pool_options()
-    })
-    .unwrap_err();
-    assert!(
-        matches!(
-            error,
-            HttpError::Setup {
-                what: "a proxy",
-                ..
-            }
-        ),
-        "{error:?}"
-    );
+    let error = Pool::new(&PoolOptions { proxies, ..pool_options() }).unwrap_err();
+    assert!(matches!(error, HttpError::Setup { what: "a proxy", .. }), "{error:?}");
     assert!(!format!("{shown} {error:?} {error}").contains("s3cret"));
 }
 

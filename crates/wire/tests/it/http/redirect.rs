@@ -28,9 +28,7 @@ async fn refusal(endpoint: &Endpoint) -> (String, RedirectRefusal) {
 async fn a_post_keeps_method_and_body() {
     for status in [307, 308] {
         let server = redirecting(status, "/end").await;
-        let answer = post(&endpoint(&server.url("/start")), "again")
-            .await
-            .unwrap();
+        let answer = post(&endpoint(&server.url("/start")), "again").await.unwrap();
         assert_eq!(json(answer), "\"again\"");
         assert_eq!(server.requests()[1].method, "POST");
     }
@@ -41,10 +39,7 @@ async fn a_post_does_not_become_a_get() {
     for status in [301, 302, 303] {
         let server = redirecting(status, "/end?code=s3cret").await;
         let (to, reason) = refusal(&endpoint(&server.url("/start"))).await;
-        assert_eq!(
-            (to, reason),
-            (server.url("/end"), RedirectRefusal::MethodWouldChange)
-        );
+        assert_eq!((to, reason), (server.url("/end"), RedirectRefusal::MethodWouldChange));
         assert_eq!(server.requests().len(), 1);
     }
 }

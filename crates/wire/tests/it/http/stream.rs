@@ -24,10 +24,7 @@ async fn data(stream: &mut EventStream) -> Option<String> {
 #[tokio::test]
 async fn events_arrive_as_they_are_sent() {
     let more = Signal::default();
-    let reply = Reply::events()
-        .bytes("id: 1\nretry: 250\ndata: one\n\n")
-        .wait(&more)
-        .event("two");
+    let reply = Reply::events().bytes("id: 1\nretry: 250\ndata: one\n\n").wait(&more).event("two");
     let (_server, mut stream) = open(reply, EndpointOptions::default()).await;
     assert_eq!(data(&mut stream).await.as_deref(), Some("one"));
     assert_eq!(stream.last_event_id(), Some("1"));
@@ -54,19 +51,13 @@ async fn waiting_for_an_event_can_be_cancelled() {
 #[tokio::test]
 async fn after_an_event_too_large_the_next_one_still_arrives() {
     let options = EndpointOptions {
-        limits: Limits {
-            max_event: 100,
-            ..Limits::default()
-        },
+        limits: Limits { max_event: 100, ..Limits::default() },
         ..EndpointOptions::default()
     };
     let reply = Reply::events().event(&"x".repeat(5000)).event("small");
     let (_server, mut stream) = open(reply, options).await;
     let error = soon(stream.next()).await.unwrap_err();
-    assert!(
-        matches!(error, HttpError::EventTooLarge { limit: 100, .. }),
-        "{error:?}"
-    );
+    assert!(matches!(error, HttpError::EventTooLarge { limit: 100, .. }), "{error:?}");
     assert_eq!(data(&mut stream).await.as_deref(), Some("small"));
     assert_eq!(data(&mut stream).await, None);
 }
@@ -75,21 +66,13 @@ async fn after_an_event_too_large_the_next_one_still_arrives() {
 #[tokio::test]
 async fn an_endless_event_is_too_large_before_it_ends() {
     let options = EndpointOptions {
-        limits: Limits {
-            max_event: 100,
-            ..Limits::default()
-        },
+        limits: Limits { max_event: 100, ..Limits::default() },
         ..EndpointOptions::default()
     };
-    let reply = Reply::events()
-        .bytes(format!("data: {}", "x".repeat(500)))
-        .hang();
+    let reply = Reply::events().bytes(format!("data: {}", "x".repeat(500))).hang();
     let (_server, mut stream) = open(reply, options).await;
     let error = soon(stream.next()).await.unwrap_err();
-    assert!(
-        matches!(error, HttpError::EventTooLarge { .. }),
-        "{error:?}"
-    );
+    assert!(matches!(error, HttpError::EventTooLarge { .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -99,20 +82,15 @@ async fn a_stream_cut_in_the_middle_is_an_error() {
     let cases = [
         (Reply::events().bytes(whole).close(), Break::Ended),
         (Reply::events().bytes(whole), Break::Ended),
-        (
-            Reply::raw(format!("{unframed}{whole}")).close(),
-            Break::Ended,
-        ),
+        (Reply::raw(format!("{unframed}{whole}")).close(), Break::Ended),
     ];
     for (reply, expected) in cases {
         let (_server, mut stream) = open(reply, EndpointOptions::default()).await;
         assert_eq!(data(&mut stream).await.as_deref(), Some("one"));
         match soon(stream.next()).await.unwrap_err() {
-            HttpError::Closed {
-                how,
-                received: Received::Body(19),
-                ..
-            } => assert_eq!(how, expected),
+            HttpError::Closed { how, received: Received::Body(19), .. } => {
+                assert_eq!(how, expected)
+            }
             other => panic!("{other:?}"),
         }
         assert_eq!(data(&mut stream).await, None);
@@ -127,16 +105,7 @@ async fn a_reset_stream_is_an_error() {
     assert_eq!(data(&mut stream).await.as_deref(), Some("one"));
     go.fire();
     let error = soon(stream.next()).await.unwrap_err();
-    assert!(
-        matches!(
-            error,
-            HttpError::Closed {
-                how: Break::Reset,
-                ..
-            }
-        ),
-        "{error:?}"
-    );
+    assert!(matches!(error, HttpError::Closed { how: Break::Reset, .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -164,10 +133,7 @@ async fn dropping_a_waiting_post_closes_the_exchange() {
 async fn bytes_that_trickle_make_the_same_events() {
     let reply = Reply::events().bytes("data: o\u{e9}\r\n\r\n").event("two");
     let server = Scripted::start(move |_| std::future::ready(reply.clone())).await;
-    let plan = Plan {
-        down: Fault::Trickle(1),
-        up: Fault::None,
-    };
+    let plan = Plan { down: Fault::Trickle(1), up: Fault::None };
     let proxy = FaultProxy::start(server.addr(), plan).await;
     let answer = post(&endpoint(&format!("http://{}/", proxy.addr())), "{}").await;
     let mut stream = events(answer.unwrap());

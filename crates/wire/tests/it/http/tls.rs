@@ -10,10 +10,7 @@ use super::exchange::assert_connect;
 use super::{json, pool_options, post};
 
 pub(crate) fn pool(tls: TlsOptions) -> Pool {
-    let options = PoolOptions {
-        tls,
-        ..pool_options()
-    };
+    let options = PoolOptions { tls, ..pool_options() };
     Pool::new(&options).unwrap()
 }
 
@@ -47,24 +44,15 @@ async fn a_custom_authority_is_trusted_beside_the_platform_and_alone() {
     let authority = Authority::new();
     let server = server(&authority, ClientCertificate::NotAsked).await;
     for platform_roots in [false, true] {
-        let tls = TlsOptions {
-            platform_roots,
-            ..trusting(&authority)
-        };
-        assert_eq!(
-            json(post(&endpoint(&server, tls), "{}").await.unwrap()),
-            "{}"
-        );
+        let tls = TlsOptions { platform_roots, ..trusting(&authority) };
+        assert_eq!(json(post(&endpoint(&server, tls), "{}").await.unwrap()), "{}");
     }
 }
 
 #[tokio::test]
 async fn an_unknown_authority_is_refused() {
     let server = server(&Authority::new(), ClientCertificate::NotAsked).await;
-    let nobody = TlsOptions {
-        platform_roots: false,
-        ..TlsOptions::default()
-    };
+    let nobody = TlsOptions { platform_roots: false, ..TlsOptions::default() };
     for tls in [TlsOptions::default(), nobody, trusting(&Authority::new())] {
         let error = post(&endpoint(&server, tls), "{}").await.unwrap_err();
         assert_connect(&error, ConnectKind::Tls);
@@ -84,9 +72,7 @@ async fn a_client_certificate_is_given_where_demanded() {
 async fn without_the_certificate_demanded_nothing_is_executed() {
     let authority = Authority::new();
     let server = server(&authority, ClientCertificate::Required).await;
-    let error = post(&endpoint(&server, trusting(&authority)), "{}")
-        .await
-        .unwrap_err();
+    let error = post(&endpoint(&server, trusting(&authority)), "{}").await.unwrap_err();
     assert_connect(&error, ConnectKind::Tls);
     assert!(server.requests().is_empty());
 }
@@ -95,10 +81,7 @@ async fn without_the_certificate_demanded_nothing_is_executed() {
 fn bad_material_is_a_setup_error_that_shows_no_key() {
     let key = "-----BEGIN PRIVATE KEY-----\nc3NlY3JldA==\n-----END PRIVATE KEY-----\n";
     let cases = [
-        TlsOptions {
-            extra_ca_pem: vec![b"nothing".to_vec()],
-            ..TlsOptions::default()
-        },
+        TlsOptions { extra_ca_pem: vec![b"nothing".to_vec()], ..TlsOptions::default() },
         TlsOptions {
             client_identity: Some(ClientIdentity::from_pem(key)),
             ..TlsOptions::default()
@@ -106,11 +89,7 @@ fn bad_material_is_a_setup_error_that_shows_no_key() {
     ];
     for tls in cases {
         let shown = format!("{tls:?}");
-        let error = Pool::new(&PoolOptions {
-            tls,
-            ..pool_options()
-        })
-        .unwrap_err();
+        let error = Pool::new(&PoolOptions { tls, ..pool_options() }).unwrap_err();
         assert!(matches!(error, HttpError::Setup { .. }), "{error:?}");
         assert!(!format!("{shown} {error:?}").contains("c3NlY3JldA"));
     }

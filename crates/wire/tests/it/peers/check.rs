@@ -99,12 +99,7 @@ async fn lists(client: &Client, expected: &Expected) {
         let Ok(listing) = listing else { continue };
         assert!(listing.excluded.is_empty() && listing.cut_short.is_none());
         assert!(client.server().offers(&[list.capability()]), "{list:?}");
-        assert!(
-            listing
-                .items
-                .iter()
-                .all(|item| !text(item, "name").is_empty())
-        );
+        assert!(listing.items.iter().all(|item| !text(item, "name").is_empty()));
     }
 }
 
@@ -118,9 +113,7 @@ async fn call(client: &Client, expected: &Expected) {
 
 /// Progress comes in order, all of it before the result.
 async fn progress(client: &Client, tool: &str, arguments: &str, steps: usize) {
-    let call = Call::tool(tool, &raw(arguments))
-        .with_progress()
-        .with_timeout(SOON);
+    let call = Call::tool(tool, &raw(arguments)).with_progress().with_timeout(SOON);
     let mut exchange = client.call(call);
     let mut seen: Vec<f64> = Vec::new();
     loop {

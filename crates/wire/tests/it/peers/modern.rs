@@ -60,10 +60,7 @@ async fn asks(client: &Client) {
     let said = said.unwrap();
     assert!(said.as_str().contains("Hello, Ada!"), "{said}");
     let unanswered = client.call(call).result().await.unwrap_err();
-    assert!(
-        matches!(unanswered, Error::InputNeeded { .. }),
-        "{unanswered}"
-    );
+    assert!(matches!(unanswered, Error::InputNeeded { .. }), "{unanswered}");
 }
 
 /// A subscription is granted in its own time, so the change is made until it is heard of.
@@ -91,10 +88,9 @@ async fn tells_of_changes(client: &Client, inbox: &mut Inbox) {
 #[test]
 fn with_both_eras() {
     bounded(async {
-        for (args, way) in [
-            (&["stdio", "--both"][..], Way::Stdio),
-            (&["http", "0", "--both"], Way::Http),
-        ] {
+        for (args, way) in
+            [(&["stdio", "--both"][..], Way::Stdio), (&["http", "0", "--both"], Way::Http)]
+        {
             for (greeting, version) in [
                 (Greeting::Probe, Version::V2026_07_28),
                 (Greeting::Only(Version::V2025_11_25), Version::V2025_11_25),

@@ -107,11 +107,7 @@ fn git() {
         let expected = Expected {
             version: Version::V2026_07_28,
             lists: [Some(12), Some(0), Some(0), Some(0)],
-            call: (
-                "git_log",
-                format!(r#"{{"repo_path":"{path}"}}"#),
-                "the first",
-            ),
+            call: ("git_log", format!(r#"{{"repo_path":"{path}"}}"#), "the first"),
             ..NOTHING
         };
         check(&mut connected, &expected).await;
@@ -137,11 +133,7 @@ fn time(version: Version) -> Expected {
     Expected {
         version,
         lists: [Some(2), Some(0), Some(0), Some(0)],
-        call: (
-            "get_current_time",
-            r#"{"timezone":"Europe/Zurich"}"#.into(),
-            "Europe/Zurich",
-        ),
+        call: ("get_current_time", r#"{"timezone":"Europe/Zurich"}"#.into(), "Europe/Zurich"),
         ..NOTHING
     }
 }
@@ -156,10 +148,7 @@ fn time_is_modern() {
 #[test]
 fn time_in_every_legacy_version() {
     bounded(async {
-        for version in Version::ALL
-            .into_iter()
-            .filter(|it| *it < Version::V2026_07_28)
-        {
+        for version in Version::ALL.into_iter().filter(|it| *it < Version::V2026_07_28) {
             let command = python("python", "mcp-server-time", &[]);
             let options = options(Greeting::Only(version));
             let mut connected = Connected::start_with(command, Way::Stdio, "", options).await;
@@ -178,11 +167,7 @@ fn sqlite() {
         prompt: Some(("mcp-demo", r#"{"topic":"bees"}"#, "bees")),
         ..NOTHING
     };
-    let command = python(
-        "python-legacy",
-        "mcp-server-sqlite",
-        &["--db-path", "test.db"],
-    );
+    let command = python("python-legacy", "mcp-server-sqlite", &["--db-path", "test.db"]);
     bounded(plain(command, Way::Stdio, expected));
 }
 
@@ -199,20 +184,12 @@ fn python_sdk() -> Expected {
 
 #[test]
 fn python_over_websocket() {
-    bounded(plain(
-        our_python("py-ws-server.py"),
-        Way::WebSocket,
-        python_sdk(),
-    ));
+    bounded(plain(our_python("py-ws-server.py"), Way::WebSocket, python_sdk()));
 }
 
 #[test]
 fn python_over_sse() {
-    bounded(plain(
-        our_python("py-sse-server.py"),
-        Way::Sse,
-        python_sdk(),
-    ));
+    bounded(plain(our_python("py-sse-server.py"), Way::Sse, python_sdk()));
 }
 
 async fn plain(command: switchboard_wire::process::Command, way: Way, expected: Expected) {

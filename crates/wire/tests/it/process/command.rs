@@ -17,10 +17,7 @@ fn lines(bytes: Vec<u8>) -> Vec<String> {
 }
 
 fn env(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
-    pairs
-        .iter()
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect()
+    pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 #[test]
@@ -30,14 +27,8 @@ fn the_environment_is_exactly_the_given_one() {
             let bare = command("/usr/bin/env", []);
             assert_eq!(output(bare.clone(), &guard).await, b"");
             let pairs = [("A", "1"), ("EMPTY", ""), ("TWICE", "x"), ("TWICE", "y=z")];
-            let given = Command {
-                env: env(&pairs),
-                ..bare
-            };
-            assert_eq!(
-                lines(output(given, &guard).await),
-                ["A=1", "EMPTY=", "TWICE=y=z"]
-            );
+            let given = Command { env: env(&pairs), ..bare };
+            assert_eq!(lines(output(given, &guard).await), ["A=1", "EMPTY=", "TWICE=y=z"]);
         }
     });
 }
@@ -46,10 +37,7 @@ fn the_environment_is_exactly_the_given_one() {
 fn a_loader_variable_is_the_childs_alone() {
     bounded(async {
         let pairs = [("LD_DEBUG", "help")];
-        let help = Command {
-            env: env(&pairs),
-            ..command("/usr/bin/env", [])
-        };
+        let help = Command { env: env(&pairs), ..command("/usr/bin/env", []) };
         let text = String::from_utf8(output(help, &guard()).await).unwrap();
         // The loader prints its help once and ends; a guard that saw it would never have started us.
         assert_eq!(text.matches("Valid options").count(), 1);
@@ -64,14 +52,8 @@ fn the_working_directory_is_the_given_one_or_ours() {
         let ours = std::env::current_dir().unwrap();
         for guard in both() {
             for (cwd, expected) in [(Some(folder.clone()), &folder), (None, &ours)] {
-                let pwd = Command {
-                    cwd,
-                    ..command("/bin/pwd", [])
-                };
-                assert_eq!(
-                    lines(output(pwd, &guard).await),
-                    [expected.to_str().unwrap()]
-                );
+                let pwd = Command { cwd, ..command("/bin/pwd", []) };
+                assert_eq!(lines(output(pwd, &guard).await), [expected.to_str().unwrap()]);
             }
         }
     });
@@ -92,10 +74,7 @@ fn a_relative_program_is_relative_to_the_working_directory() {
         let folder = toolbox("bin");
         for guard in both() {
             let cwd = Some(folder.path().to_owned());
-            let tool = Command {
-                cwd,
-                ..command("bin/tool", ["args", "x"])
-            };
+            let tool = Command { cwd, ..command("bin/tool", ["args", "x"]) };
             assert_eq!(output(tool, &guard).await, b"x\0");
         }
     });
@@ -168,10 +147,7 @@ fn no_signal_is_blocked_or_ignored() {
         for guard in both() {
             let status = lines(output(command("cat", ["/proc/self/status"]), &guard).await);
             for mask in ["SigBlk", "SigIgn", "SigPnd", "ShdPnd"] {
-                let bits = status
-                    .iter()
-                    .find_map(|line| line.strip_prefix(mask))
-                    .unwrap();
+                let bits = status.iter().find_map(|line| line.strip_prefix(mask)).unwrap();
                 let bits = u64::from_str_radix(bits.trim_start_matches(":\t"), 16).unwrap();
                 // Numbers past 31 belong to the C library, which lets nobody touch them.
                 assert_eq!(bits & 0x7FFF_FFFF, 0, "{mask}: {bits:x}");

@@ -9,16 +9,11 @@ use switchboard_wire::process::{Command, Exit, Guard, SpawnError, Spawned, Stder
 use super::{both, bounded, command, sh, start};
 
 async fn refused(command: Command, guard: &Guard) -> SpawnError {
-    spawn(command, guard, StderrOptions::default())
-        .await
-        .expect_err("it started")
+    spawn(command, guard, StderrOptions::default()).await.expect_err("it started")
 }
 
 fn with_path(program: &str, path: &str) -> Command {
-    Command {
-        env: vec![("PATH".into(), path.into())],
-        ..command(program, [])
-    }
+    Command { env: vec![("PATH".into(), path.into())], ..command(program, []) }
 }
 
 /// Written by another process: a file that this one had open for writing could not be executed while
@@ -37,22 +32,13 @@ fn a_missing_command() {
         for guard in both() {
             let error = refused(with_path("npx-x", "/nowhere:/bin"), &guard).await;
             assert!(matches!(error, SpawnError::NotFound { .. }));
-            assert_eq!(
-                error.to_string(),
-                "command `npx-x` was not found in PATH `/nowhere:/bin`"
-            );
+            assert_eq!(error.to_string(), "command `npx-x` was not found in PATH `/nowhere:/bin`");
             let error = refused(command("npx-x", []), &guard).await;
-            assert_eq!(
-                error.to_string(),
-                "command `npx-x` was not found in PATH `/bin:/usr/bin`"
-            );
+            assert_eq!(error.to_string(), "command `npx-x` was not found in PATH `/bin:/usr/bin`");
             for program in ["/nowhere/x", "./x", "/bin/sh/x"] {
                 let error = refused(command(program, []), &guard).await;
                 assert!(matches!(error, SpawnError::NotFound { searched: None, .. }));
-                assert_eq!(
-                    error.to_string(),
-                    format!("command `{program}` was not found")
-                );
+                assert_eq!(error.to_string(), format!("command `{program}` was not found"));
             }
             let error = refused(command("", []), &guard).await;
             assert!(matches!(error, SpawnError::NotFound { .. }));
@@ -95,10 +81,7 @@ fn a_bad_working_directory() {
     bounded(async {
         for guard in both() {
             for cwd in ["/nowhere", "/bin/sh"] {
-                let command = Command {
-                    cwd: Some(cwd.into()),
-                    ..command("/bin/sh", [])
-                };
+                let command = Command { cwd: Some(cwd.into()), ..command("/bin/sh", []) };
                 let error = refused(command, &guard).await;
                 assert!(matches!(error, SpawnError::BadWorkingDirectory { .. }));
                 assert_eq!(
@@ -118,9 +101,7 @@ fn a_missing_interpreter() {
         script(&file, "#!/nowhere/python\n");
         for guard in both() {
             let error = refused(command(&file, []), &guard).await;
-            let SpawnError::Exec { source, .. } = &error else {
-                panic!("{error:?}")
-            };
+            let SpawnError::Exec { source, .. } = &error else { panic!("{error:?}") };
             assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
             let expected = format!(
                 "cannot execute `{}`: the interpreter or loader it names was not found",
@@ -136,15 +117,11 @@ fn an_argument_the_system_does_not_take() {
     bounded(async {
         for guard in both() {
             let error = refused(command("/bin/echo", [&"x".repeat(200 * 1024)]), &guard).await;
-            let SpawnError::Exec { source, .. } = &error else {
-                panic!("{error:?}")
-            };
+            let SpawnError::Exec { source, .. } = &error else { panic!("{error:?}") };
             assert_eq!(source.kind(), std::io::ErrorKind::ArgumentListTooLong);
             assert_eq!(error.to_string(), "cannot execute `/bin/echo`");
             let error = refused(command("/bin/echo", ["a\0b"]), &guard).await;
-            let SpawnError::Exec { source, .. } = &error else {
-                panic!("{error:?}")
-            };
+            let SpawnError::Exec { source, .. } = &error else { panic!("{error:?}") };
             assert_eq!(source.kind(), std::io::ErrorKind::InvalidInput);
         }
     });
@@ -173,9 +150,6 @@ fn a_guard_that_is_none() {
         }
         let folder = tempfile::tempdir().unwrap();
         let error = refused(sh("true"), &Guard::at(folder.path()).unwrap()).await;
-        assert_eq!(
-            error.to_string(),
-            "the process guard failed while being started"
-        );
+        assert_eq!(error.to_string(), "the process guard failed while being started");
     });
 }

@@ -15,12 +15,7 @@ fn send(to: Identity, signal: Signal) {
 
 #[test]
 fn asked_to_end_it_stops_everybody_first() {
-    for signal in [
-        Signal::SIGTERM,
-        Signal::SIGINT,
-        Signal::SIGHUP,
-        Signal::SIGQUIT,
-    ] {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
         bounded(async {
             let tree = Tree::start(&guard()).await;
             send(tree.guard, signal);
@@ -35,12 +30,7 @@ fn asked_to_end_it_stops_everybody_first() {
 fn other_signals_do_not_touch_it() {
     bounded(async {
         let tree = Tree::start(&guard()).await;
-        for signal in [
-            Signal::SIGUSR1,
-            Signal::SIGALRM,
-            Signal::SIGPIPE,
-            Signal::SIGTSTP,
-        ] {
+        for signal in [Signal::SIGUSR1, Signal::SIGALRM, Signal::SIGPIPE, Signal::SIGTSTP] {
             send(tree.guard, signal);
         }
         assert!(tree.members.iter().all(|member| member.is_alive()));
@@ -59,11 +49,7 @@ fn killed_it_takes_the_child_along() {
         assert_eq!(tree.process.stop().await, Exit::Unknown);
         let members = tree.members.clone();
         let down_to_one = move || members.iter().filter(|member| member.is_alive()).count() == 1;
-        assert!(
-            eventually(Duration::from_secs(1), down_to_one)
-                .await
-                .is_some()
-        );
+        assert!(eventually(Duration::from_secs(1), down_to_one).await.is_some());
         for escaped in tree.members.iter().filter(|member| member.is_alive()) {
             send(*escaped, Signal::SIGKILL);
         }

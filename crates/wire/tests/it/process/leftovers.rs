@@ -12,9 +12,7 @@ fn a_hundred_processes_leave_nothing() {
         .output()
         .unwrap();
     let said = String::from_utf8(hub.stdout).unwrap();
-    let [before, after] = said.lines().collect::<Vec<_>>()[..] else {
-        panic!("said {said:?}")
-    };
+    let [before, after] = said.lines().collect::<Vec<_>>()[..] else { panic!("said {said:?}") };
     assert_eq!(before, after);
     assert!(after.contains("children: 0, tasks: 0"), "{after}");
 }

@@ -27,11 +27,8 @@ const BOUND: Duration = Duration::from_secs(30);
 fn bounded(test: impl Future<Output = ()>) {
     // May have to be built first, which takes as long as it takes.
     program("guard");
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let ended = runtime.block_on(async { tokio::time::timeout(BOUND, test).await });
     ended.expect("the test hangs");
 }
@@ -46,10 +43,7 @@ fn both() -> [Guard; 2] {
 }
 
 fn command<const N: usize>(program: impl Into<OsString>, args: [&str; N]) -> Command {
-    Command {
-        args: args.map(Into::into).to_vec(),
-        ..Command::new(program)
-    }
+    Command { args: args.map(Into::into).to_vec(), ..Command::new(program) }
 }
 
 fn sh(script: &str) -> Command {
@@ -61,18 +55,12 @@ fn stubborn<const N: usize>(args: [&str; N]) -> Command {
 }
 
 async fn start(command: Command, guard: &Guard) -> Spawned {
-    spawn(command, guard, StderrOptions::default())
-        .await
-        .unwrap()
+    spawn(command, guard, StderrOptions::default()).await.unwrap()
 }
 
 /// All that a command writes, with nothing on its standard input.
 async fn output(command: Command, guard: &Guard) -> Vec<u8> {
-    let Spawned {
-        stdin,
-        mut stdout,
-        process,
-    } = start(command, guard).await;
+    let Spawned { stdin, mut stdout, process } = start(command, guard).await;
     drop(stdin);
     let mut bytes = Vec::new();
     stdout.read_to_end(&mut bytes).await.unwrap();
@@ -91,29 +79,15 @@ struct Tree {
 
 impl Tree {
     async fn start(guard: &Guard) -> Self {
-        let Spawned {
-            stdin,
-            stdout,
-            process,
-        } = start(stubborn(["tree"]), guard).await;
+        let Spawned { stdin, stdout, process } = start(stubborn(["tree"]), guard).await;
         let mut lines = BufReader::new(stdout).lines();
         let mut members = Vec::new();
         for _ in 0..4 {
-            let line = lines
-                .next_line()
-                .await
-                .unwrap()
-                .expect("the tree said too little");
+            let line = lines.next_line().await.unwrap().expect("the tree said too little");
             members.push(member(&line));
         }
         let parent = Identity::of(process.pid()).unwrap().parent().unwrap();
-        Self {
-            process,
-            guard: parent,
-            members,
-            stdin,
-            _stdout: lines,
-        }
+        Self { process, guard: parent, members, stdin, _stdout: lines }
     }
 
     fn nobody_is_left(&self) -> bool {
@@ -132,7 +106,5 @@ async fn eventually(
     deadline: Duration,
     so: impl Fn() -> bool + Send + 'static,
 ) -> Option<Duration> {
-    tokio::task::spawn_blocking(move || wait_until(deadline, so))
-        .await
-        .unwrap()
+    tokio::task::spawn_blocking(move || wait_until(deadline, so)).await.unwrap()
 }

@@ -26,9 +26,7 @@ fn hub(folder: &Path, end: &str) -> Child {
 
 /// What the hub says until it is ready.
 fn said(hub: &mut Child) -> Vec<String> {
-    let lines = BufReader::new(hub.stdout.as_mut().unwrap())
-        .lines()
-        .map(Result::unwrap);
+    let lines = BufReader::new(hub.stdout.as_mut().unwrap()).lines().map(Result::unwrap);
     lines.take_while(|line| line != "ready").collect()
 }
 
@@ -49,10 +47,7 @@ fn killed() {
     let begun = Instant::now();
     hub.kill().unwrap();
     hub.wait().unwrap();
-    assert!(
-        members.iter().all(|member| member.is_alive()),
-        "the ladder was cut short"
-    );
+    assert!(members.iter().all(|member| member.is_alive()), "the ladder was cut short");
     assert_empty(folder.path(), begun, "killed");
     println!("kill -9 to nobody left: {:?}", begun.elapsed());
     assert!(!members.iter().any(|member| member.is_alive()));

@@ -12,11 +12,7 @@ fn what_is_written_comes_back_through_cat() {
     bounded(async {
         for guard in both() {
             let cat = start(command("cat", []), &guard).await;
-            let Spawned {
-                mut stdin,
-                mut stdout,
-                process,
-            } = cat;
+            let Spawned { mut stdin, mut stdout, process } = cat;
             for text in ["one\n", "two\n"] {
                 stdin.write_all(text.as_bytes()).await.unwrap();
                 let mut back = vec![0; text.len()];
@@ -36,11 +32,7 @@ fn a_child_that_closes_its_pipes_is_seen_to() {
     bounded(async {
         for guard in both() {
             let script = "exec >&- <&-; read never; exec sleep 100";
-            let Spawned {
-                mut stdin,
-                mut stdout,
-                process,
-            } = start(sh(script), &guard).await;
+            let Spawned { mut stdin, mut stdout, process } = start(sh(script), &guard).await;
             assert_eq!(stdout.read(&mut [0]).await.unwrap(), 0);
             let error = loop {
                 if let Err(error) = stdin.write_all(b"x").await {
@@ -97,11 +89,7 @@ fn the_end_is_told_while_descendants_hold_the_pipes() {
     bounded(async {
         for guard in both() {
             let script = "sleep 100 & echo $! >&2; exit 3";
-            let Spawned {
-                process,
-                mut stdout,
-                ..
-            } = start(sh(script), &guard).await;
+            let Spawned { process, mut stdout, .. } = start(sh(script), &guard).await;
             assert_eq!(process.exited().await, Exit::Code(3));
             assert!(process.stderr_tail().ends_with('\n'));
             // They are stopped too, without anybody asking, and then the pipes end.
@@ -127,20 +115,11 @@ fn a_flood_of_standard_error_is_read_counted_and_forgotten() {
     bounded(async {
         for guard in both() {
             let count = Arc::new(Count::default());
-            let options = StderrOptions {
-                sink: Some(count.clone()),
-            };
+            let options = StderrOptions { sink: Some(count.clone()) };
             let flood = stubborn(["flood", &FLOOD.to_string()]);
-            let Spawned {
-                mut stdout,
-                process,
-                ..
-            } = spawn(flood, &guard, options).await.unwrap();
+            let Spawned { mut stdout, process, .. } = spawn(flood, &guard, options).await.unwrap();
             let mut done = [0; 5];
-            stdout
-                .read_exact(&mut done)
-                .await
-                .expect("the child got stuck");
+            stdout.read_exact(&mut done).await.expect("the child got stuck");
             assert_eq!(process.exited().await, Exit::Code(0));
             assert_eq!(*count.0.lock().unwrap(), (FLOOD, false));
             assert_eq!(process.stderr_tail(), "x".repeat(64 * 1024));
@@ -155,11 +134,8 @@ fn fifty_at_once_do_not_mix() {
         let each = (0..50).map(|number| {
             let guard = guard.clone();
             tokio::spawn(async move {
-                let Spawned {
-                    mut stdin,
-                    mut stdout,
-                    process,
-                } = start(command("cat", []), &guard).await;
+                let Spawned { mut stdin, mut stdout, process } =
+                    start(command("cat", []), &guard).await;
                 let text = format!("number {number:02}");
                 stdin.write_all(text.as_bytes()).await.unwrap();
                 let mut back = vec![0; text.len()];
@@ -175,10 +151,7 @@ fn fifty_at_once_do_not_mix() {
             stopping.push(tokio::spawn(async move { process.stop().await }));
         }
         for stop in stopping {
-            assert!(matches!(
-                stop.await.unwrap(),
-                Exit::Signal(2) | Exit::Code(0)
-            ));
+            assert!(matches!(stop.await.unwrap(), Exit::Signal(2) | Exit::Code(0)));
         }
     });
 }

@@ -13,10 +13,7 @@ const STOPPED: Duration = Duration::from_millis(1500);
 
 async fn first_line(spawned: &mut Spawned) -> String {
     let mut line = String::new();
-    BufReader::new(&mut spawned.stdout)
-        .read_line(&mut line)
-        .await
-        .unwrap();
+    BufReader::new(&mut spawned.stdout).read_line(&mut line).await.unwrap();
     line
 }
 
@@ -28,10 +25,7 @@ fn a_stubborn_tree_is_gone() {
         assert_eq!(tree.process.stop().await, Exit::Signal(9));
         let took = begun.elapsed();
         assert!(took < STOPPED, "took {took:?}");
-        assert!(
-            took >= Duration::from_millis(500),
-            "the ladder was cut short: {took:?}"
-        );
+        assert!(took >= Duration::from_millis(500), "the ladder was cut short: {took:?}");
         // Not even an exit status is left behind.
         assert!(!tree.members.iter().any(|member| member.is_known()));
         assert!(!tree.guard.is_known());
@@ -44,10 +38,7 @@ fn many_may_stop_and_again() {
         let tree = Tree::start(&guard()).await;
         let other = tree.process.clone();
         let (one, two, end) = tokio::join!(tree.process.stop(), other.stop(), other.exited());
-        assert_eq!(
-            (one, two, end),
-            (Exit::Signal(9), Exit::Signal(9), Exit::Signal(9))
-        );
+        assert_eq!((one, two, end), (Exit::Signal(9), Exit::Signal(9), Exit::Signal(9)));
         assert!(tree.nobody_is_left());
         let begun = Instant::now();
         assert_eq!(other.stop().await, Exit::Signal(9));
@@ -60,23 +51,14 @@ fn a_stop_that_nobody_waits_for_goes_on() {
     bounded(async {
         let tree = Tree::start(&guard()).await;
         let _ = tokio::time::timeout(Duration::from_millis(1), tree.process.stop()).await;
-        assert!(
-            eventually(STOPPED, move || tree.nobody_is_left())
-                .await
-                .is_some()
-        );
+        assert!(eventually(STOPPED, move || tree.nobody_is_left()).await.is_some());
     });
 }
 
 #[test]
 fn dropping_the_last_handle_stops() {
     bounded(async {
-        let Tree {
-            process,
-            members,
-            stdin: _stdin,
-            ..
-        } = Tree::start(&guard()).await;
+        let Tree { process, members, stdin: _stdin, .. } = Tree::start(&guard()).await;
         let other = process.clone();
         drop(process);
         assert!(members.iter().all(|member| member.is_alive()));
@@ -119,11 +101,7 @@ fn a_polite_child_is_given_its_time() {
             drop(stdin);
             let begun = Instant::now();
             assert_eq!(process.stop().await, Exit::Code(0));
-            assert!(
-                begun.elapsed() < Duration::from_millis(480),
-                "took {:?}",
-                begun.elapsed()
-            );
+            assert!(begun.elapsed() < Duration::from_millis(480), "took {:?}", begun.elapsed());
             assert_eq!(std::fs::read_to_string(work).unwrap(), "finished");
         }
     });
@@ -133,26 +111,13 @@ fn a_polite_child_is_given_its_time() {
 fn the_ladder_may_be_shorter() {
     bounded(async {
         for guard in both() {
-            let stop = StopLadder {
-                after_interrupt: Duration::ZERO,
-                after_terminate: Duration::ZERO,
-            };
-            let mut child = start(
-                Command {
-                    stop,
-                    ..stubborn(["leaf", "x"])
-                },
-                &guard,
-            )
-            .await;
+            let stop =
+                StopLadder { after_interrupt: Duration::ZERO, after_terminate: Duration::ZERO };
+            let mut child = start(Command { stop, ..stubborn(["leaf", "x"]) }, &guard).await;
             first_line(&mut child).await;
             let begun = Instant::now();
             assert_eq!(child.process.stop().await, Exit::Signal(9));
-            assert!(
-                begun.elapsed() < Duration::from_millis(400),
-                "took {:?}",
-                begun.elapsed()
-            );
+            assert!(begun.elapsed() < Duration::from_millis(400), "took {:?}", begun.elapsed());
         }
     });
 }
@@ -162,13 +127,8 @@ fn a_process_that_keeps_forking_does_not_escape() {
     bounded(async {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().canonicalize().unwrap();
-        let relay = Command {
-            cwd: Some(folder.clone()),
-            ..stubborn(["relay"])
-        };
-        let Spawned {
-            stdout, process, ..
-        } = start(relay, &guard()).await;
+        let relay = Command { cwd: Some(folder.clone()), ..stubborn(["relay"]) };
+        let Spawned { stdout, process, .. } = start(relay, &guard()).await;
         let mut lines = BufReader::new(stdout).lines();
         while lines.next_line().await.unwrap().expect("the relay ended") != "running" {}
         process.stop().await;
@@ -179,9 +139,7 @@ fn a_process_that_keeps_forking_does_not_escape() {
 #[test]
 fn without_a_guard_the_group_is_stopped() {
     bounded(async {
-        let Tree {
-            process, members, ..
-        } = Tree::start(&Guard::none()).await;
+        let Tree { process, members, .. } = Tree::start(&Guard::none()).await;
         let begun = Instant::now();
         assert_eq!(process.stop().await, Exit::Signal(9));
         assert!(begun.elapsed() < STOPPED);
@@ -196,17 +154,10 @@ fn without_a_guard_the_group_is_stopped() {
 #[test]
 fn without_a_guard_a_dropped_handle_stops_the_child() {
     bounded(async {
-        let Spawned {
-            process,
-            stdin: _stdin,
-            ..
-        } = start(command("sleep", ["100"]), &Guard::none()).await;
+        let Spawned { process, stdin: _stdin, .. } =
+            start(command("sleep", ["100"]), &Guard::none()).await;
         let child = switchboard_testkit::processes::Identity::of(process.pid()).unwrap();
         drop(process);
-        assert!(
-            eventually(STOPPED, move || !child.is_known())
-                .await
-                .is_some()
-        );
+        assert!(eventually(STOPPED, move || !child.is_known()).await.is_some());
     });
 }

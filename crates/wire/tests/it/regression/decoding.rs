@@ -24,20 +24,8 @@ fn one_tool_without_a_schema_does_not_cost_the_list() {
                 peer.answer(&list, &tools).await;
             };
             let ((), listing) = tokio::join!(playing, client.list(List::Tools));
-            let items: Vec<_> = listing
-                .unwrap()
-                .items
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            assert_eq!(
-                items,
-                [
-                    r#"{"name":"a","inputSchema":{}}"#,
-                    broken,
-                    r#"{"name":"b"}"#
-                ]
-            );
+            let items: Vec<_> = listing.unwrap().items.iter().map(ToString::to_string).collect();
+            assert_eq!(items, [r#"{"name":"a","inputSchema":{}}"#, broken, r#"{"name":"b"}"#]);
         }
     });
 }
@@ -59,10 +47,8 @@ fn unknown_fields_and_results_of_extensions_survive() {
                 assert_eq!(member(&params, "x-own"), "[ 1.0 ]");
                 peer.answer(&call, result).await;
             };
-            let call = Call::new(
-                "x-vendor/anything",
-                Some(&raw(r#"{"b":1,"x-own":[ 1.0 ],"a":2}"#)),
-            );
+            let call =
+                Call::new("x-vendor/anything", Some(&raw(r#"{"b":1,"x-own":[ 1.0 ],"a":2}"#)));
             let ((), got) = tokio::join!(playing, client.call(call).result());
             assert_eq!(got.unwrap().as_str(), result);
         }
@@ -133,19 +119,12 @@ fn answers_may_come_in_batches() {
                 .iter()
                 .map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"n":{id}}}}}"#))
                 .collect();
-            peer.say(format!("[{progress},{},7]", answers.join(",")))
-                .await;
+            peer.say(format!("[{progress},{},7]", answers.join(","))).await;
         };
-        let call = || {
-            client
-                .call(Call::tool("x", &raw("{}")).with_progress())
-                .result()
-        };
+        let call = || client.call(Call::tool("x", &raw("{}")).with_progress()).result();
         let ((), a, b, c) = tokio::join!(playing, call(), call(), call());
-        let numbers: std::collections::BTreeSet<_> = [a, b, c]
-            .into_iter()
-            .map(|result| member(&result.unwrap(), "n"))
-            .collect();
+        let numbers: std::collections::BTreeSet<_> =
+            [a, b, c].into_iter().map(|result| member(&result.unwrap(), "n")).collect();
         assert_eq!(numbers.len(), 3);
     });
 }
@@ -165,8 +144,7 @@ fn ids_come_back_as_they_were_sent() {
             r#""\u00e9\/""#,
             r#""""#,
         ] {
-            peer.say(format!(r#"{{"id":{id},"method":"ping","jsonrpc":"2.0"}}"#))
-                .await;
+            peer.say(format!(r#"{{"id":{id},"method":"ping","jsonrpc":"2.0"}}"#)).await;
             let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
             assert_eq!(peer.text().await.unwrap(), expected);
         }

@@ -44,9 +44,7 @@ async fn a_server_that_dies_of_the_probe_is_started_again_and_greeted_the_old_wa
 async fn a_cold_start_is_waited_for_by_one_process() {
     let mut options = options(Greeting::Probe);
     options.probe_patience = Duration::from_millis(50);
-    let (client, _inbox) = soon(Client::connect(puppet(["cold", "700"]), options))
-        .await
-        .unwrap();
+    let (client, _inbox) = soon(Client::connect(puppet(["cold", "700"]), options)).await.unwrap();
     assert_eq!(client.server().version, Version::V2025_11_25);
     soon(call(&client, "x")).await.unwrap();
     client.close().await;
@@ -74,9 +72,7 @@ async fn an_oversized_line_fails_its_own_call_only() {
         .await;
         before.unwrap();
         after.unwrap();
-        let Err(Error::Malformed(malformed)) = big else {
-            panic!("{big:?}")
-        };
+        let Err(Error::Malformed(malformed)) = big else { panic!("{big:?}") };
         assert_eq!(malformed.kind, MalformedKind::TooLarge { limit: 100_000 });
         assert!(malformed.to_string().contains("larger than 100000 bytes"));
     }
@@ -86,10 +82,8 @@ async fn an_oversized_line_fails_its_own_call_only() {
 #[tokio::test]
 async fn sixty_four_megabytes_of_standard_error_harm_nobody() {
     let connected = Client::connect(puppet(["noisy", "67108864"]), options(Greeting::Probe));
-    let (client, _inbox) = tokio::time::timeout(Duration::from_mins(1), connected)
-        .await
-        .unwrap()
-        .unwrap();
+    let (client, _inbox) =
+        tokio::time::timeout(Duration::from_mins(1), connected).await.unwrap().unwrap();
     soon(call(&client, "x")).await.unwrap();
     assert!(client.process().unwrap().stderr_tail().len() <= 64 << 10);
     client.close().await;
@@ -98,9 +92,8 @@ async fn sixty_four_megabytes_of_standard_error_harm_nobody() {
 /// Its pipe fills up, then ours; whoever waits gives up at its deadline, and closing still works.
 #[tokio::test]
 async fn a_server_that_does_not_listen_holds_nobody_past_their_deadline() {
-    let (client, _inbox) = soon(Client::connect(puppet(["deaf"]), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(Client::connect(puppet(["deaf"]), options(Greeting::Probe))).await.unwrap();
     let process = Identity::of(client.process().unwrap().pid()).unwrap();
     let text = "x".repeat(10_000);
     let arguments = raw(&format!(r#"{{"text":"{text}"}}"#));
@@ -120,18 +113,14 @@ async fn a_server_that_does_not_listen_holds_nobody_past_their_deadline() {
 /// A program that ends in the middle fails what is under way, and says how it ended.
 #[tokio::test]
 async fn a_server_that_dies_tells_why() {
-    let (client, _inbox) = soon(Client::connect(puppet(["deaf"]), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(Client::connect(puppet(["deaf"]), options(Greeting::Probe))).await.unwrap();
     let pid = i32::try_from(client.process().unwrap().pid()).unwrap();
     let mut exchange = client.call(Call::tool("x", &raw("{}")));
     let polled = tokio::time::timeout(Duration::from_millis(50), exchange.next()).await;
     assert!(polled.is_err());
-    nix::sys::signal::kill(
-        nix::unistd::Pid::from_raw(pid),
-        nix::sys::signal::Signal::SIGKILL,
-    )
-    .unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL)
+        .unwrap();
     let error = soon(exchange.next()).await.unwrap_err();
     assert!(matches!(error, Error::Exited { .. }), "{error:?}");
     client.close().await;

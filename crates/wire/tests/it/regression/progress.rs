@@ -29,9 +29,7 @@ async fn counts(client: &Client) {
 #[tokio::test]
 async fn over_stdio() {
     let target = puppet(["progress", &STEPS.to_string()]);
-    let (client, _inbox) = soon(Client::connect(target, options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) = soon(Client::connect(target, options(Greeting::Probe))).await.unwrap();
     for _ in 0..3 {
         soon(counts(&client)).await;
     }
@@ -62,9 +60,8 @@ async fn over_http() {
     });
     for server in [legacy.await, modern.await] {
         let target = Target::Http(http_target(&server.url("/mcp")));
-        let (client, _inbox) = soon(Client::connect(target, options(Greeting::Probe)))
-            .await
-            .unwrap();
+        let (client, _inbox) =
+            soon(Client::connect(target, options(Greeting::Probe))).await.unwrap();
         for _ in 0..3 {
             soon(counts(&client)).await;
         }

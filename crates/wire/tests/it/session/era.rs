@@ -20,23 +20,10 @@ async fn spoken(answer: Result<&str, &str>) -> Result<Version, Error> {
             Ok(result) => peer.answer(&probe, result).await,
             Err(error) => peer.refuse(&probe, error).await,
         }
-        if let Some(text) = peer
-            .text()
-            .await
-            .filter(|text| text.contains("\"initialize\""))
-        {
-            let id = text
-                .split(r#""id":"#)
-                .nth(1)
-                .unwrap()
-                .split(',')
-                .next()
-                .unwrap();
+        if let Some(text) = peer.text().await.filter(|text| text.contains("\"initialize\"")) {
+            let id = text.split(r#""id":"#).nth(1).unwrap().split(',').next().unwrap();
             let result = initialized("2025-06-18");
-            peer.say(format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
-            ))
-            .await;
+            peer.say(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).await;
             peer.hear("notifications/initialized").await;
         }
         peer
@@ -58,15 +45,9 @@ fn what_an_answer_to_the_probe_means() {
             (Ok(r#"{"supportedVersions":7}"#), Version::V2025_06_18),
             (Ok(legacy_only), Version::V2025_06_18),
             (Err(UNKNOWN), Version::V2025_06_18),
-            (
-                Err(r#"{"code":-32602,"message":"bad"}"#),
-                Version::V2025_06_18,
-            ),
+            (Err(r#"{"code":-32602,"message":"bad"}"#), Version::V2025_06_18),
             (Err(r#"{"code":0}"#), Version::V2025_06_18),
-            (
-                Err(r#"{"code":-32022,"message":"no"}"#),
-                Version::V2025_06_18,
-            ),
+            (Err(r#"{"code":-32022,"message":"no"}"#), Version::V2025_06_18),
             (Err(refused_legacy), Version::V2025_06_18),
         ] {
             assert_eq!(spoken(answer).await.unwrap(), expected, "{answer:?}");
@@ -140,11 +121,7 @@ async fn slow(
         assert!(began.elapsed() >= Duration::from_secs(3));
         tokio::time::sleep(pause).await;
         for (method, answer) in answers {
-            let request = if *method == "initialize" {
-                &hello
-            } else {
-                &probe
-            };
+            let request = if *method == "initialize" { &hello } else { &probe };
             match answer {
                 Ok(result) => peer.answer(request, result).await,
                 Err(error) => peer.refuse(request, error).await,
@@ -153,10 +130,7 @@ async fn slow(
         peer
     })
     .await;
-    (
-        connected.map(|(client, _)| client.server().version),
-        began.elapsed(),
-    )
+    (connected.map(|(client, _)| client.server().version), began.elapsed())
 }
 
 const DISCOVERED: &str = r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;

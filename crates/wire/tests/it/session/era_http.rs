@@ -23,14 +23,10 @@ async fn what_a_legacy_server_answers_to_the_probe() {
         ("404 and -32601", |asked| asked.error(404, -32601)),
         ("200 and -32601", |asked| asked.error(200, -32601)),
         ("400 and -32000", |asked| asked.error(400, -32000)),
-        ("400 and text", |_| {
-            Reply::text(400, "text/plain", "no session")
-        }),
+        ("400 and text", |_| Reply::text(400, "text/plain", "no session")),
         ("404 and nothing", |_| Reply::empty(404)),
         ("200 and no events", |_| Reply::events()),
-        ("200 and only an id", |_| {
-            Reply::events().bytes("id: 1\ndata:\n\n")
-        }),
+        ("200 and only an id", |_| Reply::events().bytes("id: 1\ndata:\n\n")),
         ("{}", |asked| asked.result("{}")),
         ("not JSON-RPC", |_| Reply::json(200, r#"{"hello":1}"#)),
         ("202", |_| Reply::empty(202)),
@@ -42,10 +38,7 @@ async fn what_a_legacy_server_answers_to_the_probe() {
         })
         .await;
         let version = greeted(&server).await;
-        assert!(
-            matches!(version, Ok(Version::V2025_11_25)),
-            "{way}: {version:?}"
-        );
+        assert!(matches!(version, Ok(Version::V2025_11_25)), "{way}: {version:?}");
         // A stream that gave an id may be asked for more before it is given up.
         let mut asked = methods(&server);
         asked.retain(|method| method != "GET");
@@ -63,10 +56,7 @@ async fn a_server_in_trouble_is_not_taken_for_legacy() {
     for status in [500, 503, 429] {
         let server = web(move |_| Reply::empty(status)).await;
         let error = greeted(&server).await.unwrap_err();
-        assert!(
-            matches!(error, Error::Status { status: told, .. } if told == status),
-            "{error:?}"
-        );
+        assert!(matches!(error, Error::Status { status: told, .. } if told == status), "{error:?}");
         assert_eq!(methods(&server), ["server/discover"]);
     }
 }
@@ -77,25 +67,23 @@ async fn sse_only(
     endpoint: &'static str,
 ) -> Scripted {
     let feed = std::sync::Mutex::new(None);
-    web(
-        move |asked| match (asked.http.method.as_str(), asked.http.path.as_str()) {
-            ("GET", _) => {
-                let (sender, pieces) = tokio::sync::mpsc::unbounded_channel::<Vec<u8>>();
-                let _ = sender.send(format!("event: endpoint\ndata: {endpoint}\n\n").into_bytes());
-                *feed.lock().unwrap() = Some(sender);
-                Reply::events().feed(pieces)
+    web(move |asked| match (asked.http.method.as_str(), asked.http.path.as_str()) {
+        ("GET", _) => {
+            let (sender, pieces) = tokio::sync::mpsc::unbounded_channel::<Vec<u8>>();
+            let _ = sender.send(format!("event: endpoint\ndata: {endpoint}\n\n").into_bytes());
+            *feed.lock().unwrap() = Some(sender);
+            Reply::events().feed(pieces)
+        }
+        ("POST", "/messages") => {
+            if asked.method == "initialize" {
+                let text = asked.response(&initialized("2024-11-05"));
+                let event = format!("data: {text}\n\n").into_bytes();
+                let _ = feed.lock().unwrap().as_ref().unwrap().send(event);
             }
-            ("POST", "/messages") => {
-                if asked.method == "initialize" {
-                    let text = asked.response(&initialized("2024-11-05"));
-                    let event = format!("data: {text}\n\n").into_bytes();
-                    let _ = feed.lock().unwrap().as_ref().unwrap().send(event);
-                }
-                Reply::empty(202)
-            }
-            _ => refuse(asked),
-        },
-    )
+            Reply::empty(202)
+        }
+        _ => refuse(asked),
+    })
     .await
 }
 
@@ -103,17 +91,9 @@ async fn sse_only(
 async fn a_post_that_is_refused_without_a_message_falls_back() {
     for status in [400, 404, 405] {
         let server = sse_only(move |_| Reply::empty(status), "/messages").await;
-        assert_eq!(
-            greeted(&server).await.unwrap(),
-            Version::V2024_11_05,
-            "{status}"
-        );
+        assert_eq!(greeted(&server).await.unwrap(), Version::V2024_11_05, "{status}");
     }
-    let server = sse_only(
-        |_| Reply::json(404, r#"{"detail":"Not Found"}"#),
-        "/messages",
-    )
-    .await;
+    let server = sse_only(|_| Reply::json(404, r#"{"detail":"Not Found"}"#), "/messages").await;
     assert_eq!(greeted(&server).await.unwrap(), Version::V2024_11_05);
 }
 
@@ -132,11 +112,7 @@ async fn with_a_message_it_does_not() {
 
 #[tokio::test]
 async fn an_endpoint_elsewhere_is_refused() {
-    for endpoint in [
-        "http://127.0.0.1:9/messages",
-        "//elsewhere/messages",
-        "https://127.0.0.1/m",
-    ] {
+    for endpoint in ["http://127.0.0.1:9/messages", "//elsewhere/messages", "https://127.0.0.1/m"] {
         let server = sse_only(|_| Reply::empty(405), endpoint).await;
         let error = greeted(&server).await.unwrap_err();
         assert!(

@@ -35,13 +35,9 @@ impl Expiring {
             "initialize" => {
                 assert_eq!(session, None, "a new session has no id yet");
                 let id = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
-                let hello = super::initialized("2025-11-25").replace(
-                    r#""capabilities":{}"#,
-                    &format!(r#""capabilities":{CAPABILITIES}"#),
-                );
-                asked
-                    .result(&hello)
-                    .header("mcp-session-id", &id.to_string())
+                let hello = super::initialized("2025-11-25")
+                    .replace(r#""capabilities":{}"#, &format!(r#""capabilities":{CAPABILITIES}"#));
+                asked.result(&hello).header("mcp-session-id", &id.to_string())
             }
             "server/discover" => asked.error(404, -32601),
             _ if number <= self.expired.load(Ordering::SeqCst) => asked.error(404, -32001),
@@ -63,9 +59,8 @@ async fn fifty_calls_share_one_new_session_and_are_each_repeated_once() {
     });
     let answering = state.clone();
     let server = web(move |asked| answering.answer(asked)).await;
-    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     client.subscribe("a:b").await.unwrap();
     client.set_log_level("error").await.unwrap();
     state.expired.store(1, Ordering::SeqCst);
@@ -95,13 +90,10 @@ async fn a_session_that_never_lasts_is_given_up() {
     });
     let answering = state.clone();
     let server = web(move |asked| answering.answer(asked)).await;
-    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     state.expired.store(1000, Ordering::SeqCst);
-    let error = soon(client.call(Call::tool("x", &raw("{}"))).result())
-        .await
-        .unwrap_err();
+    let error = soon(client.call(Call::tool("x", &raw("{}"))).result()).await.unwrap_err();
     assert!(!matches!(error, Error::Timeout { .. }), "{error:?}");
     let asked = methods(&server);
     let count = |method: &str| asked.iter().filter(|known| *known == method).count();
@@ -117,29 +109,26 @@ async fn a_call_made_during_the_renewal_is_not_lost() {
     let begun = Arc::new(AtomicUsize::new(0));
     let (hold, tell) = (renewing.clone(), reached.clone());
     let server =
-        web(
-            move |asked| match (asked.method.as_str(), asked.http.header("mcp-session-id")) {
-                ("initialize", _) => {
-                    let id = begun.fetch_add(1, Ordering::SeqCst);
-                    let text = asked.response(&super::initialized("2025-11-25"));
-                    let reply = Reply::events()
-                        .header("mcp-session-id", if id == 0 { "old" } else { "new" });
-                    if id == 0 {
-                        return reply.event(&text);
-                    }
-                    tell.fire();
-                    reply.wait(&hold).event(&text)
+        web(move |asked| match (asked.method.as_str(), asked.http.header("mcp-session-id")) {
+            ("initialize", _) => {
+                let id = begun.fetch_add(1, Ordering::SeqCst);
+                let text = asked.response(&super::initialized("2025-11-25"));
+                let reply =
+                    Reply::events().header("mcp-session-id", if id == 0 { "old" } else { "new" });
+                if id == 0 {
+                    return reply.event(&text);
                 }
-                ("tools/call", Some("new")) => asked.result("{}"),
-                ("tools/call", Some("old")) => Reply::empty(404),
-                ("tools/call", _) => Reply::empty(400),
-                _ => web::legacy(asked, "{}"),
-            },
-        )
+                tell.fire();
+                reply.wait(&hold).event(&text)
+            }
+            ("tools/call", Some("new")) => asked.result("{}"),
+            ("tools/call", Some("old")) => Reply::empty(404),
+            ("tools/call", _) => Reply::empty(400),
+            _ => web::legacy(asked, "{}"),
+        })
         .await;
-    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     let first = client.call(Call::tool("a", &raw("{}"))).result();
     let second = async {
         reached.wait().await;

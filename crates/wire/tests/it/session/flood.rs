@@ -41,11 +41,7 @@ fn a_caller_that_does_not_read_costs_the_others_one_short_pause() {
         let other = client.call(Call::tool("other", &raw("{}"))).result();
         let ((), other) = tokio::join!(flood(&mut peer, 50_000), other);
         other.unwrap();
-        assert!(
-            began.elapsed() <= Duration::from_millis(110),
-            "{:?}",
-            began.elapsed()
-        );
+        assert!(began.elapsed() <= Duration::from_millis(110), "{:?}", began.elapsed());
         // What was kept is bounded and in order, and the answer is not lost.
         let mut steps = Vec::new();
         loop {
@@ -79,18 +75,11 @@ fn a_caller_that_reads_slowly_costs_the_others_little() {
             };
             let calling = async {
                 let began = Instant::now();
-                client
-                    .call(Call::tool("other", &raw("{}")))
-                    .result()
-                    .await
-                    .unwrap();
+                client.call(Call::tool("other", &raw("{}"))).result().await.unwrap();
                 began.elapsed()
             };
             let ((), (), took) = tokio::join!(flood(&mut peer, 5_000), reading, calling);
-            assert!(
-                took <= Duration::from_millis(300),
-                "one event each {pause} ms: {took:?}"
-            );
+            assert!(took <= Duration::from_millis(300), "one event each {pause} ms: {took:?}");
         }
     });
 }
@@ -131,8 +120,7 @@ fn an_inbox_nobody_reads_holds_up_nobody() {
         let playing = async {
             let call = peer.expect("tools/call").await;
             for n in 0..5_000 {
-                peer.say(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#)
-                    .await;
+                peer.say(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#).await;
                 peer.say(format!(r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"a:{n}"}}}}"#)).await;
                 peer.say(
                 r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}"#,
@@ -145,11 +133,7 @@ fn an_inbox_nobody_reads_holds_up_nobody() {
         let calling = client.call(Call::tool("x", &raw("{}"))).result();
         let ((), result) = tokio::join!(playing, calling);
         result.unwrap();
-        assert!(
-            began.elapsed() <= Duration::from_millis(110),
-            "{:?}",
-            began.elapsed()
-        );
+        assert!(began.elapsed() <= Duration::from_millis(110), "{:?}", began.elapsed());
         // What is kept says what matters, in a bounded space.
         let mut kept = 0;
         let mut lists = 0;
@@ -170,12 +154,10 @@ fn a_change_already_waiting_need_not_wait_twice() {
         for n in 0..255 {
             peer.say(format!(r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"a:{n}"}}}}"#)).await;
         }
-        peer.say(r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#)
-            .await;
+        peer.say(r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#).await;
         let began = Instant::now();
         for _ in 0..1_000 {
-            peer.say(r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#)
-                .await;
+            peer.say(r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#).await;
         }
         let playing = async {
             let call = peer.expect("tools/call").await;
@@ -185,10 +167,7 @@ fn a_change_already_waiting_need_not_wait_twice() {
         result.unwrap();
         assert_eq!(began.elapsed(), Duration::ZERO);
         for _ in 0..255 {
-            assert!(matches!(
-                inbox.next().await,
-                Ok(Incoming::ResourceUpdated { .. })
-            ));
+            assert!(matches!(inbox.next().await, Ok(Incoming::ResourceUpdated { .. })));
         }
         assert!(matches!(inbox.next().await, Ok(Incoming::ListChanged(_))));
     });

@@ -20,26 +20,19 @@ fn routed(header: &str) -> String {
 async fn a_tool_not_yet_seen_is_listed_before_it_is_called() {
     let server = web(|asked| match asked.method.as_str() {
         "tools/call" => {
-            assert_eq!(
-                asked.http.header("mcp-param-region"),
-                Some("=?base64?WsO8cmljaA==?=")
-            );
+            assert_eq!(asked.http.header("mcp-param-region"), Some("=?base64?WsO8cmljaA==?="));
             asked.result("{}")
         }
         _ => web::modern(asked, &routed("Region")),
     })
     .await;
-    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     for _ in 0..2 {
         let call = Call::tool("routed", &raw(r#"{"region":"Zürich"}"#));
         soon(client.call(call).result()).await.unwrap();
     }
-    assert_eq!(
-        methods(&server),
-        ["server/discover", "tools/list", "tools/call", "tools/call"]
-    );
+    assert_eq!(methods(&server), ["server/discover", "tools/list", "tools/call", "tools/call"]);
 }
 
 /// The tool has changed since it was listed: it is listed again and called again, once.
@@ -49,11 +42,7 @@ async fn headers_that_disagree_are_learnt_again_once() {
         let lists = AtomicUsize::new(0);
         let server = web(move |asked| match asked.method.as_str() {
             "tools/list" => {
-                let header = if lists.fetch_add(1, Ordering::SeqCst) == 0 {
-                    "Old"
-                } else {
-                    "New"
-                };
+                let header = if lists.fetch_add(1, Ordering::SeqCst) == 0 { "Old" } else { "New" };
                 web::modern(asked, &routed(header))
             }
             "tools/call" if understands && asked.http.header("mcp-param-new") == Some("x") => {
@@ -63,23 +52,14 @@ async fn headers_that_disagree_are_learnt_again_once() {
             _ => web::modern(asked, "[]"),
         })
         .await;
-        let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-            .await
-            .unwrap();
-        let result = soon(
-            client
-                .call(Call::tool("routed", &raw(r#"{"region":"x"}"#)))
-                .result(),
-        )
-        .await;
+        let (client, _inbox) =
+            soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+        let result =
+            soon(client.call(Call::tool("routed", &raw(r#"{"region":"x"}"#))).result()).await;
         assert_eq!(result.is_ok(), understands, "{result:?}");
         let asked = methods(&server);
         for method in ["tools/list", "tools/call"] {
-            assert_eq!(
-                asked.iter().filter(|known| *known == method).count(),
-                expected,
-                "{method}"
-            );
+            assert_eq!(asked.iter().filter(|known| *known == method).count(), expected, "{method}");
         }
     }
 }
@@ -88,9 +68,8 @@ async fn headers_that_disagree_are_learnt_again_once() {
 async fn a_tool_whose_headers_break_the_rules_is_left_out_alone() {
     let tools = r#"[{"name":"good","inputSchema":{}},{"name":"bad","inputSchema":{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}}]"#;
     let server = web(move |asked| web::modern(asked, tools)).await;
-    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     let listing = soon(client.list(List::Tools)).await.unwrap();
     assert_eq!(listing.items.len(), 1);
     assert_eq!(listing.excluded[0].name, "bad");

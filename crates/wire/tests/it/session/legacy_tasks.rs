@@ -18,8 +18,7 @@ async fn created() -> (Client, Inbox, Exchange, Peer) {
         peer.answer(&list, TOOLS).await;
         let call = peer.expect("tools/call").await;
         assert_eq!(member(&call.params().unwrap(), "task"), "{}");
-        peer.answer(&call, &format!(r#"{{"task":{WORKING}}}"#))
-            .await;
+        peer.answer(&call, &format!(r#"{{"task":{WORKING}}}"#)).await;
     };
     let ((), event) = tokio::join!(playing, exchange.next());
     assert!(matches!(event, Ok(Event::Task(_))), "{event:?}");
@@ -32,8 +31,7 @@ fn a_tool_that_must_be_a_task_is_made_one_and_no_other() {
         let (client, _inbox, mut exchange, mut peer) = created().await;
         let playing = async {
             let poll = peer.expect("tasks/get").await;
-            peer.answer(&poll, r#"{"taskId":"t1","status":"completed"}"#)
-                .await;
+            peer.answer(&poll, r#"{"taskId":"t1","status":"completed"}"#).await;
             let fetch = peer.expect("tasks/result").await;
             peer.answer(&fetch, r#"{"content":[],"odd":1.0}"#).await;
         };
@@ -44,10 +42,8 @@ fn a_tool_that_must_be_a_task_is_made_one_and_no_other() {
             assert_eq!(member(&call.params().unwrap(), "task"), "(missing)");
             peer.answer(&call, "{}").await;
         };
-        let ((), result) = tokio::join!(
-            playing,
-            client.call(Call::tool("short", &raw("{}"))).result()
-        );
+        let ((), result) =
+            tokio::join!(playing, client.call(Call::tool("short", &raw("{}"))).result());
         result.unwrap();
     });
 }
@@ -74,13 +70,9 @@ fn questions_and_progress_of_a_task_are_its_calls() {
             peer.say(progress("4", 1)).await;
             peer.say(question(70)).await;
             let answer = peer.text().await.unwrap();
-            assert_eq!(
-                answer,
-                r#"{"jsonrpc":"2.0","id":70,"result":"while it works"}"#
-            );
+            assert_eq!(answer, r#"{"jsonrpc":"2.0","id":70,"result":"while it works"}"#);
             let poll = peer.expect("tasks/get").await;
-            peer.answer(&poll, r#"{"taskId":"t1","status":"input_required"}"#)
-                .await;
+            peer.answer(&poll, r#"{"taskId":"t1","status":"input_required"}"#).await;
             let fetch = peer.expect("tasks/result").await;
             peer.say(progress("4", 2)).await;
             peer.say(question(71)).await;
@@ -124,25 +116,19 @@ fn a_task_that_ends_badly() {
         let (_client, _inbox, exchange, mut peer) = created().await;
         let playing = async {
             let poll = peer.expect("tasks/get").await;
-            peer.answer(&poll, r#"{"taskId":"t1","status":"failed"}"#)
-                .await;
+            peer.answer(&poll, r#"{"taskId":"t1","status":"failed"}"#).await;
             let fetch = peer.expect("tasks/result").await;
-            peer.refuse(&fetch, r#"{"code":-5,"message":"broke"}"#)
-                .await;
+            peer.refuse(&fetch, r#"{"code":-5,"message":"broke"}"#).await;
         };
         let ((), result) = tokio::join!(playing, exchange.result());
         assert_eq!(result.unwrap_err().code(), Some(-5));
         let (_client, _inbox, exchange, mut peer) = created().await;
         let playing = async {
             let poll = peer.expect("tasks/get").await;
-            peer.answer(&poll, r#"{"taskId":"t1","status":"cancelled"}"#)
-                .await;
+            peer.answer(&poll, r#"{"taskId":"t1","status":"cancelled"}"#).await;
         };
         let ((), result) = tokio::join!(playing, exchange.result());
-        assert_eq!(
-            result.unwrap_err().to_string(),
-            "the server cancelled the task"
-        );
+        assert_eq!(result.unwrap_err().to_string(), "the server cancelled the task");
     });
 }
 

@@ -15,19 +15,15 @@ use super::{
 };
 use crate::http::soon;
 
-const LIMITS: Limits = Limits {
-    max_body: 1000,
-    max_event: 1000,
-};
+const LIMITS: Limits = Limits { max_body: 1000, max_event: 1000 };
 
 /// The answer to `big` is too large, that to `garbled` not UTF-8; the id comes last in both.
 fn event(asked: &Asked) -> Vec<u8> {
     let id = &asked.id;
     let text = match asked.tool().as_str() {
-        "big" => format!(
-            r#"{{"jsonrpc":"2.0","result":{{"text":"{}"}},"id":{id}}}"#,
-            "x".repeat(5000)
-        ),
+        "big" => {
+            format!(r#"{{"jsonrpc":"2.0","result":{{"text":"{}"}},"id":{id}}}"#, "x".repeat(5000))
+        }
         "garbled" => format!(r#"{{"jsonrpc":"2.0","result":"*","id":{id}}}"#),
         _ => asked.response("{}"),
     };
@@ -62,14 +58,8 @@ async fn others_go_on(client: &Client) {
 async fn connect(url: &str, sse: bool) -> (Client, Inbox) {
     let mut target = http_target(url);
     target.options.limits = LIMITS;
-    let target = if sse {
-        Target::Sse(target)
-    } else {
-        Target::Http(target)
-    };
-    soon(Client::connect(target, options(Greeting::Probe)))
-        .await
-        .unwrap()
+    let target = if sse { Target::Sse(target) } else { Target::Http(target) };
+    soon(Client::connect(target, options(Greeting::Probe))).await.unwrap()
 }
 
 /// A feed that whoever answers later can write to.
@@ -155,10 +145,7 @@ async fn in_answer_to_a_post() {
         before.unwrap();
         after.unwrap();
         let error = big.unwrap_err();
-        assert!(
-            error.to_string().contains("larger than 1000 bytes"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("larger than 1000 bytes"), "{error}");
         let error = garbled.unwrap_err();
         assert!(error.to_string().contains("not UTF-8"), "{error}");
     }

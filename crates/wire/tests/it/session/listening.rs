@@ -24,8 +24,7 @@ fn a_server_that_refuses_is_not_asked_again() {
     bounded(async {
         let (client, _inbox, mut peer) = modern(TELLS).await;
         let listen = peer.expect("subscriptions/listen").await;
-        peer.refuse(&listen, r#"{"code":-32601,"message":"no"}"#)
-            .await;
+        peer.refuse(&listen, r#"{"code":-32601,"message":"no"}"#).await;
         tokio::time::sleep(Duration::from_mins(10)).await;
         let (result, call) = tokio::join!(client.request("x/y", None), async {
             let next = peer.request().await;
@@ -45,29 +44,17 @@ fn a_stream_that_ends_is_opened_again() {
         for _ in 0..5 {
             let before = tokio::time::Instant::now();
             let listen = peer.expect("subscriptions/listen").await;
-            assert!(
-                before.elapsed() <= Duration::from_millis(20),
-                "{:?}",
-                before.elapsed()
-            );
+            assert!(before.elapsed() <= Duration::from_millis(20), "{:?}", before.elapsed());
             peer.say(acknowledged(listen.id().as_str())).await;
-            peer.say(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#)
-                .await;
-            assert!(matches!(
-                inbox.next().await,
-                Ok(Incoming::ListChanged(List::Tools))
-            ));
+            peer.say(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#).await;
+            assert!(matches!(inbox.next().await, Ok(Incoming::ListChanged(List::Tools))));
             peer.answer(&listen, "{}").await;
         }
         let mut last = Duration::ZERO;
         for _ in 0..8 {
             let before = tokio::time::Instant::now();
             let listen = peer.expect("subscriptions/listen").await;
-            assert!(
-                before.elapsed() >= last,
-                "{:?} after {last:?}",
-                before.elapsed()
-            );
+            assert!(before.elapsed() >= last, "{:?} after {last:?}", before.elapsed());
             last = before.elapsed();
             peer.answer(&listen, "{}").await;
         }
@@ -79,34 +66,22 @@ fn a_stream_that_ends_is_opened_again() {
 async fn over_http_a_broken_stream_is_opened_again() {
     const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
     let server = web(|asked| match asked.method.as_str() {
-        "server/discover" => asked.result(&format!(
-            r#"{{"supportedVersions":["2026-07-28"],"capabilities":{TELLS}}}"#
-        )),
-        "subscriptions/listen" => Reply::events()
-            .event(&acknowledged(&asked.id))
-            .event(CHANGED)
-            .reset(),
+        "server/discover" => asked
+            .result(&format!(r#"{{"supportedVersions":["2026-07-28"],"capabilities":{TELLS}}}"#)),
+        "subscriptions/listen" => {
+            Reply::events().event(&acknowledged(&asked.id)).event(CHANGED).reset()
+        }
         _ => web::modern(asked, "[]"),
     })
     .await;
-    let (_client, mut inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (_client, mut inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     for _ in 0..5 {
         let heard = soon(inbox.next()).await.unwrap();
-        assert!(
-            matches!(heard, Incoming::ListChanged(List::Tools)),
-            "{heard:?}"
-        );
+        assert!(matches!(heard, Incoming::ListChanged(List::Tools)), "{heard:?}");
     }
     let asked = methods(&server);
-    assert!(
-        asked
-            .iter()
-            .filter(|method| *method == "subscriptions/listen")
-            .count()
-            >= 5
-    );
+    assert!(asked.iter().filter(|method| *method == "subscriptions/listen").count() >= 5);
 }
 
 /// The old stream is left only when the new one is there.

@@ -39,21 +39,14 @@ fn a_task_asks_and_completes() {
         let (_client, mut exchange, mut peer) = created().await;
         let began = Instant::now();
         let playing = async {
-            polled(
-                &mut peer,
-                r#"{"taskId":"t1","status":"working","pollIntervalMs":7000}"#,
-            )
-            .await;
+            polled(&mut peer, r#"{"taskId":"t1","status":"working","pollIntervalMs":7000}"#).await;
             assert_eq!(began.elapsed(), Duration::from_secs(5));
             let asking = r#"{"taskId":"t1","status":"input_required","pollIntervalMs":1000,
             "inputRequests":{"q":{"method":"elicitation/create","params":{}}}}"#;
             polled(&mut peer, asking).await;
             assert_eq!(began.elapsed(), Duration::from_secs(12));
             let update = peer.expect("tasks/update").await;
-            assert_eq!(
-                member(&update.params().unwrap(), "inputResponses"),
-                r#"{"q":1.0}"#
-            );
+            assert_eq!(member(&update.params().unwrap(), "inputResponses"), r#"{"q":1.0}"#);
             peer.answer(&update, "{}").await;
             // Not asked twice, however long the server takes to notice.
             polled(&mut peer, asking).await;
@@ -154,11 +147,7 @@ fn a_tasks_question_can_wait() {
         let playing = async {
             let update = peer.expect("tasks/update").await;
             peer.answer(&update, "{}").await;
-            polled(
-                &mut peer,
-                r#"{"taskId":"t1","status":"completed","result":{}}"#,
-            )
-            .await;
+            polled(&mut peer, r#"{"taskId":"t1","status":"completed","result":{}}"#).await;
         };
         let resumed = client.resume(&call, resume, vec![questions[0].answer(raw("1"))]);
         let ((), result) = tokio::join!(playing, resumed.result());

@@ -24,11 +24,7 @@ impl Peer {
     /// A peer, and the target that reaches it.
     pub(crate) fn new() -> (Self, Target) {
         let (near, (writer, reader)) = pair();
-        let peer = Self {
-            writer,
-            reader,
-            near: None,
-        };
+        let peer = Self { writer, reader, near: None };
         (peer, Target::InProcess(near))
     }
 
@@ -77,31 +73,24 @@ impl Peer {
     /// Answers a request with a result.
     pub(crate) async fn answer(&self, request: &Request, result: &str) {
         let id = request.id();
-        self.say(format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
-        ))
-        .await;
+        self.say(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).await;
     }
 
     /// Answers a request with an error.
     pub(crate) async fn refuse(&self, request: &Request, error: &str) {
         let id = request.id();
-        self.say(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
-            .await;
+        self.say(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)).await;
     }
 
     /// Shakes hands as a 2025-11-25 server with these capabilities, the probe refused.
     pub(crate) async fn shake_hands(&mut self, capabilities: &str) {
         let mut request = self.request().await;
         if request.method() == "server/discover" {
-            self.refuse(&request, r#"{"code":-32601,"message":"what?"}"#)
-                .await;
+            self.refuse(&request, r#"{"code":-32601,"message":"what?"}"#).await;
             request = self.expect("initialize").await;
         }
-        let result = initialized("2025-11-25").replace(
-            r#""capabilities":{}"#,
-            &format!(r#""capabilities":{capabilities}"#),
-        );
+        let result = initialized("2025-11-25")
+            .replace(r#""capabilities":{}"#, &format!(r#""capabilities":{capabilities}"#));
         self.answer(&request, &result).await;
         self.hear("notifications/initialized").await;
     }
@@ -129,31 +118,21 @@ impl Peer {
 /// A peer that answers each method with a result, or not known.
 pub(crate) fn answering(answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Peer {
     let (near, (writer, reader)) = pair();
-    let mut playing = Peer {
-        writer,
-        reader,
-        near: None,
-    };
+    let mut playing = Peer { writer, reader, near: None };
     tokio::spawn(async move {
         while let Some(text) = playing.text().await {
             if let Ok(Parsed::One(Message::Request(request))) = parse(text.into()) {
                 match answer(request.method().as_ref()) {
                     Some(result) => playing.answer(&request, &result).await,
                     None => {
-                        playing
-                            .refuse(&request, r#"{"code":-32601,"message":"what?"}"#)
-                            .await;
+                        playing.refuse(&request, r#"{"code":-32601,"message":"what?"}"#).await;
                     }
                 }
             }
         }
     });
     let (_, (writer, reader)) = pair();
-    Peer {
-        writer,
-        reader,
-        near: Some(near),
-    }
+    Peer { writer, reader, near: Some(near) }
 }
 
 /// The result of `initialize` in this version.

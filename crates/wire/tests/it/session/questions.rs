@@ -34,10 +34,7 @@ fn a_question_is_taken_back() {
             }
             peer.say(withdrawn("8")).await;
             peer.say(withdrawn("\"q1\"")).await;
-            assert_eq!(
-                peer.text().await.unwrap(),
-                r#"{"jsonrpc":"2.0","id":9,"result":1}"#
-            );
+            assert_eq!(peer.text().await.unwrap(), r#"{"jsonrpc":"2.0","id":9,"result":1}"#);
             peer.answer(&call, "{}").await;
         };
         let calling = async {
@@ -58,9 +55,7 @@ fn a_question_of_the_inbox_is_taken_back() {
     bounded(async {
         let (_client, mut inbox, peer) = legacy("{}").await;
         peer.say(question("7")).await;
-        let Incoming::Question(question) = inbox.next().await.unwrap() else {
-            panic!()
-        };
+        let Incoming::Question(question) = inbox.next().await.unwrap() else { panic!() };
         peer.say(withdrawn("7")).await;
         let heard = inbox.next().await.unwrap();
         assert!(
@@ -124,10 +119,7 @@ fn questions_nobody_takes_are_answered_cancel() {
         let mut refused = 0;
         while refused < 44 {
             let answer = peer.text().await.unwrap();
-            assert!(
-                answer.contains("cancel") || answer.contains("error"),
-                "{answer}"
-            );
+            assert!(answer.contains("cancel") || answer.contains("error"), "{answer}");
             refused += 1;
         }
         drop(inbox);
@@ -141,8 +133,7 @@ fn a_dropped_question_is_answered_by_its_kind() {
         peer.say(question("1")).await;
         drop(inbox.next().await.unwrap());
         cancelled(&mut peer, "1").await;
-        peer.say(r#"{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}"#)
-            .await;
+        peer.say(r#"{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}"#).await;
         drop(inbox.next().await.unwrap());
         assert!(peer.text().await.unwrap().contains(r#""id":2,"error""#));
     });

@@ -25,17 +25,9 @@ fn several_rounds_of_several_questions() {
             assert_ne!(first.id(), second.id());
             let params = second.params().unwrap();
             assert_eq!(member(&params, "requestState"), r#""s\u0031""#);
-            assert_eq!(
-                member(&params, "inputResponses"),
-                r#"{"a":1.0}"#,
-                "a refusal has no words"
-            );
+            assert_eq!(member(&params, "inputResponses"), r#"{"a":1.0}"#, "a refusal has no words");
             assert_eq!(member(&params, "arguments"), r#"{"a":1.0}"#);
-            peer.answer(
-                &second,
-                r#"{"resultType":"input_required","requestState":"s2"}"#,
-            )
-            .await;
+            peer.answer(&second, r#"{"resultType":"input_required","requestState":"s2"}"#).await;
             let third = peer.expect("tools/call").await;
             let params = third.params().unwrap();
             assert_eq!(member(&params, "requestState"), r#""s2""#);
@@ -45,10 +37,7 @@ fn several_rounds_of_several_questions() {
         let calling = async {
             let questions = asked(&mut exchange).await;
             assert_eq!(questions.len(), 2);
-            exchange.answer(vec![
-                questions[0].answer(raw("1.0")),
-                questions[1].refuse("no"),
-            ]);
+            exchange.answer(vec![questions[0].answer(raw("1.0")), questions[1].refuse("no")]);
             assert!(asked(&mut exchange).await.is_empty());
             exchange.answer(Vec::new());
             done(&mut exchange).await
@@ -76,10 +65,7 @@ fn results_of_no_known_type_are_refused() {
             };
             let calling = client.call(Call::tool("x", &raw("{}"))).result();
             let ((), outcome) = tokio::join!(playing, calling);
-            assert!(
-                matches!(outcome, Err(Error::InvalidResult { .. })),
-                "{result}: {outcome:?}"
-            );
+            assert!(matches!(outcome, Err(Error::InvalidResult { .. })), "{result}: {outcome:?}");
         }
     });
 }
@@ -91,18 +77,11 @@ fn what_may_not_ask_does_not() {
         let (client, _inbox, mut peer) = modern("{}").await;
         let playing = async {
             let call = peer.expect("completion/complete").await;
-            peer.answer(
-                &call,
-                r#"{"resultType":"input_required","requestState":"s"}"#,
-            )
-            .await;
+            peer.answer(&call, r#"{"resultType":"input_required","requestState":"s"}"#).await;
         };
         let mut exchange = client.call(Call::new("completion/complete", None));
         let ((), outcome) = tokio::join!(playing, exchange.next());
-        assert!(
-            matches!(outcome, Err(Error::InvalidResult { .. })),
-            "{outcome:?}"
-        );
+        assert!(matches!(outcome, Err(Error::InvalidResult { .. })), "{outcome:?}");
     });
 }
 
@@ -115,11 +94,7 @@ fn a_state_outlives_its_connection() {
         let mut exchange = client.call(call.clone());
         let playing = async {
             let request = peer.expect("tools/call").await;
-            peer.answer(
-                &request,
-                r#"{"resultType":"input_required","requestState":"kept"}"#,
-            )
-            .await;
+            peer.answer(&request, r#"{"resultType":"input_required","requestState":"kept"}"#).await;
         };
         let ((), event) = tokio::join!(playing, exchange.next());
         assert!(matches!(event, Ok(Event::NeedsInput(_))));
@@ -128,10 +103,7 @@ fn a_state_outlives_its_connection() {
         let (client, _inbox, mut peer) = modern("{}").await;
         let playing = async {
             let request = peer.expect("tools/call").await;
-            assert_eq!(
-                member(&request.params().unwrap(), "requestState"),
-                r#""kept""#
-            );
+            assert_eq!(member(&request.params().unwrap(), "requestState"), r#""kept""#);
             peer.answer(&request, "{}").await;
         };
         let ((), result) = tokio::join!(playing, client.resume(&call, resume, Vec::new()).result());

@@ -36,76 +36,53 @@ async fn a_post_stream_cut_after_an_id_is_resumed_when_the_server_says() {
         _ => web::legacy(asked, "{}"),
     })
     .await;
-    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     let mut exchange = client.call(Call::tool("x", &raw("{}")).with_progress());
-    assert!(matches!(
-        soon(exchange.next()).await,
-        Ok(Event::Progress(_))
-    ));
+    assert!(matches!(soon(exchange.next()).await, Ok(Event::Progress(_))));
     let cut = Instant::now();
     let result = soon(exchange.result()).await.unwrap();
     assert_eq!(result.as_str(), r#"{"resumed":true}"#);
-    assert!(
-        cut.elapsed() >= Duration::from_millis(60),
-        "too eager: {:?}",
-        cut.elapsed()
-    );
+    assert!(cut.elapsed() >= Duration::from_millis(60), "too eager: {:?}", cut.elapsed());
 }
 
 #[tokio::test]
 async fn a_post_stream_cut_without_an_id_is_lost() {
-    for (cut, clean) in [
-        (Reply::events(), true),
-        (Reply::events().bytes(": x\n").reset(), false),
-    ] {
+    for (cut, clean) in [(Reply::events(), true), (Reply::events().bytes(": x\n").reset(), false)] {
         let server = web(move |asked| match asked.method.as_str() {
             "tools/call" => cut.clone(),
             _ => web::legacy(asked, "{}"),
         })
         .await;
-        let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-            .await
-            .unwrap();
-        let error = soon(client.call(Call::tool("x", &raw("{}"))).result())
-            .await
-            .unwrap_err();
+        let (client, _inbox) =
+            soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+        let error = soon(client.call(Call::tool("x", &raw("{}"))).result()).await.unwrap_err();
         match error {
             Error::StreamLost { method } if clean => assert_eq!(method, "tools/call"),
             Error::Http(_) if !clean => {}
             other => panic!("{other:?}"),
         }
         // Sent once, and not asked for again.
-        let calls = web::methods(&server)
-            .iter()
-            .filter(|method| *method == "tools/call")
-            .count();
+        let calls = web::methods(&server).iter().filter(|method| *method == "tools/call").count();
         assert_eq!(calls, 1);
-        client
-            .list(switchboard_wire::client::List::Tools)
-            .await
-            .unwrap_err();
+        client.list(switchboard_wire::client::List::Tools).await.unwrap_err();
     }
 }
 
 #[tokio::test]
 async fn the_servers_own_stream_is_reopened_after_its_last_event() {
     const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-    let server = web(
-        |asked| match (asked.method.as_str(), asked.http.header("last-event-id")) {
-            ("GET", None) => Reply::events().bytes(format!("id: e1\ndata: {CHANGED}\n\n")),
-            ("GET", Some("e1")) => Reply::events()
-                .bytes(format!("id: e2\ndata: {CHANGED}\n\n"))
-                .reset(),
-            ("GET", Some("e2")) => Reply::empty(503),
-            _ => web::legacy(asked, "{}"),
-        },
-    )
+    let server = web(|asked| match (asked.method.as_str(), asked.http.header("last-event-id")) {
+        ("GET", None) => Reply::events().bytes(format!("id: e1\ndata: {CHANGED}\n\n")),
+        ("GET", Some("e1")) => {
+            Reply::events().bytes(format!("id: e2\ndata: {CHANGED}\n\n")).reset()
+        }
+        ("GET", Some("e2")) => Reply::empty(503),
+        _ => web::legacy(asked, "{}"),
+    })
     .await;
-    let (_client, mut inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (_client, mut inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     let mut changes = 0;
     while changes < 2 {
         match soon(inbox.next()).await.unwrap() {
@@ -117,10 +94,7 @@ async fn the_servers_own_stream_is_reopened_after_its_last_event() {
     soon(async {
         let after = |id| {
             let requests = server.requests();
-            requests
-                .iter()
-                .filter(|request| request.header("last-event-id") == Some(id))
-                .count()
+            requests.iter().filter(|request| request.header("last-event-id") == Some(id)).count()
         };
         // A server in trouble is asked again, later and later.
         while after("e2") < 3 {
@@ -138,9 +112,8 @@ async fn a_server_that_ignores_the_end_of_a_session_holds_nobody() {
         _ => web::legacy(asked, "{}"),
     })
     .await;
-    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     soon(client.close()).await;
     let requests = server.requests();
     let goodbye = requests.iter().find(|request| request.method == "DELETE");
@@ -156,9 +129,8 @@ async fn a_server_without_a_stream_of_its_own_keeps_its_session() {
         _ => web::legacy(asked, "{}"),
     })
     .await;
-    let (client, _inbox) = soon(over_http(&server.url("/mcp"), options(Greeting::Probe)))
-        .await
-        .unwrap();
+    let (client, _inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     soon(async {
         while !web::methods(&server).contains(&"GET".to_owned()) {
             tokio::task::yield_now().await;
@@ -166,17 +138,9 @@ async fn a_server_without_a_stream_of_its_own_keeps_its_session() {
     })
     .await;
     for _ in 0..20 {
-        soon(client.call(Call::tool("x", &raw("{}"))).result())
-            .await
-            .unwrap();
+        soon(client.call(Call::tool("x", &raw("{}"))).result()).await.unwrap();
     }
     let asked = web::methods(&server);
-    assert_eq!(
-        asked
-            .iter()
-            .filter(|method| *method == "initialize")
-            .count(),
-        1
-    );
+    assert_eq!(asked.iter().filter(|method| *method == "initialize").count(), 1);
     assert_eq!(asked.iter().filter(|method| *method == "GET").count(), 1);
 }

@@ -19,23 +19,16 @@ pub(crate) struct Asked {
 impl Asked {
     fn new(http: Request) -> Self {
         let (method, id, params) = match parse(http.text().to_owned().into()) {
-            Ok(Parsed::One(Message::Request(request))) => (
-                request.method().into_owned(),
-                request.id().to_string(),
-                request.params(),
-            ),
+            Ok(Parsed::One(Message::Request(request))) => {
+                (request.method().into_owned(), request.id().to_string(), request.params())
+            }
             Ok(Parsed::One(Message::Notification(note))) => {
                 (note.method().into_owned(), String::new(), note.params())
             }
             Ok(_) => ("response".to_owned(), String::new(), None),
             Err(_) => (http.method.clone(), String::new(), None),
         };
-        Self {
-            http,
-            method,
-            id,
-            params: params.unwrap_or_else(Raw::empty_object),
-        }
+        Self { http, method, id, params: params.unwrap_or_else(Raw::empty_object) }
     }
 
     /// The response with this result, as text.
@@ -74,10 +67,8 @@ pub(crate) fn legacy(asked: &Asked, capabilities: &str) -> Reply {
     match asked.method.as_str() {
         "server/discover" => asked.error(404, -32601),
         "initialize" => {
-            let hello = super::initialized("2025-11-25").replace(
-                r#""capabilities":{}"#,
-                &format!(r#""capabilities":{capabilities}"#),
-            );
+            let hello = super::initialized("2025-11-25")
+                .replace(r#""capabilities":{}"#, &format!(r#""capabilities":{capabilities}"#));
             asked.result(&hello).header("mcp-session-id", "one")
         }
         "GET" => Reply::empty(405),

@@ -29,12 +29,7 @@ async fn arguments_and_results_survive_byte_for_byte(bench: Bench) {
 }
 
 async fn a_resource_is_read(bench: Bench) {
-    let result = bench
-        .client
-        .call(Call::read("test://known"))
-        .result()
-        .await
-        .unwrap();
+    let result = bench.client.call(Call::read("test://known")).result().await.unwrap();
     assert_eq!(
         member(&result, "contents"),
         r#"[{"uri":"test://known","text":"known","odd":1.50}]"#
@@ -128,12 +123,8 @@ async fn a_ping_is_answered(bench: Bench) {
         return;
     }
     for id in ["9007199254740993", r#""p\u0031""#] {
-        bench
-            .inject(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
-            .await;
-        bench
-            .await_seen(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#))
-            .await;
+        bench.inject(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)).await;
+        bench.await_seen(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).await;
     }
 }
 
@@ -149,17 +140,11 @@ async fn a_batch_is_taken_apart(mut bench: Bench) {
         )
         .await;
     let first = bench.inbox.next().await.unwrap();
-    assert!(
-        matches!(first, Incoming::ListChanged(List::Tools)),
-        "{first:?}"
-    );
+    assert!(matches!(first, Incoming::ListChanged(List::Tools)), "{first:?}");
     let second = bench.inbox.next().await.unwrap();
     assert!(matches!(second, Incoming::Problem(_)), "{second:?}");
     let third = bench.inbox.next().await.unwrap();
-    assert!(
-        matches!(&third, Incoming::Notification(note) if note.method() == "x/y"),
-        "{third:?}"
-    );
+    assert!(matches!(&third, Incoming::Notification(note) if note.method() == "x/y"), "{third:?}");
 }
 
 /// The face refuses a call whose headers disagree with its body.

@@ -23,24 +23,17 @@ async fn listening(bench: &Bench, what: &str) {
 }
 
 async fn announce(bench: &Bench, what: &str) {
-    bench
-        .tool("announce", &format!(r#"{{"what":"{what}"}}"#))
-        .await;
+    bench.tool("announce", &format!(r#"{{"what":"{what}"}}"#)).await;
 }
 
 async fn lists_that_change_are_heard_of(mut bench: Bench) {
     listening(&bench, "toolsListChanged").await;
-    for (what, list) in [
-        ("tools", List::Tools),
-        ("prompts", List::Prompts),
-        ("resources", List::Resources),
-    ] {
+    for (what, list) in
+        [("tools", List::Tools), ("prompts", List::Prompts), ("resources", List::Resources)]
+    {
         announce(&bench, what).await;
         let heard = bench.inbox.next().await.unwrap();
-        assert!(
-            matches!(heard, Incoming::ListChanged(heard) if heard == list),
-            "{heard:?}"
-        );
+        assert!(matches!(heard, Incoming::ListChanged(heard) if heard == list), "{heard:?}");
     }
 }
 
@@ -50,10 +43,7 @@ async fn resources_that_change_are_heard_of(mut bench: Bench) {
     announce(&bench, "c:d").await;
     announce(&bench, "a:b").await;
     let heard = bench.inbox.next().await.unwrap();
-    assert!(
-        matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == "a:b"),
-        "{heard:?}"
-    );
+    assert!(matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == "a:b"), "{heard:?}");
 }
 
 async fn what_is_no_longer_wanted_is_not_heard_of(mut bench: Bench) {
@@ -68,8 +58,5 @@ async fn what_is_no_longer_wanted_is_not_heard_of(mut bench: Bench) {
     announce(&bench, "a:b").await;
     announce(&bench, "c:d").await;
     let heard = bench.inbox.next().await.unwrap();
-    assert!(
-        matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == "c:d"),
-        "{heard:?}"
-    );
+    assert!(matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == "c:d"), "{heard:?}");
 }

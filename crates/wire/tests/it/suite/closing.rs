@@ -21,24 +21,15 @@ async fn calls_under_way_fail_and_later_ones_too(bench: Bench) {
     bench.client.close().await;
     let under_way = exchange.next().await;
     assert!(matches!(under_way, Err(Error::Closed)), "{under_way:?}");
-    let later = bench
-        .client
-        .call(Call::tool("echo", &raw("{}")))
-        .result()
-        .await;
+    let later = bench.client.call(Call::tool("echo", &raw("{}"))).result().await;
     assert!(matches!(later, Err(Error::Closed)), "{later:?}");
-    let listed = bench
-        .client
-        .list(switchboard_wire::client::List::Tools)
-        .await;
+    let listed = bench.client.list(switchboard_wire::client::List::Tools).await;
     assert!(matches!(listed, Err(Error::Closed)), "{listed:?}");
 }
 
 /// Tasks that run in this test's own runtime.
 fn tasks() -> usize {
-    tokio::runtime::Handle::current()
-        .metrics()
-        .num_alive_tasks()
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
 /// Waits until it is so. What ends has nobody to tell.
@@ -48,9 +39,7 @@ async fn settled(so: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), waiting)
-        .await
-        .expect("it never settles");
+    tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("it never settles");
 }
 
 async fn close_leaves_nothing(transport: Transport) {
@@ -59,10 +48,7 @@ async fn close_leaves_nothing(transport: Transport) {
         let bench = connect(transport, options(greeting)).await.unwrap();
         bench.client.subscribe("a:b").await.unwrap();
         bench.tool("echo", "{}").await;
-        let process = bench
-            .client
-            .process()
-            .map(|process| Identity::of(process.pid()).unwrap());
+        let process = bench.client.process().map(|process| Identity::of(process.pid()).unwrap());
         bench.client.close().await;
         assert!(!process.is_some_and(Identity::is_alive), "{greeting:?}");
         if let Served::Http(face) = &bench.served {
@@ -79,10 +65,7 @@ async fn dropping_leaves_nothing(transport: Transport) {
         let before = tasks();
         let bench = connect(transport, options(greeting)).await.unwrap();
         bench.tool("echo", "{}").await;
-        let process = bench
-            .client
-            .process()
-            .map(|process| Identity::of(process.pid()).unwrap());
+        let process = bench.client.process().map(|process| Identity::of(process.pid()).unwrap());
         drop(bench);
         settled(|| tasks() <= before && !process.is_some_and(Identity::is_alive)).await;
     }
@@ -117,10 +100,6 @@ async fn a_connection_that_fails_leaves_nothing() {
     let before = tasks();
     let peer = crate::session::answering(|_| None);
     let connected = peer.connect(options(Greeting::Probe)).await;
-    assert!(
-        matches!(connected, Err(Error::Rpc(_))),
-        "{:?}",
-        connected.err()
-    );
+    assert!(matches!(connected, Err(Error::Rpc(_))), "{:?}", connected.err());
     settled(|| tasks() <= before).await;
 }

@@ -7,11 +7,7 @@ use switchboard_wire::{
 
 use super::{Bench, Transport, connect, options, over_all_five};
 
-over_all_five!(
-    the_version_asked_for_is_spoken,
-    the_server_is_known,
-    what_was_learnt_is_remembered,
-);
+over_all_five!(the_version_asked_for_is_spoken, the_server_is_known, what_was_learnt_is_remembered,);
 
 async fn the_version_asked_for_is_spoken(bench: Bench) {
     let expected = match (bench.greeting, bench.transport) {
@@ -52,8 +48,6 @@ async fn a_version_that_the_server_lacks_is_refused() {
     let legacy_only = super::super::session::answering(|method| {
         (method == "initialize").then(|| super::super::session::initialized("2025-11-25"))
     });
-    let connected = legacy_only
-        .connect(options(Greeting::Only(Version::LATEST)))
-        .await;
+    let connected = legacy_only.connect(options(Greeting::Only(Version::LATEST))).await;
     assert!(matches!(connected, Err(Error::NoCommonVersion { .. })));
 }

@@ -16,10 +16,7 @@ async fn a_call_that_hangs_ends_at_its_deadline(bench: Bench) {
     let after = Duration::from_millis(150);
     let call = Call::tool("hang", &raw("{}")).with_timeout(after);
     let error = bench.client.call(call).result().await.unwrap_err();
-    assert!(
-        matches!(error, Error::Timeout { after: waited, .. } if waited == after),
-        "{error:?}"
-    );
+    assert!(matches!(error, Error::Timeout { after: waited, .. } if waited == after), "{error:?}");
     // The server was told, or never heard of it, and goes on.
     bench.tool("echo", "{}").await;
 }
@@ -30,9 +27,7 @@ const TICKS: &str = r#"{"every":180,"times":10}"#;
 
 async fn progress_extends_a_deadline(bench: Bench) {
     bench.tool("echo", "{}").await;
-    let call = Call::tool("tick", &raw(TICKS))
-        .with_progress()
-        .with_timeout(DEADLINE);
+    let call = Call::tool("tick", &raw(TICKS)).with_progress().with_timeout(DEADLINE);
     bench.client.call(call).result().await.unwrap();
 }
 

@@ -12,9 +12,7 @@ use crate::http::soon;
 
 async fn bench() -> Bench {
     let greeting = Greeting::Only(Version::LATEST_LEGACY);
-    soon(connect(Transport::Http, options(greeting)))
-        .await
-        .unwrap()
+    soon(connect(Transport::Http, options(greeting))).await.unwrap()
 }
 
 fn face(bench: &Bench) -> &switchboard_testkit::face::StreamableFace {
@@ -43,20 +41,13 @@ async fn fifty_calls_that_meet_the_end_of_a_session_begin_one_new_one() {
     }
     // What the old session was asked, the new one was asked too, and it is heard.
     let requests = face(&bench).requests();
-    let asked = |what: &str| {
-        requests
-            .iter()
-            .filter(|request| request.text().contains(what))
-            .count()
-    };
+    let asked =
+        |what: &str| requests.iter().filter(|request| request.text().contains(what)).count();
     assert_eq!(asked("resources/subscribe"), 3);
     assert_eq!(asked("logging/setLevel"), 3);
     bench.tool("announce", r#"{"what":"a:b"}"#).await;
     let heard = soon(bench.inbox.next()).await.unwrap();
-    assert!(
-        matches!(heard, Incoming::ResourceUpdated { .. }),
-        "{heard:?}"
-    );
+    assert!(matches!(heard, Incoming::ResourceUpdated { .. }), "{heard:?}");
 }
 
 #[tokio::test]
@@ -90,15 +81,11 @@ async fn streams_that_are_cut_are_taken_up_again() {
     assert_eq!(member(&result, "said"), r#"{"who":1}"#);
     for _ in 0..3 {
         face(&bench).cut();
-        bench
-            .inject(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#)
-            .await;
+        bench.inject(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#).await;
         let heard = soon(bench.inbox.next()).await.unwrap();
         assert!(matches!(heard, Incoming::ListChanged(_)), "{heard:?}");
     }
     let requests = face(&bench).requests();
-    let resumed = requests
-        .iter()
-        .filter(|request| request.header("last-event-id").is_some());
+    let resumed = requests.iter().filter(|request| request.header("last-event-id").is_some());
     assert!(resumed.count() >= 2);
 }

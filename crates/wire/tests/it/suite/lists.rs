@@ -21,12 +21,7 @@ async fn pages_are_put_together(bench: Bench) {
     let items: Vec<_> = prompts.items.iter().map(Raw::as_str).collect();
     assert_eq!(
         items,
-        [
-            r#"{"name":"one"}"#,
-            r#"{"odd":1.0}"#,
-            r#"{"name":"two"}"#,
-            r#"{"name":"three"}"#
-        ]
+        [r#"{"name":"one"}"#, r#"{"odd":1.0}"#, r#"{"name":"two"}"#, r#"{"name":"three"}"#]
     );
     assert_eq!(prompts.cut_short, None);
 }
@@ -55,26 +50,15 @@ async fn a_list_without_end_is_cut_short(bench: Bench) {
     let bench = connect(bench.transport, options).await.unwrap();
     let templates = bench.client.list(List::Templates).await.unwrap();
     assert_eq!(templates.cut_short, Some(CutShort::TooManyPages(7)));
-    let numbers: Vec<_> = templates
-        .items
-        .iter()
-        .map(|item| member(item, "n"))
-        .collect();
+    let numbers: Vec<_> = templates.items.iter().map(|item| member(item, "n")).collect();
     assert_eq!(numbers, ["0", "1", "2", "3", "4", "5", "6"]);
 }
 
 async fn completion_is_passed_through(bench: Bench) {
     let params =
         raw(r#"{"ref":{"type":"ref/prompt","name":"one"},"argument":{"name":"a","value":"b"}}"#);
-    let result = bench
-        .client
-        .request("completion/complete", Some(&params))
-        .await
-        .unwrap();
-    assert_eq!(
-        member(&result, "completion"),
-        r#"{"values":["alpha","beta"],"total":2,"odd":1.0}"#
-    );
+    let result = bench.client.request("completion/complete", Some(&params)).await.unwrap();
+    assert_eq!(member(&result, "completion"), r#"{"values":["alpha","beta"],"total":2,"odd":1.0}"#);
 }
 
 async fn a_prompt_is_had(bench: Bench) {

@@ -100,10 +100,7 @@ impl Transport {
             Self::Http => *version != Version::V2024_11_05,
         };
         let versions = Version::ALL.into_iter().filter(sensible);
-        versions
-            .map(Greeting::Only)
-            .chain([Greeting::Probe])
-            .collect()
+        versions.map(Greeting::Only).chain([Greeting::Probe]).collect()
     }
 }
 
@@ -132,10 +129,7 @@ where
 pub(crate) fn options(greeting: Greeting) -> ClientOptions {
     let mut options = ClientOptions::new("suite", "1");
     options.capabilities = raw(r#"{"elicitation":{},"sampling":{}}"#);
-    options.roots = Some(vec![Root {
-        uri: "file:///work".into(),
-        name: None,
-    }]);
+    options.roots = Some(vec![Root { uri: "file:///work".into(), name: None }]);
     options.greeting = greeting;
     options.reopen_after = Duration::from_millis(10);
     options
@@ -145,13 +139,7 @@ pub(crate) async fn connect(transport: Transport, options: ClientOptions) -> Res
     let greeting = options.greeting;
     let (target, served) = serve(transport).await;
     let (client, inbox) = Client::connect(target, options).await?;
-    Ok(Bench {
-        client,
-        inbox,
-        transport,
-        greeting,
-        served,
-    })
+    Ok(Bench { client, inbox, transport, greeting, served })
 }
 
 /// A fresh fixture over `transport`, and how to reach it.
@@ -163,10 +151,9 @@ pub(crate) async fn serve(transport: Transport) -> (Target, Served) {
             tokio::spawn(async move { fixture.serve(far).await });
             (Target::InProcess(near), Served::InProcess)
         }
-        Transport::Stdio => (
-            Target::Stdio(stdio(Command::new(program("fixture-server")))),
-            Served::Process,
-        ),
+        Transport::Stdio => {
+            (Target::Stdio(stdio(Command::new(program("fixture-server")))), Served::Process)
+        }
         Transport::WebSocket => {
             let face = web_socket(fixture).await;
             let target = Target::WebSocket {
@@ -188,11 +175,7 @@ pub(crate) async fn serve(transport: Transport) -> (Target, Served) {
 }
 
 pub(crate) fn stdio(command: Command) -> Stdio {
-    Stdio {
-        command,
-        guard: Guard::at(program("guard")).unwrap(),
-        stderr: StderrOptions::default(),
-    }
+    Stdio { command, guard: Guard::at(program("guard")).unwrap(), stderr: StderrOptions::default() }
 }
 
 pub(crate) fn http_target(url: &str) -> HttpTarget {
@@ -208,10 +191,7 @@ pub(crate) fn raw(text: &str) -> Raw {
 }
 
 pub(crate) fn member(value: &Raw, key: &str) -> String {
-    value
-        .get(key)
-        .unwrap()
-        .map_or_else(|| "(missing)".to_owned(), |value| value.to_string())
+    value.get(key).unwrap().map_or_else(|| "(missing)".to_owned(), |value| value.to_string())
 }
 
 // === impl Bench ===
@@ -230,8 +210,7 @@ impl Bench {
     /// Waits until the server has received a message that contains `needle`.
     pub(crate) async fn await_seen(&self, needle: &str) {
         let needle = Raw::string(needle);
-        self.tool("await_seen", &format!(r#"{{"needle":{needle}}}"#))
-            .await;
+        self.tool("await_seen", &format!(r#"{{"needle":{needle}}}"#)).await;
     }
 
     /// Has the server say `text`, as it is.

@@ -39,14 +39,9 @@ async fn a_question_is_answered(bench: Bench) {
     assert_eq!(questions.len(), 1);
     assert_eq!(questions[0].method, "elicitation/create");
     assert_eq!(member(&questions[0].params, "odd"), "1.0");
-    exchange.answer(vec![
-        questions[0].answer(raw(r#"{"action":"accept","n":1e400}"#)),
-    ]);
+    exchange.answer(vec![questions[0].answer(raw(r#"{"action":"accept","n":1e400}"#))]);
     let result = done(&mut exchange).await;
-    assert_eq!(
-        member(&result, "said"),
-        r#"{"who":{"action":"accept","n":1e400}}"#
-    );
+    assert_eq!(member(&result, "said"), r#"{"who":{"action":"accept","n":1e400}}"#);
     assert_eq!(member(&result, "state"), r#""s 1""#);
 }
 
@@ -58,13 +53,11 @@ async fn several_questions_of_every_kind(bench: Bench) {
         match exchange.next().await.unwrap() {
             Event::NeedsInput(questions) => {
                 methods.extend(questions.iter().map(|question| question.method.clone()));
-                let answers = questions
-                    .iter()
-                    .map(|question| match question.method.as_str() {
-                        "elicitation/create" => question.answer(raw(r#"{"action":"decline"}"#)),
-                        "sampling/createMessage" => question.answer(raw(r#"{"role":"assistant"}"#)),
-                        _ => question.answer(raw(r#"{"roots":[{"uri":"file:///work"}]}"#)),
-                    });
+                let answers = questions.iter().map(|question| match question.method.as_str() {
+                    "elicitation/create" => question.answer(raw(r#"{"action":"decline"}"#)),
+                    "sampling/createMessage" => question.answer(raw(r#"{"role":"assistant"}"#)),
+                    _ => question.answer(raw(r#"{"roots":[{"uri":"file:///work"}]}"#)),
+                });
                 exchange.answer(answers.collect());
             }
             Event::Done(result) => break result,
@@ -89,10 +82,7 @@ async fn several_rounds(bench: Bench) {
         let questions = asked(&mut exchange).await;
         exchange.answer(vec![questions[0].answer(raw(round))]);
     }
-    assert_eq!(
-        member(&done(&mut exchange).await, "said"),
-        r#"{"second":2}"#
-    );
+    assert_eq!(member(&done(&mut exchange).await, "said"), r#"{"second":2}"#);
 }
 
 async fn a_state_without_questions(bench: Bench) {
@@ -106,27 +96,14 @@ async fn a_call_is_put_away_and_resumed(bench: Bench) {
     let questions = asked(&mut exchange).await;
     let resume = exchange.into_resume().unwrap();
     assert_eq!(member(&bench.tool("echo", "5").await, "echo"), "5");
-    let answer = Answer {
-        key: questions[0].key.clone(),
-        outcome: Ok(raw("1")),
-    };
-    let result = bench
-        .client
-        .resume(&call, resume, vec![answer])
-        .result()
-        .await
-        .unwrap();
+    let answer = Answer { key: questions[0].key.clone(), outcome: Ok(raw("1")) };
+    let result = bench.client.resume(&call, resume, vec![answer]).result().await.unwrap();
     assert_eq!(member(&result, "said"), r#"{"who":1}"#);
 }
 
 async fn a_question_nobody_answers_ends_the_call(bench: Bench) {
     for _ in 0..300 {
-        let error = bench
-            .client
-            .call(Call::tool("ask", &raw("{}")))
-            .result()
-            .await
-            .unwrap_err();
+        let error = bench.client.call(Call::tool("ask", &raw("{}"))).result().await.unwrap_err();
         assert!(
             matches!(&error, Error::InputNeeded { asked, .. } if asked == "elicitation/create"),
             "{error:?}"
@@ -149,9 +126,7 @@ async fn questions_may_come_out_of_the_inbox(bench: Bench) {
     };
     let client = bench.client.clone();
     let answering = async {
-        let Incoming::Question(question) = bench.inbox.next().await.unwrap() else {
-            panic!()
-        };
+        let Incoming::Question(question) = bench.inbox.next().await.unwrap() else { panic!() };
         assert_eq!(question.method(), "elicitation/create");
         question.answer(Ok(raw("7"))).await.unwrap();
     };
@@ -168,8 +143,5 @@ async fn a_question_nobody_takes_is_answered_cancel(bench: Bench) {
     let dropping = async { drop(bench.inbox.next().await.unwrap()) };
     let calling = client.call(Call::tool("ask", &raw("{}"))).result();
     let (result, ()) = tokio::join!(calling, dropping);
-    assert_eq!(
-        member(&result.unwrap(), "said"),
-        r#"{"who":{"action":"cancel"}}"#
-    );
+    assert_eq!(member(&result.unwrap(), "said"), r#"{"who":{"action":"cancel"}}"#);
 }
