@@ -141,7 +141,7 @@ impl<'a> Fields<'a> {
                     map.insert(member.key.clone(), text);
                 }
                 None => {
-                    self.mismatch(key, "an object of strings", &member.value).unwrap_or_default()
+                    let _: Option<()> = self.mismatch(key, "an object of strings", &member.value);
                 }
             }
         }

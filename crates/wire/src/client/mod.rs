@@ -40,6 +40,7 @@ mod lists;
 mod mailbox;
 mod options;
 mod request;
+mod route;
 mod session;
 pub mod skills;
 mod stream;
