@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Id, Malformed, Message, Notification, Request, Response, RpcError, code},
+    envelope::{Id, Looks, Malformed, Message, Notification, Request, Response, RpcError, code},
     json::Raw,
     meta::{self, method},
 };
@@ -191,12 +191,12 @@ impl Session {
         let id = malformed.id.clone();
         let named = id.as_ref().and_then(Id::as_u64);
         let call = named
-            .filter(|_| !malformed.wants_answer)
+            .filter(|_| malformed.looks != Looks::LikeACall)
             .and_then(|id| self.lock_calls().open.remove(&id));
         if let Some(call) = call {
             return call.mail.finish(Err(Error::Malformed(malformed)));
         }
-        if let (Some(id), true) = (&id, malformed.wants_answer) {
+        if let (Some(id), Looks::LikeACall) = (&id, malformed.looks) {
             self.later(Response::error(Some(id), &malformed.to_rpc_error()).text().clone());
         }
         self.deliver(Incoming::Problem(Error::Malformed(malformed))).await;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Malformed, Message, Notification, Response},
+    envelope::{Looks, Malformed, Message, Notification, Response},
     meta::{self, method},
 };
 
@@ -222,7 +222,7 @@ fn taken_to_arrived(
 /// Whether something unreadable on a request's own stream was its answer.
 fn is_about(malformed: &Malformed, id: u64) -> bool {
     match &malformed.id {
-        Some(named) => named.as_u64() == Some(id) && !malformed.wants_answer,
+        Some(named) => named.as_u64() == Some(id) && malformed.looks != Looks::LikeACall,
         None => true,
     }
 }

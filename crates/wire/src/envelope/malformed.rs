@@ -11,9 +11,19 @@ pub struct Malformed {
     pub kind: MalformedKind,
     /// The id, where one could be made out.
     pub id: Option<Id>,
-    /// Whether the text looked like something that expects an answer: it named a method, or
-    /// nothing could be told.
-    pub wants_answer: bool,
+    /// What it looked like.
+    pub looks: Looks,
+}
+
+/// What a message that could not be read looked like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Looks {
+    /// It named a method.
+    LikeACall,
+    /// It had a result or an error, and no method.
+    LikeAnAnswer,
+    /// Nothing could be told.
+    Unclear,
 }
 
 /// Why a message could not be read.

@@ -13,7 +13,7 @@ mod parse;
 mod salvage;
 
 pub use id::{Id, IdKey};
-pub use malformed::{Malformed, MalformedKind};
+pub use malformed::{Looks, Malformed, MalformedKind};
 pub use message::{Message, Notification, Outcome, Request, Response, RpcError, code};
 pub use parse::{Parsed, parse};
 pub use salvage::{Salvage, Salvager};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytestring::ByteString;
 
 use super::{
-    Id, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
+    Id, Looks, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
     message::CallSpans,
 };
 use crate::json::{Elements, Scanner, Syntax, decode_string};
@@ -52,12 +52,12 @@ fn parse_batch(text: &ByteString) -> Result<Vec<Result<Message, Malformed>>, Mal
     let whole = Scanner::new(text).only_value().map_err(|syntax| Malformed {
         kind: syntax.into(),
         id: None,
-        wants_answer: true,
+        looks: Looks::Unclear,
     })?;
     let messages: Vec<_> =
         Elements::of(&text[whole]).map(|element| parse_one(text.slice_ref(element))).collect();
     if messages.is_empty() {
-        return Err(Malformed { kind: MalformedKind::EmptyBatch, id: None, wants_answer: true });
+        return Err(Malformed { kind: MalformedKind::EmptyBatch, id: None, looks: Looks::Unclear });
     }
     Ok(messages)
 }

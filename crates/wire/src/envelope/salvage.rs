@@ -5,7 +5,7 @@
 //! keeps nothing but a few of them, and finds the `id` member of the outermost object wherever in
 //! it that stands.
 
-use super::{Id, Malformed, MalformedKind};
+use super::{Id, Looks, Malformed, MalformedKind};
 use crate::json::{Raw, decode_string};
 
 /// Longest id that is salvaged, and longest key that is looked at.
@@ -188,7 +188,12 @@ impl Salvager {
 impl Salvage {
     /// The error for a message of which only this is known.
     pub fn into_malformed(self, kind: MalformedKind) -> Malformed {
-        Malformed { kind, id: self.id, wants_answer: !self.named_outcome || self.named_method }
+        let looks = match (self.named_method, self.named_outcome) {
+            (true, _) => Looks::LikeACall,
+            (false, true) => Looks::LikeAnAnswer,
+            (false, false) => Looks::Unclear,
+        };
+        Malformed { kind, id: self.id, looks }
     }
 }
 

@@ -17,7 +17,8 @@ use super::{Change, Handler, context::Severity, legacy, modern, render};
 use crate::{
     Error, Version,
     envelope::{
-        Id, IdKey, Malformed, Message, Notification, Outcome, Request, Response, RpcError, code,
+        Id, IdKey, Looks, Malformed, Message, Notification, Outcome, Request, Response, RpcError,
+        code,
     },
     json::{Edit, JsonKind, Raw},
     link::LinkWriter,
@@ -133,7 +134,7 @@ impl<H: Handler> Session<H> {
                 self.take_answer(&response);
                 None
             }
-            Err(malformed) if malformed.wants_answer => {
+            Err(malformed) if malformed.looks != Looks::LikeAnAnswer => {
                 Some(Response::error(malformed.id.as_ref(), &malformed.to_rpc_error()))
             }
             Err(malformed) => {

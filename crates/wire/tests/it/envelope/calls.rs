@@ -115,6 +115,8 @@ async fn an_answer_that_cannot_be_read_fails_its_call() {
         (r#""id":$ID,"result":[1,]"#, "syntax"),
         (r#""id":$ID,"result":NaN"#, "syntax"),
         (r#""id":$ID,"jsonrpc":"2.0","result":{}"#, "duplicate"),
+        (r#""id":$ID"#, "nothing"),
+        (r#""id":$ID,"res"#, "syntax"),
     ] {
         check_both(members, Fails, why).await;
     }

@@ -1,7 +1,7 @@
 //! What each text is, told without a connection.
 
 use bytestring::ByteString;
-use switchboard_wire::envelope::{Malformed, Message, Outcome, Parsed, parse};
+use switchboard_wire::envelope::{Looks, Malformed, Message, Outcome, Parsed, parse};
 
 /// One line for a text: what it is and what it carries, or why it is nothing.
 fn told(text: &str) -> String {
@@ -35,7 +35,7 @@ fn malformed_told(malformed: &Malformed) -> String {
     let id = id.map_or("none".to_owned(), ToString::to_string);
     let kind = format!("{:?}", malformed.kind);
     let kind = kind.split(['(', ' ']).next().unwrap_or_default();
-    let wants = if malformed.wants_answer { "" } else { ", quietly" };
+    let wants = if malformed.looks == Looks::LikeAnAnswer { ", quietly" } else { "" };
     format!("{kind} {id}{wants}")
 }
 

@@ -89,7 +89,7 @@ async fn a_stream_cut_in_the_middle_is_an_error() {
         assert_eq!(data(&mut stream).await.as_deref(), Some("one"));
         match soon(stream.next()).await.unwrap_err() {
             HttpError::Closed { how, received: Received::Body(19), .. } => {
-                assert_eq!(how, expected)
+                assert_eq!(how, expected);
             }
             other => panic!("{other:?}"),
         }
