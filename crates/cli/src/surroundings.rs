@@ -3,19 +3,29 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use switchboard_config::{Asked, Dynamic, Environment, Platform, Surroundings, Workspace};
 
+use switchboard_gateway::hub;
+use switchboard_wire::process::Guard;
+
 use crate::args::Global;
+use crate::notice::Notice;
 use crate::place::Places;
 use crate::report::Failure;
+
+/// How long a person waits for the organisation's catalogue before its last copy is used.
+const CATALOGUE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Whoever typed the command: where they are, what they have set, what they asked for.
 #[derive(Debug)]
 pub(crate) struct Caller {
     pub(crate) surroundings: Surroundings,
     pub(crate) workspace: Workspace,
+    asked: Asked,
+    /// What went wrong before the command began.
+    pub(crate) notices: Vec<Notice>,
     /// Everything in the environment, whatever bytes it is made of.
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
@@ -36,16 +46,37 @@ impl Caller {
         surroundings.owner = Some(nix::unistd::geteuid().as_raw());
         surroundings.now = now();
         let dynamic = global.mcp_config.iter();
-        let asked = Asked {
+        let mut asked = Asked {
             dynamic: dynamic.map(|argument| Dynamic::from_argument(argument, &cwd)).collect(),
             strict: global.strict_mcp_config,
             ..Asked::default()
         };
+        asked.connectors.extend(hub::kept_catalogue(&surroundings, &asked));
         Ok(Self {
-            workspace: Workspace::new(surroundings.clone(), asked),
+            workspace: Workspace::new(surroundings.clone(), asked.clone()),
             surroundings,
+            asked,
+            notices: Vec::new(),
             variables: variables(),
         })
+    }
+
+    /// The same with the organisation's catalogue as it is now, or its last copy and why.
+    pub(crate) async fn with_catalogue(mut self) -> Result<Self, Failure> {
+        let guard = Guard::this_program().map_err(|error| {
+            Failure::new("cannot open this program to guard what it starts", error)
+        })?;
+        let mut options = hub::Options::new(guard);
+        options.timing.fetch = CATALOGUE_DEADLINE;
+        self.asked.connectors.clear();
+        let (fetched, problem) =
+            hub::fetch_catalogue(&self.surroundings, &self.asked, &options).await;
+        self.asked.connectors.extend(fetched);
+        self.workspace = Workspace::new(self.surroundings.clone(), self.asked.clone());
+        self.notices.extend(
+            problem.map(|problem| Notice::warning(problem.to_string()).placed(problem.at())),
+        );
+        Ok(self)
     }
 
     /// The value of a variable that says something.

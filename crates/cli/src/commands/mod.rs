@@ -36,7 +36,10 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Add(add) => add::run(add, &caller()?, printer),
         Command::AddJson(add) => add_json::run(add, &caller()?, printer),
         Command::Remove(remove) => remove::run(remove, &caller()?, printer),
-        Command::List(list) => list::run(list, &caller()?, printer).await,
+        Command::List(list) => {
+            let caller = caller()?.with_catalogue().await?;
+            list::run(list, &caller, printer).await
+        }
         Command::Get(get) => get::run(get, &caller()?, printer),
         Command::Edit(edit) => edit::run(edit, &caller()?, printer),
         Command::Enable(switch) => switch::run(switch, Switch::On, &caller()?, printer),

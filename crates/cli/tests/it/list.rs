@@ -115,6 +115,34 @@ fn a_server_that_wants_credentials() {
     assert!(paths.iter().all(|path| matches!(&**path, "/mcp" | "/ws" | "/h")), "{paths:?}");
 }
 
+/// The organisation's servers are listed beside one's own, from the last copy when the catalogue is gone.
+#[test]
+fn servers_of_a_catalogue() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let catalogue = runtime.block_on(Scripted::start(|request| async move {
+        let is_known = |(name, value): &(String, String)| {
+            name.eq_ignore_ascii_case("authorization") && value == "Bearer t-1"
+        };
+        let known = request.headers.iter().any(is_known);
+        let servers = r#"{"mcpServers": {"wiki": {"url": "https://wiki.example/mcp"}}}"#;
+        if known { Reply::json(200, servers) } else { Reply::empty(401) }
+    }));
+    let mut story = Story::new();
+    story.replace(&catalogue.addr().to_string(), "127.0.0.1:PORT");
+    let settings = format!(
+        r#"{{"connectors": {{"url": "{}", "tokenHelper": "echo t-1"}}}}"#,
+        catalogue.url("/catalogue")
+    );
+    story.write("../.config/switchboard/settings.json", &settings);
+    story.quietly(&["add", "mine", US, "builtin"]);
+    story.run(&["get", "wiki"]).run(&["list", "--no-check"]);
+    drop(catalogue);
+    drop(runtime);
+    story.run(&["list", "--no-check"]).run(&["get", "wiki"]).run(&["disable", "wiki"]);
+    story.run(&["list", "--no-check", "--json"]);
+    insta::assert_snapshot!("list_catalogue", story.transcript());
+}
+
 /// What a server gets to see: the usual few, what its entry names, and no more.
 #[test]
 fn the_environment_of_a_server() {

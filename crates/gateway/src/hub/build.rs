@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use switchboard_config::{
-    Asked, ConnectorSource, Desired, Dynamic, Kind, Located, Surroundings, resolve,
+    Asked, ConnectorSource, Desired, Dynamic, Located, Surroundings, resolve,
 };
 use tokio::sync::{Notify, oneshot};
 
-use super::connectors::{Catalogue, Outcome, Wanted};
+use super::connectors::{Catalogue, Outcome, Wanted, wanted_source};
 use super::files::{Look, Watch};
 use super::hold::{Force, Reading, narrowed, waiting};
 use super::options::Options;
@@ -141,10 +141,7 @@ impl Builder {
 
     /// Where the catalogue is, unless it could not count.
     fn source<'a>(&self, desired: &'a Desired) -> Option<&'a Located<ConnectorSource>> {
-        let mut problems = desired.problems.iter();
-        let is_closed = problems.any(|problem| problem.kind == Kind::FailedClosed);
-        let counts = !is_closed && !desired.exclusive && !self.asked.strict;
-        desired.settings.connectors.as_ref().filter(|_| counts)
+        wanted_source(desired, &self.asked)
     }
 
     fn wanted(&self) -> Option<Wanted> {

@@ -23,7 +23,7 @@ pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Resu
         _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
     };
     if printer.is_json() {
-        printer.json(&shown(&rows, &desired))?;
+        printer.json(&shown(&rows, &desired, &caller.notices))?;
     } else {
         after(&rows, &desired, caller, printer);
     }
@@ -86,6 +86,7 @@ fn after(rows: &[Row], desired: &Desired, caller: &Caller, printer: &Printer) {
         .map(Notice::from)
         .chain(others_waiting(desired))
         .chain(check::not_numbers(desired, caller))
+        .chain(caller.notices.iter().cloned())
         .collect();
     printer.notices(&notices);
 }
@@ -112,7 +113,9 @@ fn others_waiting(desired: &Desired) -> Option<Notice> {
 }
 
 /// The shape of `--json`.
-fn shown(rows: &[Row], desired: &Desired) -> serde_json::Value {
+fn shown(rows: &[Row], desired: &Desired, notices: &[Notice]) -> serde_json::Value {
+    let mut problems = problems(desired);
+    problems.extend_from_slice(notices);
     let shadowed: Vec<_> = desired
         .shadowed
         .iter()
@@ -132,6 +135,6 @@ fn shown(rows: &[Row], desired: &Desired) -> serde_json::Value {
         })
         .collect();
     json!({
-        "servers": rows, "shadowed": shadowed, "pending": pending, "problems": problems(desired),
+        "servers": rows, "shadowed": shadowed, "pending": pending, "problems": problems,
     })
 }

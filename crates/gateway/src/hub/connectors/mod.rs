@@ -9,11 +9,13 @@ mod environment;
 mod error;
 mod fetch;
 mod helper;
+mod once;
 mod refresh;
 mod wanted;
 
 pub use error::{Error, NotAToken};
+pub use once::{fetch_catalogue, kept_catalogue};
 
 pub(super) use catalogue::{Catalogue, Outcome};
 pub(super) use refresh::Refresher;
-pub(super) use wanted::Wanted;
+pub(super) use wanted::{Wanted, wanted_source};

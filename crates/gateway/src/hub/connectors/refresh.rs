@@ -63,7 +63,7 @@ impl Refresher {
     }
 
     /// One attempt, which ends early when something else is wanted.
-    async fn attempt(&mut self, wanted: &Wanted) -> Outcome {
+    pub(super) async fn attempt(&mut self, wanted: &Wanted) -> Outcome {
         let outcome = |result: Result<Arc<str>, Error>| {
             let (text, error) = match result {
                 Ok(text) => (Some(text), None),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use switchboard_config::{ConnectorSource, Located, Surroundings};
+use switchboard_config::{Asked, ConnectorSource, Desired, Kind, Located, Surroundings};
 
 use super::environment::environment;
 use super::helper::Helper;
@@ -28,4 +28,15 @@ impl Wanted {
         });
         Self { url: source.url.clone(), helper }
     }
+}
+
+/// The catalogue that the settings name, unless nothing of it would count.
+pub(in crate::hub) fn wanted_source<'a>(
+    desired: &'a Desired,
+    asked: &Asked,
+) -> Option<&'a Located<ConnectorSource>> {
+    let mut problems = desired.problems.iter();
+    let is_closed = problems.any(|problem| problem.kind == Kind::FailedClosed);
+    let counts = !is_closed && !desired.exclusive && !asked.strict;
+    desired.settings.connectors.as_ref().filter(|_| counts)
 }
