@@ -141,7 +141,7 @@ async fn asks(client: &Client) {
     let said = answered(client, "trigger-sampling-request", prompt, method::SAMPLE, model).await;
     assert!(said.contains("a haiku"), "{said}");
     let said = call(client, "get-roots-list", "{}").await;
-    assert!(said.contains("file:///work"), "{said}");
+    assert!(said.contains("file:///project"), "{said}");
 }
 
 /// The defaults of a form, and a name where it wants one.

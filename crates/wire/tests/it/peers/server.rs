@@ -48,7 +48,8 @@ struct Announcement {
 pub(super) fn options(greeting: Greeting) -> ClientOptions {
     let mut options = ClientOptions::new("peers", "1");
     options.capabilities = raw(r#"{"elicitation":{"form":{},"url":{}},"sampling":{}}"#);
-    options.roots = Some(vec![Root { uri: "file:///work".into(), name: Some("work".into()) }]);
+    options.roots =
+        Some(vec![Root { uri: "file:///project".into(), name: Some("project".into()) }]);
     options.greeting = greeting;
     options
 }
