@@ -170,7 +170,9 @@ fn many_servers_at_once() {
         let entry = serde_json::json!({ "command": US, "args": ["builtin"] });
         servers.insert(format!("s{number:02}"), entry);
     }
-    story.write("all.json", &serde_json::json!({ "mcpServers": servers }).to_string());
+    // On lines of their own, so that no place depends on the length of a path.
+    let all = serde_json::json!({ "mcpServers": servers });
+    story.write("all.json", &serde_json::to_string_pretty(&all).unwrap());
     story.run(&["--mcp-config", "all.json", "--strict-mcp-config", "list", "--check"]);
     insta::assert_snapshot!("list_many", story.transcript());
 }
