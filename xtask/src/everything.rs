@@ -42,7 +42,10 @@ fn rustdoc() -> Result<()> {
 fn tests(peers: &Peers) -> Result<()> {
     let nextest = succeeds(&mut cargo(&["nextest", "--version"]));
     let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
-    run_command(with_peers(cargo(runner).args(["--workspace", "--locked", "--no-fail-fast"]), peers))
+    run_command(with_peers(
+        cargo(runner).args(["--workspace", "--locked", "--no-fail-fast"]),
+        peers,
+    ))
 }
 
 fn doc_tests(peers: &Peers) -> Result<()> {

@@ -3,11 +3,13 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use switchboard_config::{Asked, Dynamic, Environment, Platform, Surroundings, Workspace};
 
 use switchboard_gateway::hub;
+use switchboard_wire::http::Credentials;
 use switchboard_wire::process::Guard;
 
 use crate::args::Global;
@@ -19,11 +21,12 @@ use crate::report::Failure;
 const CATALOGUE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Whoever typed the command: where they are, what they have set, what they asked for.
-#[derive(Debug)]
 pub(crate) struct Caller {
     pub(crate) surroundings: Surroundings,
     pub(crate) workspace: Workspace,
     asked: Asked,
+    /// What the servers of the organisation's catalogue are reached with.
+    pub(crate) catalogue: Option<Arc<dyn Credentials>>,
     /// What went wrong before the command began.
     pub(crate) notices: Vec<Notice>,
     /// Everything in the environment, whatever bytes it is made of.
@@ -56,6 +59,7 @@ impl Caller {
             workspace: Workspace::new(surroundings.clone(), asked.clone()),
             surroundings,
             asked,
+            catalogue: None,
             notices: Vec::new(),
             variables: variables(),
         })
@@ -71,6 +75,7 @@ impl Caller {
         self.asked.connectors.clear();
         let (fetched, problem) =
             hub::fetch_catalogue(&self.surroundings, &self.asked, &options).await;
+        self.catalogue = hub::catalogue_credentials(&self.surroundings, &self.asked, &options);
         self.asked.connectors.extend(fetched);
         self.workspace = Workspace::new(self.surroundings.clone(), self.asked.clone());
         self.notices.extend(

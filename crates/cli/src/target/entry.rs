@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use switchboard_config::{Entry, Ide, InheritEnv, Server, Stdio, Transport as Kind, glob};
+use switchboard_config::{
+    Entry, Ide, InheritEnv, Remote, Scope, Server, Stdio, Transport as Kind, glob,
+};
 use switchboard_wire::client::Target;
+use switchboard_wire::http::{Credentials, NoCredentials};
 use switchboard_wire::process::Command;
 use url::Url;
 
@@ -23,12 +27,21 @@ pub(crate) fn of_entry(
     server: &Server,
     entry: &Entry,
     variables: &[(OsString, OsString)],
+    catalogue: Option<&Arc<dyn Credentials>>,
 ) -> Result<Target, Failure> {
+    // The catalogue's bearer is for what the catalogue itself names.
+    let credentials = match catalogue.filter(|_| server.scope == Scope::Connectors) {
+        Some(catalogue) => catalogue.clone(),
+        None => Arc::new(NoCredentials),
+    };
+    let written = |transport, entry: &Remote| {
+        remote(transport, url(&entry.url)?, headers(&entry.headers)?, credentials)
+    };
     match &entry.transport {
         Kind::Stdio(entry) => stdio(command(entry, &server.working_dir, variables)?),
-        Kind::Http(entry) => remote(Transport::Http, url(&entry.url)?, headers(&entry.headers)?),
-        Kind::Sse(entry) => remote(Transport::Sse, url(&entry.url)?, headers(&entry.headers)?),
-        Kind::Ws(entry) => remote(Transport::Ws, url(&entry.url)?, headers(&entry.headers)?),
+        Kind::Http(entry) => written(Transport::Http, entry),
+        Kind::Sse(entry) => written(Transport::Sse, entry),
+        Kind::Ws(entry) => written(Transport::Ws, entry),
         Kind::SseIde(ide) => editor(Transport::Sse, ide),
         Kind::WsIde(ide) => editor(Transport::Ws, ide),
     }
@@ -71,7 +84,7 @@ fn inherited(wanted: &InheritEnv, variables: &[(OsString, OsString)]) -> Vec<(Os
 fn editor(transport: Transport, ide: &Ide) -> Result<Target, Failure> {
     let token = ide.auth_token.iter();
     let given = token.map(|token| (IDE_AUTHORIZATION.to_owned(), token.clone())).collect();
-    remote(transport, url(&ide.url)?, headers(&given)?)
+    remote(transport, url(&ide.url)?, headers(&given)?, Arc::new(NoCredentials))
 }
 
 /// The entry was checked when it was read, so this does not fail; if it does, the URL may hold a secret.

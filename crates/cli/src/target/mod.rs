@@ -4,10 +4,12 @@ mod entry;
 mod env_file;
 mod typed;
 
+use std::sync::{Arc, OnceLock};
+
 use http::HeaderMap;
 use switchboard_wire::{
     client::{HttpTarget, Stdio, Target},
-    http::{EndpointOptions, Pool, PoolOptions},
+    http::{Credentials, EndpointOptions, Pool, PoolOptions},
     process::{Command, Guard, StderrOptions},
     ws::WsOptions,
 };
@@ -26,17 +28,32 @@ fn stdio(command: Command) -> Result<Target, Failure> {
     Ok(Target::Stdio(Stdio { command, guard, stderr: StderrOptions::default() }))
 }
 
-fn remote(transport: Transport, url: Url, headers: HeaderMap) -> Result<Target, Failure> {
-    let pool = Pool::new(&PoolOptions::default())
-        .map_err(|error| Failure::new("cannot set up HTTP", error))?;
+fn remote(
+    transport: Transport,
+    url: Url,
+    headers: HeaderMap,
+    credentials: Arc<dyn Credentials>,
+) -> Result<Target, Failure> {
+    let pool = pool()?;
     if transport == Transport::Ws {
-        let options = Box::new(WsOptions { headers, ..WsOptions::default() });
+        let options = Box::new(WsOptions { headers, credentials, ..WsOptions::default() });
         return Ok(Target::WebSocket { url, pool, options });
     }
-    let options = EndpointOptions { headers, ..EndpointOptions::default() };
+    let options = EndpointOptions { headers, credentials, ..EndpointOptions::default() };
     let target = HttpTarget { url, pool, options };
     Ok(match transport {
         Transport::Sse => Target::Sse(target),
         _ => Target::Http(target),
     })
+}
+
+/// One pool for all: its certificates take a moment to load.
+fn pool() -> Result<Pool, Failure> {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    if let Some(pool) = POOL.get() {
+        return Ok(pool.clone());
+    }
+    let pool = Pool::new(&PoolOptions::default())
+        .map_err(|error| Failure::new("cannot set up HTTP", error))?;
+    Ok(POOL.get_or_init(|| pool).clone())
 }

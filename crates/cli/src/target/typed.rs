@@ -1,9 +1,9 @@
 //! From what was typed after `probe` to what to connect to.
 
-use std::{env, ffi::OsString};
+use std::{env, ffi::OsString, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use switchboard_wire::{client::Target, process::Command};
+use switchboard_wire::{client::Target, http::NoCredentials, process::Command};
 use url::Url;
 
 use super::stdio;
@@ -91,7 +91,8 @@ fn remote(probe: &Probe, text: &str) -> Result<Named, Failure> {
     };
     let headers = headers(&probe.header)?;
     let name = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
-    Ok(Named { name, transport: transport.name(), target: super::remote(transport, url, headers)? })
+    let target = super::remote(transport, url, headers, Arc::new(NoCredentials))?;
+    Ok(Named { name, transport: transport.name(), target })
 }
 
 fn headers(given: &[String]) -> Result<HeaderMap, Failure> {

@@ -120,12 +120,25 @@ fn a_server_that_wants_credentials() {
 fn servers_of_a_catalogue() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let catalogue = runtime.block_on(Scripted::start(|request| async move {
-        let is_known = |(name, value): &(String, String)| {
-            name.eq_ignore_ascii_case("authorization") && value == "Bearer t-1"
+        let sent = |wanted: &str| {
+            let mut headers = request.headers.iter();
+            headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| &**value)
         };
-        let known = request.headers.iter().any(is_known);
-        let servers = r#"{"mcpServers": {"wiki": {"url": "https://wiki.example/mcp"}}}"#;
-        if known { Reply::json(200, servers) } else { Reply::empty(401) }
+        if sent("authorization") != Some("Bearer t-1") {
+            return Reply::empty(401);
+        }
+        let here = sent("host").unwrap_or_default();
+        match &*request.path {
+            "/catalogue" => Reply::json(
+                200,
+                format!(r#"{{"mcpServers": {{"wiki": {{"type": "http", "url": "http://{here}/wiki"}}}}}}"#),
+            ),
+            // Reached with the catalogue's bearer and a session of this client's own.
+            _ if sent("x-mcp-client-session-id").is_some_and(|id| id.len() == 32) => {
+                Reply::json(200, discovered(&request.body))
+            }
+            _ => Reply::empty(400),
+        }
     }));
     let mut story = Story::new();
     story.replace(&catalogue.addr().to_string(), "127.0.0.1:PORT");
@@ -134,13 +147,23 @@ fn servers_of_a_catalogue() {
         catalogue.url("/catalogue")
     );
     story.write("../.config/switchboard/settings.json", &settings);
-    story.quietly(&["add", "mine", US, "builtin"]);
-    story.run(&["get", "wiki"]).run(&["list", "--no-check"]);
+    story.run(&["get", "wiki"]).run(&["list"]);
     drop(catalogue);
     drop(runtime);
     story.run(&["list", "--no-check"]).run(&["get", "wiki"]).run(&["disable", "wiki"]);
     story.run(&["list", "--no-check", "--json"]);
     insta::assert_snapshot!("list_catalogue", story.transcript());
+}
+
+/// The answer of a modern server to being asked what it is.
+fn discovered(request: &[u8]) -> String {
+    let request: serde_json::Value = serde_json::from_slice(request).unwrap();
+    serde_json::json!({
+        "jsonrpc": "2.0",
+        "id": request["id"],
+        "result": { "supportedVersions": ["2026-07-28"], "capabilities": {} },
+    })
+    .to_string()
 }
 
 /// What a server gets to see: the usual few, what its entry names, and no more.

@@ -55,7 +55,9 @@ mod problem;
 mod snapshot;
 mod sources;
 
-pub use connectors::{Error as ConnectorsError, NotAToken, fetch_catalogue, kept_catalogue};
+pub use connectors::{
+    Error as ConnectorsError, NotAToken, catalogue_credentials, fetch_catalogue, kept_catalogue,
+};
 pub use options::{Options, Timing, Watching};
 pub use problem::Problem;
 pub use snapshot::Snapshot;

@@ -47,7 +47,7 @@ pub(super) async fn all(
             continue;
         };
         progress.begin(index, &server.name);
-        let target = target::of_entry(server, entry, &variables);
+        let target = target::of_entry(server, entry, &variables, caller.catalogue.as_ref());
         let is_local = matches!(entry.transport, Transport::Stdio(_));
         let slots = if is_local { &limits.local } else { &limits.remote };
         let check = connect::Check {

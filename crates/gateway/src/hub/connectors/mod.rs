@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod copy;
+mod credentials;
 mod environment;
 mod error;
 mod fetch;
@@ -13,6 +14,7 @@ mod once;
 mod refresh;
 mod wanted;
 
+pub use credentials::catalogue_credentials;
 pub use error::{Error, NotAToken};
 pub use once::{fetch_catalogue, kept_catalogue};
 
