@@ -6,7 +6,7 @@ use super::Context;
 use crate::{
     client::{Answer, InputRequest},
     envelope::{Notification, RpcError},
-    json::Raw,
+    json::{Raw, quote},
 };
 
 /// Answers requests.
@@ -42,6 +42,14 @@ pub struct Description {
     pub capabilities: Raw,
     /// Advice for the model.
     pub instructions: Option<String>,
+}
+
+impl Description {
+    /// `,"instructions":…`, or nothing where there are none.
+    pub(super) fn instructions_member(&self) -> String {
+        let instructions = self.instructions.as_deref();
+        instructions.map(|text| format!(r#","instructions":{}"#, quote(text))).unwrap_or_default()
+    }
 }
 
 /// A request, free of its era.

@@ -7,7 +7,7 @@ use crate::{
     Era, Version,
     client::{Answer, InputRequest},
     envelope::{Outcome, RpcError, code},
-    json::{Raw, quote},
+    json::Raw,
     meta::{self, method},
 };
 
@@ -68,10 +68,7 @@ fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, Rpc
         capabilities: member("capabilities").unwrap_or_else(Raw::empty_object),
     });
     let description = session.handler.describe();
-    let instructions = description
-        .instructions
-        .map(|text| format!(r#","instructions":{}"#, quote(&text)))
-        .unwrap_or_default();
+    let instructions = description.instructions_member();
     let result = format!(
         r#"{{"protocolVersion":"{version}","capabilities":{},"serverInfo":{}{instructions}}}"#,
         description.capabilities, description.info

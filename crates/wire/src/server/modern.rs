@@ -92,10 +92,7 @@ fn context<H: Handler>(
 
 fn discovered<H: Handler>(session: &Session<H>) -> Raw {
     let description = session.handler.describe();
-    let instructions = description
-        .instructions
-        .map(|text| format!(r#","instructions":{}"#, quote(&text)))
-        .unwrap_or_default();
+    let instructions = description.instructions_member();
     let result = format!(
         r#"{{"supportedVersions":{},"capabilities":{}{instructions}}}"#,
         render::supported(),
