@@ -17,6 +17,7 @@ mod global;
 mod hostile;
 mod import;
 mod list;
+mod managed;
 mod probe;
 mod story;
 mod terminal;

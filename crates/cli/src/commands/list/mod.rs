@@ -64,7 +64,9 @@ async fn rows(
 
 /// What is worth saying besides the servers.
 fn after(rows: &[Row], desired: &Desired, caller: &Caller, printer: &Printer) {
-    if rows.is_empty() {
+    if rows.is_empty() && desired.exclusive {
+        printer.done("the administrator of this machine says which servers there are: none");
+    } else if rows.is_empty() {
         printer.done("no servers are configured");
         printer.notices(&[Notice::note(
             "a server is added with `switchboard add NAME COMMAND`, or `add NAME URL`",

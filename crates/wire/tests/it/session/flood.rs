@@ -58,6 +58,34 @@ fn a_caller_that_does_not_read_costs_the_others_one_short_pause() {
     });
 }
 
+/// A connection that is being flooded is nobody else's affair: the clock does not even move.
+#[test]
+fn a_flood_on_one_connection_is_not_felt_on_another() {
+    bounded(async {
+        let (noisy, _inbox, mut flooding) = legacy("{}").await;
+        let (quiet, _other_inbox, mut polite) = legacy("{}").await;
+        let _left_alone = begun(&noisy).await;
+        let second = noisy.call(Call::tool("other", &raw("{}"))).result();
+        let calling = async {
+            let began = Instant::now();
+            for _ in 0..50 {
+                quiet.call(Call::tool("quiet", &raw("{}"))).result().await.unwrap();
+            }
+            began.elapsed()
+        };
+        let serving = async {
+            for _ in 0..50 {
+                let request = polite.expect("tools/call").await;
+                polite.answer(&request, "{}").await;
+            }
+        };
+        let ((), second, took, ()) =
+            tokio::join!(flood(&mut flooding, 50_000), second, calling, serving);
+        second.unwrap();
+        assert_eq!(took, Duration::ZERO);
+    });
+}
+
 /// Slow is not stalled, but must not become everybody's pace either.
 #[test]
 fn a_caller_that_reads_slowly_costs_the_others_little() {
