@@ -12,11 +12,17 @@ fn run(story: &mut Story, files: &[(&str, &str)], args: &[&str]) {
     for (name, text) in files {
         story.write(&format!("../managed/{name}"), text);
     }
-    let script = "mount -t tmpfs none /etc && mkdir /etc/switchboard \
-                  && cp -r \"$1\"/. /etc/switchboard && shift && exec \"$@\"";
+    let prepare = "mount -t tmpfs none /etc && mkdir /etc/switchboard \
+                   && cp -r \"$1\"/. /etc/switchboard";
+    run_where(story, prepare, args);
+}
+
+/// Runs a command in a mount namespace that `prepare` has changed; `$1` there is the folder `managed` of the home.
+fn run_where(story: &mut Story, prepare: &str, args: &[&str]) {
+    let script = format!("{prepare} && shift && exec \"$@\"");
     let typed = story.command(args);
     let mut command = Command::new("unshare");
-    command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+    command.args(["--map-root-user", "--mount", "sh", "-c", &script, "sh"]);
     command.arg(story.path("../managed")).arg(typed.get_program()).args(typed.get_args());
     command.current_dir(story.path("")).env_clear();
     command.envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -30,7 +36,9 @@ fn check(name: &str, files: &[(&str, &str)], lines: &[&[&str]]) {
     let mut story = Story::new();
     story.quietly(&["add", "mine", "sh"]);
     story.quietly(&["add", "web", "https://tools.example/mcp"]);
-    lines.iter().for_each(|args| run(&mut story, files, args));
+    for args in lines {
+        run(&mut story, files, args);
+    }
     insta::assert_snapshot!(name, story.transcript());
 }
 
@@ -61,4 +69,26 @@ fn policy_says_which_rule_and_where() {
     check("managed_denied", &[("managed-settings.json", deny)], LINES);
     let allow = r#"{"allowedMcpServers": [{"serverCommand": ["sh"]}]}"#;
     check("managed_allowed", &[("managed-settings.json", allow)], LINES);
+}
+
+/// A change that cannot be written says so, and changes nothing.
+#[test]
+fn a_disk_that_takes_no_writing() {
+    let mut story = Story::new();
+    story.quietly(&["add", "mine", "sh"]);
+    story.quietly(&["add", "-s", "project", "shared", "sh"]);
+    let read_only =
+        "mount --bind \"$PWD\" \"$PWD\" && mount -o remount,bind,ro \"$PWD\" && cd \"$PWD\"";
+    let changes: &[&[&str]] = &[
+        &["add", "other", "sh"],
+        &["add", "-s", "project", "other", "sh"],
+        &["remove", "mine"],
+        &["disable", "mine"],
+        &["list", "--no-check"],
+    ];
+    for args in changes {
+        run_where(&mut story, read_only, args);
+    }
+    story.cat(".switchboard/settings.local.json").cat(".mcp.json");
+    insta::assert_snapshot!("read_only", story.transcript());
 }

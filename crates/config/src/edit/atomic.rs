@@ -117,8 +117,10 @@ fn stage(target: &Path, text: &str, privacy: Privacy) -> Result<tempfile::NamedT
     if let Some(permissions) = fresh_permissions(privacy) {
         builder.permissions(permissions);
     }
-    let mut staged = builder.tempfile_in(folder).map_err(write)?;
-    staged.write_all(text.as_bytes()).map_err(write)?;
+    // The library names the file it could not make, which nobody asked for; the reason is enough.
+    let reason = |error: std::io::Error| write(error.kind().into());
+    let mut staged = builder.tempfile_in(folder).map_err(reason)?;
+    staged.write_all(text.as_bytes()).map_err(reason)?;
     if let Ok(metadata) = fs::metadata(target)
         && privacy != Privacy::State
     {
