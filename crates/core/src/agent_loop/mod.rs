@@ -1,0 +1,1 @@
+//! For agent loops: the catalog as tool definitions, and tool calls in, tool results out.

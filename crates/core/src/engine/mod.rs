@@ -1,0 +1,1 @@
+//! The three verbs: apply, snapshot, call.

@@ -1,0 +1,1 @@
+//! Commands a person runs around calls.

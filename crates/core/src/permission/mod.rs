@@ -1,0 +1,1 @@
+//! Whether a call may happen: rules, modes, hooks and the classifier, in one order.

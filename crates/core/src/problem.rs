@@ -1,0 +1,57 @@
+//! What is wrong with a server's items or a setting, shown beside what works.
+
+use serde::Serialize;
+
+/// What kind of problem it is. The names are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// An item of a list cannot be used and was left out alone.
+    Quarantined,
+    /// A list has more than was read of it.
+    ListCutShort,
+    /// A list could not be read again; the one from before is still shown.
+    StaleList,
+    /// A hook can never run as written.
+    BadHook,
+    /// A rule could mean two servers, and so permits nothing.
+    AmbiguousRule,
+    /// Something on the disk of this machine failed.
+    Storage,
+    /// A server is configured in a way that leads back to us.
+    Loop,
+}
+
+/// One thing that is wrong. It never stops what works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// What kind of problem.
+    pub kind: ProblemKind,
+    /// The server it concerns, as configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The tool, prompt, resource, hook or rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// One sentence, safe to show.
+    pub message: String,
+}
+
+// === impl Problem ===
+
+impl Problem {
+    pub(crate) fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
+        Self { kind, server: None, item: None, message: message.into() }
+    }
+
+    pub(crate) fn of_server(mut self, server: impl Into<String>) -> Self {
+        self.server = Some(server.into());
+        self
+    }
+
+    pub(crate) fn of_item(mut self, item: impl Into<String>) -> Self {
+        self.item = Some(item.into());
+        self
+    }
+}

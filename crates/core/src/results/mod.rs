@@ -1,0 +1,1 @@
+//! Results kept to a size a model can take.

@@ -1,0 +1,1 @@
+//! Arguments checked against schemas that nobody may trust.
