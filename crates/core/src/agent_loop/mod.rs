@@ -1,1 +1,128 @@
 //! For agent loops: the catalog as tool definitions, and tool calls in, tool results out.
+//!
+//! A [`Toolbox`] speaks the two shapes that model endpoints use, Anthropic's Messages and OpenAI's chat completions.
+//! Within one turn of a model, tools that only read run side by side and all others in the order the model gave them.
+//! Nothing else in the engine makes calls wait for one another.
+//!
+//! This module refuses to know how a model is reached.
+
+mod anthropic;
+mod openai;
+mod search;
+mod turn;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use switchboard_wire::json::Raw;
+
+use crate::dispatch::{Question, builtin_definitions};
+use crate::engine::{Caller, Engine};
+
+pub use search::SEARCH;
+
+/// Gives a model the tools of a workspace.
+#[derive(Clone)]
+pub struct Toolbox {
+    engine: Engine,
+    caller: Caller,
+    offer: Offer,
+    /// Tools that a search has found, which are shown from then on.
+    found: Arc<Mutex<BTreeSet<String>>>,
+    ask: Arc<dyn Fn(Question) + Send + Sync>,
+}
+
+/// Which tools a model is shown from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// All of them.
+    All,
+    /// Those that ask to be always loaded, and a tool to find the others with.
+    Search,
+}
+
+/// A tool as a model is told of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Definition {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) input_schema: Raw,
+}
+
+// === impl Toolbox ===
+
+impl Toolbox {
+    /// Every tool that `caller` may see. Questions that come up are cancelled.
+    pub fn new(engine: Engine, caller: Caller) -> Self {
+        Self { engine, caller, offer: Offer::All, found: Arc::default(), ask: Arc::new(drop) }
+    }
+
+    /// Shows this many of the tools.
+    #[must_use]
+    pub fn offering(mut self, offer: Offer) -> Self {
+        self.offer = offer;
+        self
+    }
+
+    /// Hands questions to `ask`, which answers them whenever it can. It must not block.
+    #[must_use]
+    pub fn asking(mut self, ask: impl Fn(Question) + Send + Sync + 'static) -> Self {
+        self.ask = Arc::new(ask);
+        self
+    }
+
+    /// The advice of all servers for the model, as a section of a system prompt.
+    pub fn instructions(&self) -> String {
+        let snapshot = self.engine.snapshot(&self.caller.workspace().id);
+        snapshot.map(|snapshot| snapshot.catalog.instructions_section()).unwrap_or_default()
+    }
+
+    /// What the model is told of, in a stable order.
+    pub(crate) fn definitions(&self) -> Vec<Definition> {
+        let Some(snapshot) = self.engine.snapshot(&self.caller.workspace().id) else {
+            return Vec::new();
+        };
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_shown = |name: &str, deferred: bool| {
+            self.offer == Offer::All || !deferred || found.contains(name)
+        };
+        let mut definitions: Vec<Definition> = snapshot
+            .catalog
+            .tools()
+            .iter()
+            .filter(|listed| is_shown(&listed.name, listed.deferred))
+            .map(|listed| Definition {
+                name: listed.name.clone(),
+                description: listed.tool.description.clone().unwrap_or_default(),
+                input_schema: listed.tool.input_schema.clone(),
+            })
+            .collect();
+        if self.offer == Offer::Search {
+            definitions.push(search::definition());
+        }
+        if !snapshot.catalog.resources().is_empty() || !snapshot.catalog.templates().is_empty() {
+            definitions.extend(builtin_definitions().iter().filter_map(Definition::of));
+        }
+        definitions
+    }
+}
+
+impl std::fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Toolbox").field("offer", &self.offer).finish_non_exhaustive()
+    }
+}
+
+// === impl Definition ===
+
+impl Definition {
+    /// From a tool as a server lists it.
+    fn of(tool: &Raw) -> Option<Self> {
+        let text = |key| tool.get(key).ok().flatten().and_then(|value| value.to_text());
+        Some(Self {
+            name: text("name")?,
+            description: text("description").unwrap_or_default(),
+            input_schema: tool.get("inputSchema").ok()??,
+        })
+    }
+}

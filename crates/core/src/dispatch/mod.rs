@@ -1,1 +1,89 @@
 //! One way to call.
+//!
+//! find → validate → hooks before → permission → connection → call → questions → result limits → hooks after. Each
+//! stage is a small piece; [`tool`] is the sentence they form. Prompts, resources and completions take the same way
+//! without the stages that are about tools.
+
+mod builtin;
+mod consent;
+mod elicit;
+mod error;
+mod find;
+mod other;
+mod question;
+mod record;
+mod request;
+mod running;
+mod stage;
+mod tool;
+mod upstream;
+mod visit;
+
+use std::sync::Arc;
+
+use switchboard_wire::json::Raw;
+use switchboard_wire::meta::method;
+
+pub use builtin::{LIST_RESOURCES, READ_RESOURCE, definitions as builtin_definitions};
+pub use error::{CallError, Refusal};
+pub use question::{About, Consent, Question, Reply};
+pub use request::{Reference, Request};
+pub use running::{CallEvent, Running};
+
+use record::Record;
+use stage::Stage;
+
+use crate::engine::{Caller, Inner};
+use crate::permission::Because;
+use crate::results::Kept;
+
+/// How a call ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The result, kept to its limits.
+    pub result: Raw,
+    /// The server that gave it; absent for the engine's own tools.
+    pub server: Option<String>,
+    /// What decided that the call may happen, for tools.
+    pub decision: Option<Because>,
+    /// What hooks want the model to know.
+    pub context: Vec<String>,
+    /// What became of it on the way, where something did.
+    pub kept: Option<Kept>,
+}
+
+/// Starts a call; it runs while it is polled.
+pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Running {
+    Running::new(move |emit| async move {
+        let applied = caller.workspace().applied();
+        let mut record = Record::new(engine.clone(), &caller, &request);
+        let stage = Stage { engine, caller, applied, emit };
+        let ended = stage.run(request, &mut record).await;
+        record.end(&ended);
+        ended
+    })
+}
+
+// === impl Stage ===
+
+impl Stage {
+    async fn run(&self, request: Request, record: &mut Record) -> Result<Outcome, CallError> {
+        match request.envelope.method().as_ref() {
+            method::TOOLS_CALL => tool::call(self, request, record).await,
+            method::PROMPTS_GET => other::prompt(self, request, record).await,
+            method::RESOURCES_READ => other::read(self, request, record).await,
+            method::COMPLETE => other::complete(self, request, record).await,
+            _ => other::anything(self, request, record).await,
+        }
+    }
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// Whether the tool itself says that it failed.
+    pub fn is_error(&self) -> bool {
+        matches!(self.result.get("isError"), Ok(Some(value)) if value.as_str() == "true")
+    }
+}

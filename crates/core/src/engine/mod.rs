@@ -1,1 +1,459 @@
-//! The three verbs: apply, snapshot, call.
+//! The three verbs: `apply` what is desired, take a `snapshot`, place a `call`.
+//!
+//! Nothing but [`Engine::apply`] starts or stops a server. A workspace stays for a while after its last session and
+//! then ends; what only its agent brought along ends with the agent's last session.
+
+mod applied;
+mod caller;
+mod choose;
+mod event;
+mod in_process;
+mod listener;
+mod numbers;
+mod options;
+mod parse;
+mod pool;
+mod queue;
+mod snapshot;
+mod workspace;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use switchboard_config::{Desired, Entry, Scope, Server};
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use caller::{Answers, Caller, Session};
+pub use event::{Called, Ended, Event, Happened};
+pub use in_process::InProcess;
+pub use options::{CredentialSource, EngineOptions, EntriesOnly};
+pub use queue::{Attendance, Gone, Queue, Waits};
+pub use snapshot::{Arrival, ServerView, Snapshot, Status};
+pub use workspace::{Environment, Workspace, WorkspaceId};
+
+pub(crate) use applied::{Applied, Placed};
+pub(crate) use numbers::OnProgress;
+pub(crate) use workspace::Standing;
+
+use applied::Plan;
+use choose::Claims;
+use listener::{Completed, Ear};
+use pool::{Holder, Of, Pool};
+use workspace::Left;
+
+use crate::catalog::Catalog;
+use crate::connection::{Connection, Declared, Listener, Reached, Shared, Spec, Variant};
+use crate::dispatch::{Request, Running};
+use crate::hooks::{Hooks, Runner};
+use crate::logs::Logs;
+use crate::permission::{Memory, Permissions};
+use crate::problem::Problem;
+use crate::results::Store;
+
+/// Events kept for a slow listener.
+const EVENTS: usize = 1024;
+
+/// The engine. Clones share it.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+pub(crate) struct Inner {
+    options: EngineOptions,
+    pool: Pool,
+    listener: Arc<dyn Listener>,
+    standing: Mutex<HashMap<WorkspaceId, Arc<Standing>>>,
+    /// Held while workspaces change, so that no two changes mix.
+    changing: Mutex<()>,
+    claims: Claims,
+    /// Counts up with every change of a state or a list.
+    revision: watch::Sender<u64>,
+    events: broadcast::Sender<Event>,
+    completed: Completed,
+    queue: Queue,
+    pub(crate) store: Option<Arc<Store>>,
+    pub(crate) logs: Option<Arc<Logs>>,
+    pub(crate) memory: Arc<Memory>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+// === impl Engine ===
+
+impl Engine {
+    /// An engine without servers. Needs a tokio runtime.
+    pub fn new(options: EngineOptions) -> Result<Self, Problem> {
+        let folder = |name: &str| options.state_dir.as_ref().map(|state| state.join(name));
+        let logs = folder("logs").map(Logs::open).transpose()?.map(Arc::new);
+        let store = folder("results").map(Store::open).transpose()?.map(Arc::new);
+        let memory = Arc::new(Memory::open(folder("answers.json")));
+        let queue = Queue::new(options.patience);
+        Ok(Self(Arc::new_cyclic(|inner| {
+            let shared = Arc::new(Shared::new(&options, logs.clone()));
+            Inner {
+                pool: Pool::new(shared),
+                listener: Arc::new(Ear::new(inner.clone())),
+                standing: Mutex::default(),
+                changing: Mutex::default(),
+                claims: Claims::default(),
+                revision: watch::Sender::new(0),
+                events: broadcast::Sender::new(EVENTS),
+                completed: Completed::default(),
+                queue,
+                store,
+                logs,
+                memory,
+                tasks: TaskTracker::new(),
+                closing: CancellationToken::new(),
+                options,
+            }
+        })))
+    }
+
+    /// Makes connections match what is desired in a workspace. What did not change is not touched; calls of servers
+    /// that are gone, or became others, fail.
+    pub fn apply(&self, workspace: &Workspace, desired: Desired) {
+        self.0.apply(workspace, Arc::new(desired));
+    }
+
+    /// What a workspace looks like now. `None` if nothing was applied to it, or it has ended.
+    pub fn snapshot(&self, workspace: &WorkspaceId) -> Option<Arc<Snapshot>> {
+        Some(self.0.snapshot(&self.0.standing(workspace)?))
+    }
+
+    /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
+    /// then.
+    pub async fn settled(
+        &self,
+        workspace: &WorkspaceId,
+        patience: Duration,
+    ) -> Option<Arc<Snapshot>> {
+        let mut changes = self.changes();
+        let settling = async {
+            while self.snapshot(workspace)?.coming().next().is_some() {
+                changes.changed().await.ok()?;
+            }
+            Some(())
+        };
+        // What is not there by then is shown as still coming.
+        let _ = tokio::time::timeout(patience, settling).await;
+        self.snapshot(workspace)
+    }
+
+    /// Changes whenever a snapshot would.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.revision.subscribe()
+    }
+
+    /// Everything that happens from now on.
+    pub fn events(&self) -> broadcast::Receiver<Event> {
+        self.0.events.subscribe()
+    }
+
+    /// The questions that wait for whoever watches.
+    pub fn queue(&self) -> &Queue {
+        &self.0.queue
+    }
+
+    /// Where the output of servers is kept, if anywhere.
+    pub fn logs(&self) -> Option<&Logs> {
+        self.0.logs.as_deref()
+    }
+
+    /// Attaches a session to a workspace. `None` if nothing was applied to it, or it has ended.
+    pub fn attach(&self, workspace: &WorkspaceId, session: Session) -> Option<Caller> {
+        // Under the lock, so that the workspace cannot end in between.
+        let standing = self.0.lock();
+        let standing = standing.get(workspace)?.clone();
+        let lease = standing.lease(&session.id);
+        Some(Caller::new(session, standing, lease))
+    }
+
+    /// Places a call. Nothing happens until it is polled.
+    pub fn call(&self, caller: &Caller, request: Request) -> Running {
+        crate::dispatch::start(self.0.clone(), caller.clone(), request)
+    }
+
+    /// Connects to a server anew, with nothing remembered of it. `false` if none of that name is to be started.
+    pub fn reconnect(&self, workspace: &WorkspaceId, server: &str) -> bool {
+        let Some(standing) = self.0.standing(workspace) else { return false };
+        let applied = standing.applied();
+        let Some(placed) = applied.placed(server) else { return false };
+        placed.connection.reconnect();
+        true
+    }
+
+    /// Ends a workspace now.
+    pub fn end(&self, workspace: &WorkspaceId) {
+        self.0.end(workspace);
+    }
+
+    /// Stops everything and waits until nothing is left: calls fail, processes are gone, sessions deleted.
+    pub async fn shutdown(&self) {
+        self.0.closing.cancel();
+        {
+            let _changing = self.0.changing();
+            self.0.lock().clear();
+        }
+        self.0.pool.shutdown().await;
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        if let Some(logs) = &self.0.logs {
+            logs.flush().await;
+        }
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    fn apply(self: &Arc<Self>, workspace: &Workspace, desired: Arc<Desired>) {
+        let _changing = self.changing();
+        if self.closing.is_cancelled() {
+            return;
+        }
+        let id = &workspace.id;
+        let plans = self.plans(workspace, &desired);
+        let keys: HashMap<String, _> =
+            plans.iter().map(|plan| (plan.name.clone(), plan.key())).collect();
+        let hold = |plan: Plan| {
+            let holder =
+                Holder { workspace: id.clone(), server: plan.name.clone(), of: Of::Everyone };
+            let connection = self.pool.hold(plan.spec.clone(), holder, &self.listener);
+            plan.placed(connection)
+        };
+        let placed: Vec<Placed> = plans.into_iter().map(hold).collect();
+        let applied = Arc::new(self.assemble(workspace, desired, placed));
+        self.stand(workspace, applied);
+        self.pool.release(|holder, key| {
+            holder.workspace == *id
+                && match holder.of {
+                    Of::Everyone => keys.get(&holder.server) != Some(key),
+                    // A session's own connection was made from an entry that may be gone.
+                    Of::Session(_) => !self.claims.is_current(holder, keys.get(&holder.server)),
+                }
+        });
+        self.changed();
+    }
+
+    /// The servers to be started, once each.
+    fn plans(&self, workspace: &Workspace, desired: &Desired) -> Vec<Plan> {
+        let mut plans: Vec<Plan> = Vec::new();
+        for (server, entry) in desired.ready() {
+            if !plans.iter().any(|plan| plan.name == server.name) {
+                let spec = self.spec(workspace, desired, server, entry);
+                plans.push(Plan::configured(server, entry, desired, spec));
+            }
+        }
+        for server in &workspace.in_process {
+            if !plans.iter().any(|plan| plan.name == server.name) {
+                let reached = Reached::InProcess(server.open.clone());
+                let spec = Spec {
+                    server: server.name.clone(),
+                    scope: Scope::Dynamic,
+                    reached,
+                    working_dir: desired.root.clone(),
+                    environment: workspace.environment.clone(),
+                    root: None,
+                    declared: Declared::default(),
+                    variant: Variant::Shared,
+                    credentials: Arc::new(switchboard_wire::http::NoCredentials),
+                    credential_id: format!("{}/{}", workspace.id, server.name),
+                };
+                plans.push(Plan::in_process(server, spec));
+            }
+        }
+        plans
+    }
+
+    fn spec(
+        &self,
+        workspace: &Workspace,
+        desired: &Desired,
+        server: &Server,
+        entry: &Entry,
+    ) -> Spec {
+        let (credentials, credential_id) = self.options.credentials.credentials(server, entry);
+        Spec {
+            server: server.name.clone(),
+            scope: server.scope,
+            reached: Reached::Entry(Box::new(entry.clone())),
+            working_dir: server.working_dir.clone(),
+            environment: workspace.environment.clone(),
+            root: applied::root(server, desired),
+            declared: Declared::default(),
+            variant: Variant::Shared,
+            credentials,
+            credential_id,
+        }
+    }
+
+    fn assemble(
+        &self,
+        workspace: &Workspace,
+        desired: Arc<Desired>,
+        placed: Vec<Placed>,
+    ) -> Applied {
+        let configured = applied::configured(&desired, workspace);
+        let normal: Vec<String> =
+            configured.iter().map(|known| applied::normal(&known.name, known.scope)).collect();
+        let mode = desired.rules.mode.as_ref().map(|mode| mode.value);
+        let mode = mode.unwrap_or(switchboard_config::Mode::Default);
+        let (permissions, mut problems) = Permissions::new(&desired.rules, mode, &normal);
+        let runner = Runner {
+            guard: self.options.guard.clone(),
+            environment: workspace.environment.to_vec(),
+            cwd: desired.root.clone(),
+        };
+        let (hooks, wrong) = Hooks::new(&desired.hooks, runner);
+        problems.extend(wrong);
+        Applied {
+            numbers: numbers::Numbers::of(&desired, &workspace.environment),
+            hooks: Arc::new(hooks),
+            permissions: Arc::new(permissions),
+            desired,
+            placed,
+            configured,
+            problems,
+        }
+    }
+
+    fn stand(self: &Arc<Self>, workspace: &Workspace, applied: Arc<Applied>) {
+        let mut standing = self.lock();
+        if let Some(known) = standing.get(&workspace.id) {
+            known.replace(applied);
+            return;
+        }
+        let engine = Arc::downgrade(self);
+        let left = move |id: &WorkspaceId, session: &str, left: Left| {
+            if let Some(engine) = engine.upgrade() {
+                engine.left(id, session, left);
+            }
+        };
+        let new = Standing::new(applied, workspace.id.clone(), left);
+        standing.insert(workspace.id.clone(), Arc::new(new));
+    }
+
+    /// A session has ended: its own connections go, and where it was the last one its agent's servers.
+    fn left(self: &Arc<Self>, workspace: &WorkspaceId, session: &str, left: Left) {
+        self.claims.leave(workspace, session);
+        self.memory.forget_session(session);
+        self.pool.release(|holder, _| {
+            holder.workspace == *workspace && holder.of == Of::Session(session.to_owned())
+        });
+        if let Left::Nobody(arrivals) = left {
+            self.end_inline(workspace);
+            self.end_later(workspace.clone(), arrivals);
+        }
+        self.changed();
+    }
+
+    /// Stops what an agent brought along; whoever attaches again applies it again.
+    fn end_inline(&self, workspace: &WorkspaceId) {
+        let Some(standing) = self.standing(workspace) else { return };
+        let applied = standing.applied();
+        let inline: Vec<String> = applied
+            .placed
+            .iter()
+            .filter(|placed| placed.scope == Scope::Agent)
+            .map(|placed| placed.name.clone())
+            .collect();
+        if inline.is_empty() {
+            return;
+        }
+        // A workspace without its agent's servers is not what was applied, so it ends as a whole.
+        self.end(workspace);
+    }
+
+    fn end_later(self: &Arc<Self>, workspace: WorkspaceId, arrivals: u64) {
+        let (engine, linger) = (Arc::downgrade(self), self.options.linger);
+        let closing = self.closing.clone();
+        self.tasks.spawn(closing.run_until_cancelled_owned(async move {
+            tokio::time::sleep(linger).await;
+            let Some(engine) = engine.upgrade() else { return };
+            let deserted =
+                engine.standing(&workspace).is_some_and(|standing| standing.is_deserted(arrivals));
+            if deserted {
+                engine.end(&workspace);
+            }
+        }));
+    }
+
+    fn end(&self, workspace: &WorkspaceId) {
+        let _changing = self.changing();
+        self.lock().remove(workspace);
+        self.claims.end(workspace);
+        self.pool.release(|holder, _| holder.workspace == *workspace);
+        self.changed();
+    }
+
+    pub(crate) fn standing(&self, workspace: &WorkspaceId) -> Option<Arc<Standing>> {
+        self.lock().get(workspace).cloned()
+    }
+
+    fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Arc<Standing>>> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that a snapshot would look different now.
+    pub(crate) fn changed(&self) {
+        self.revision.send_modify(|revision| *revision += 1);
+    }
+
+    pub(crate) fn happened(&self, event: Event) {
+        // Nobody may be listening.
+        let _ = self.events.send(event);
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    pub(crate) fn revisions(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    pub(crate) fn catalog(&self, standing: &Standing) -> Arc<Catalog> {
+        self.snapshot(standing).catalog.clone()
+    }
+
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.options.timing.connect
+    }
+
+    /// Whether what a connection offers is known.
+    pub(crate) fn knows(&self, connection: &Connection) -> bool {
+        self.pool.parsed(&connection.key()).generation > 0
+    }
+
+    /// The snapshot of now, made anew only if something changed since the last.
+    pub(crate) fn snapshot(&self, standing: &Standing) -> Arc<Snapshot> {
+        let revision = *self.revision.borrow();
+        let last = {
+            let shown = standing.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.clone()
+        };
+        if let Some((known, snapshot)) = &last
+            && *known == revision
+        {
+            return snapshot.clone();
+        }
+        let last = last.map(|(_, snapshot)| snapshot);
+        let snapshot = Arc::new(self.show(&standing.applied(), standing, last.as_deref()));
+        let mut shown = standing.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        *shown = Some((revision, snapshot.clone()));
+        snapshot
+    }
+}

@@ -93,7 +93,7 @@ impl Exchange {
 
     /// What happens next. Safe to cancel. An error is final.
     pub async fn next(&mut self) -> Result<Event, Error> {
-        let emitted = match self.deadline.filter(|_| !self.is_asking()) {
+        let emitted = match self.deadline.filter(|_| !self.is_under_way()) {
             None => self.advance().await,
             Some((at, after)) => match tokio::time::timeout_at(at, self.advance()).await {
                 Ok(emitted) => emitted,
@@ -148,7 +148,9 @@ impl Exchange {
         }
     }
 
-    fn is_asking(&self) -> bool {
+    /// Whether the server waits for an answer while the call goes on. Then [`Exchange::next`] may be polled
+    /// meanwhile: the call may still say something, end, or take its questions back.
+    pub fn is_under_way(&self) -> bool {
         matches!(self.asking, Asking::Parked(_))
     }
 

@@ -1,0 +1,76 @@
+//! The shape of Anthropic's Messages.
+
+use serde_json::{Value, json};
+use switchboard_wire::json::Raw;
+
+use super::Toolbox;
+use super::turn::{Made, Wanted};
+
+// === impl Toolbox ===
+
+impl Toolbox {
+    /// The tools, as the `tools` of a request.
+    pub fn anthropic_tools(&self) -> Vec<Value> {
+        let tool = |definition: super::Definition| {
+            json!({
+                "name": definition.name,
+                "description": definition.description,
+                "input_schema": definition.input_schema,
+            })
+        };
+        self.definitions().into_iter().map(tool).collect()
+    }
+
+    /// Makes the calls in a message of the model: from its `content`, blocks of `tool_use`, to blocks of
+    /// `tool_result` for the next message. None, if the model calls nothing.
+    pub async fn anthropic_results(&self, content: &[Value]) -> Vec<Value> {
+        let uses: Vec<&Value> =
+            content.iter().filter(|block| block["type"] == "tool_use").collect();
+        let wanted: Vec<Wanted> = uses
+            .iter()
+            .map(|block| Wanted {
+                name: block["name"].as_str().unwrap_or_default().to_owned(),
+                arguments: Raw::of(&block["input"]).map_err(|error| error.to_string()),
+            })
+            .collect();
+        let made = self.make(&wanted).await;
+        uses.iter().zip(made).map(|(block, made)| result(&block["id"], &made)).collect()
+    }
+}
+
+fn result(id: &Value, made: &Made) -> Value {
+    let mut content: Vec<Value> = made.content.iter().map(block).collect();
+    if content.is_empty()
+        && let Some(structured) = &made.structured
+    {
+        content.push(text(structured.as_str()));
+    }
+    content.extend(made.context.iter().map(|context| text(context)));
+    json!({
+        "type": "tool_result",
+        "tool_use_id": id,
+        "content": content,
+        "is_error": made.is_error,
+    })
+}
+
+fn block(block: &Raw) -> Value {
+    let member = |path: &[&str]| block.get_path(path).ok().flatten();
+    let words = |path: &[&str]| member(path).and_then(|value| value.to_text());
+    match words(&["type"]).as_deref() {
+        Some("text") => text(&words(&["text"]).unwrap_or_default()),
+        Some("image") => json!({
+            "type": "image",
+            "source": {
+                "type": "base64",
+                "media_type": words(&["mimeType"]),
+                "data": words(&["data"]),
+            },
+        }),
+        _ => text(&super::openai::in_words(block)),
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}

@@ -1,0 +1,114 @@
+//! The calls of one turn of a model, in an order that is safe.
+
+use futures_util::future::join_all;
+use switchboard_wire::json::Raw;
+
+use super::{Toolbox, search};
+use crate::dispatch::{CallEvent, Request};
+
+/// One call a model makes.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) name: String,
+    /// What the model gave, or why it cannot be used.
+    pub(super) arguments: Result<Raw, String>,
+}
+
+/// What came of it: blocks of content as the protocol has them, or words for the model about what went wrong.
+#[derive(Debug, Clone)]
+pub(super) struct Made {
+    pub(super) content: Vec<Raw>,
+    pub(super) structured: Option<Raw>,
+    pub(super) is_error: bool,
+    /// What hooks want the model to know.
+    pub(super) context: Vec<String>,
+}
+
+// === impl Toolbox ===
+
+impl Toolbox {
+    /// Makes the calls: neighbours that only read side by side, all others one after another.
+    pub(super) async fn make(&self, wanted: &[Wanted]) -> Vec<Made> {
+        let mut made = Vec::with_capacity(wanted.len());
+        let mut rest = wanted;
+        while !rest.is_empty() {
+            let reading = rest.iter().take_while(|call| self.is_read_only(&call.name)).count();
+            let (now, later) = rest.split_at(reading.max(1));
+            made.extend(join_all(now.iter().map(|call| self.make_one(call))).await);
+            rest = later;
+        }
+        made
+    }
+
+    fn is_read_only(&self, name: &str) -> bool {
+        if search::is_ours(name) {
+            return true;
+        }
+        let snapshot = self.engine.snapshot(&self.caller.workspace().id);
+        let read_only = snapshot.and_then(|snapshot| {
+            Some(snapshot.catalog.tool(name)?.tool.annotations.is_read_only())
+        });
+        read_only.unwrap_or(false)
+    }
+
+    async fn make_one(&self, call: &Wanted) -> Made {
+        let arguments = match &call.arguments {
+            Ok(arguments) => arguments,
+            Err(reason) => return Made::error(reason),
+        };
+        if call.name == search::SEARCH {
+            return self.search(arguments);
+        }
+        let mut running = self.engine.call(&self.caller, Request::tool(&call.name, arguments));
+        loop {
+            match running.next().await {
+                Ok(CallEvent::Done(outcome)) => {
+                    let context = outcome.context.clone();
+                    return Made { context, ..Made::result(&outcome.result) };
+                }
+                Ok(CallEvent::Question(question)) => (self.ask)(question),
+                Ok(_) => {}
+                Err(error) => return Made::error(&causes(&error)),
+            }
+        }
+    }
+}
+
+// === impl Made ===
+
+impl Made {
+    fn result(result: &Raw) -> Self {
+        let member = |key| result.get(key).ok().flatten();
+        Self {
+            content: member("content").map(|list| list.elements().collect()).unwrap_or_default(),
+            structured: member("structuredContent"),
+            is_error: member("isError").is_some_and(|value| value.as_str() == "true"),
+            context: Vec::new(),
+        }
+    }
+
+    pub(super) fn text(text: &str) -> Self {
+        let block = serde_json::json!({ "type": "text", "text": text });
+        let content = Raw::of(&block).into_iter().collect();
+        Self { content, structured: None, is_error: false, context: Vec::new() }
+    }
+
+    fn error(text: &str) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+}
+
+/// An error and everything below it, on one line each.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text.push_str("\ncaused by: ");
+            text.push_str(&said);
+        }
+        next = cause.source();
+    }
+    text
+}

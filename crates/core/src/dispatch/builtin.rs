@@ -1,0 +1,144 @@
+//! The engine's own tools: resources of all servers, for models that have no other way to them.
+
+use serde_json::json;
+use switchboard_wire::envelope::{Id, Request as Envelope};
+use switchboard_wire::json::{Raw, quote};
+use switchboard_wire::meta::method;
+
+use super::record::Record;
+use super::tool::member;
+use super::{CallError, Outcome, Request, Stage};
+use crate::permission::Because;
+
+/// Lists the resources of all servers, or of one.
+pub const LIST_RESOURCES: &str = "ListMcpResources";
+/// Reads one of them.
+pub const READ_RESOURCE: &str = "ReadMcpResource";
+
+/// The definitions of the engine's own tools, as a server would list them.
+pub fn definitions() -> [Raw; 2] {
+    let list = json!({
+        "name": LIST_RESOURCES,
+        "description": "Lists the resources that the connected MCP servers offer, each with the server it belongs to. \
+            Give `server` to list those of one server only.",
+        "inputSchema": {
+            "type": "object",
+            "properties": { "server": { "type": "string", "description": "The name of a server." } },
+            "additionalProperties": false
+        },
+        "annotations": { "readOnlyHint": true, "openWorldHint": false }
+    });
+    let read = json!({
+        "name": READ_RESOURCE,
+        "description": "Reads a resource of an MCP server by its URI. Give `server` where more than one may have it.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "server": { "type": "string", "description": "The name of the server." },
+                "uri": { "type": "string", "description": "The URI of the resource." }
+            },
+            "required": ["uri"],
+            "additionalProperties": false
+        },
+        "annotations": { "readOnlyHint": true }
+    });
+    // Plain values of ours: there is nothing in them that could fail.
+    [list, read].map(|tool| Raw::of(&tool).unwrap_or_else(|_| Raw::null()))
+}
+
+/// Calls one of the engine's own tools. `None`: `name` is none of them.
+pub(super) async fn call(
+    stage: &Stage,
+    name: &str,
+    params: &Raw,
+    record: &mut Record,
+) -> Option<Result<Outcome, CallError>> {
+    match name {
+        LIST_RESOURCES => Some(list(stage, params)),
+        READ_RESOURCE => Some(read(stage, params, record).await),
+        _ => None,
+    }
+}
+
+fn list(stage: &Stage, params: &Raw) -> Result<Outcome, CallError> {
+    let server = argument(LIST_RESOURCES, params, "server", Needed::No)?;
+    if let Some(server) = &server {
+        stage.placed(server)?;
+    }
+    let snapshot = stage.snapshot();
+    let wanted = |owner: &str| server.as_deref().is_none_or(|server| server == owner);
+    let resources: Vec<_> = snapshot
+        .catalog
+        .resources()
+        .iter()
+        .filter(|listed| wanted(&listed.server))
+        .map(|listed| {
+            let resource = &listed.resource;
+            json!({
+                "server": listed.server,
+                "uri": resource.uri,
+                "name": resource.name,
+                "description": resource.description,
+                "mimeType": resource.mime_type,
+            })
+        })
+        .collect();
+    let text = serde_json::to_string(&resources).unwrap_or_default();
+    Ok(outcome(&json!({ "content": [{ "type": "text", "text": text }] }), None))
+}
+
+/// Goes the way of every other read; only its result takes the shape of a tool's.
+async fn read(stage: &Stage, params: &Raw, record: &mut Record) -> Result<Outcome, CallError> {
+    let server = argument(READ_RESOURCE, params, "server", Needed::No)?;
+    let uri = argument(READ_RESOURCE, params, "uri", Needed::Yes)?.unwrap_or_default();
+    let read = Raw::parse(format!(r#"{{"uri":{}}}"#, quote(&uri)))
+        .map_err(|error| CallError::Request { reason: error.to_string() })?;
+    let mut request =
+        Request::forward(Envelope::new(&Id::number(0), method::RESOURCES_READ, Some(&read)));
+    request.server = server;
+    let read = super::other::read(stage, request, record).await?;
+    let contents = member(&read.result, "contents")?.unwrap_or_else(Raw::null);
+    let content: Vec<_> = contents
+        .elements()
+        .map(|resource| json!({ "type": "resource", "resource": resource }))
+        .collect();
+    Ok(outcome(&json!({ "content": content }), read.server))
+}
+
+/// Whether an argument has to be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    Yes,
+    No,
+}
+
+fn argument(
+    tool: &str,
+    params: &Raw,
+    key: &str,
+    needed: Needed,
+) -> Result<Option<String>, CallError> {
+    let arguments = member(params, "arguments")?.unwrap_or_else(Raw::empty_object);
+    let wrong = |what: &str| CallError::Arguments {
+        name: tool.to_owned(),
+        mistakes: vec![format!("/{key}: {what}")],
+    };
+    match member(&arguments, key)? {
+        None if needed == Needed::Yes => Err(wrong("expected text, found nothing")),
+        None => Ok(None),
+        Some(value) => match value.to_text() {
+            Some(text) => Ok(Some(text)),
+            None => Err(wrong("expected text")),
+        },
+    }
+}
+
+fn outcome(result: &serde_json::Value, server: Option<String>) -> Outcome {
+    Outcome {
+        result: Raw::of(result).unwrap_or_else(|_| Raw::empty_object()),
+        server,
+        decision: Some(Because::BuiltIn),
+        context: Vec::new(),
+        kept: None,
+    }
+}

@@ -1,0 +1,189 @@
+//! Whether a tool may be called, and whom to ask where nobody has said yet.
+
+use switchboard_config::{Location, Mode};
+use tokio::time::timeout;
+
+use super::tool::ToolCall;
+use super::{About, CallError, CallEvent, Consent, Question, Reply, Stage};
+use crate::catalog::normalize;
+use crate::engine::{Answers, Placed};
+use crate::hooks::PermissionDecision;
+use crate::permission::{
+    Because, Classifier, HookVerdict, Inquiry, Origin, Remember, Subject, Target, Verdict, judge,
+};
+
+// === impl Stage ===
+
+impl Stage {
+    /// Lets the call pass, with the reason, or says why not.
+    pub(super) async fn permit(
+        &self,
+        call: &mut ToolCall,
+        hook: HookVerdict,
+    ) -> Result<Because, CallError> {
+        let permissions = self.applied.permissions(self.caller.session().mode);
+        let tool = normalize(&call.found.item.tool.name);
+        let target = self.target(&call.found.placed, &call.found.item.tool.name);
+        let subject = Subject {
+            permissions: &permissions,
+            server: &call.found.placed.normal,
+            tool: &tool,
+            annotations: call.found.item.tool.annotations,
+            interaction: call.found.item.tool.meta.interaction,
+            origin: Origin::Server,
+            consent: self.caller.session().consent,
+        };
+        let remembered = self.engine.memory.recall(&self.caller.session().id, &target);
+        let verdict = match judge(&subject, &hook, &remembered) {
+            Verdict::Classify => self.classify(call).await,
+            verdict => verdict,
+        };
+        let allow = permissions.allowing(&call.found.placed.normal, &tool);
+        match verdict {
+            Verdict::Allow { because } => Ok(because),
+            Verdict::Deny { because } => Err(denied(&call.name, because, allow)),
+            // A classifier that passes the question on has said that a person should decide.
+            Verdict::Classify => Err(denied(&call.name, Because::Mode { mode: Mode::Auto }, allow)),
+            Verdict::Ask { because } => self.ask_consent(call, because, allow, &target).await,
+        }
+    }
+
+    /// The mode that holds for this call.
+    pub(super) fn mode(&self) -> Mode {
+        self.caller.session().mode.unwrap_or_else(|| self.applied.permissions.mode())
+    }
+
+    /// Why a tool that is not listed is not.
+    pub(super) fn denied_by_rule(&self, name: &str, server: &str, tool: &str) -> CallError {
+        let ruling = self.applied.permissions.ruling(server, &normalize(tool));
+        match ruling.deny {
+            Some(rule) => denied(name, Because::Rule(rule.clone()), None),
+            None => CallError::NotFound { name: name.to_owned(), similar: Vec::new() },
+        }
+    }
+
+    async fn classify(&self, call: &ToolCall) -> Verdict {
+        let command = self.applied.desired.rules.classifier.as_ref();
+        let classifier =
+            Classifier::new(command.map(|command| command.value.as_str()), self.applied.hooks.runner());
+        let root = self.applied.desired.root.display().to_string();
+        let inquiry = Inquiry {
+            tool: &call.name,
+            annotations: call.found.item.tool.annotations,
+            input: &call.arguments,
+            server: &call.found.placed.name,
+            workspace: &root,
+        };
+        classifier.classify(&inquiry).await
+    }
+
+    /// Hooks first, then whoever can answer. An answer is remembered as long as it says.
+    async fn ask_consent(
+        &self,
+        call: &mut ToolCall,
+        because: Because,
+        allow: Option<String>,
+        target: &Target,
+    ) -> Result<Because, CallError> {
+        if let Some(decision) = self.asked_hooks(call, &because).await? {
+            return decision.map_err(|because| denied(&call.name, because, allow));
+        }
+        let question = because.question();
+        let about = About::Permission(Box::new(Consent {
+            tool: call.name.clone(),
+            arguments: call.arguments.clone(),
+            annotations: call.found.item.tool.annotations,
+            because: because.clone(),
+            allow: allow.clone().unwrap_or_default(),
+        }));
+        let (yes, remember) = match self.ask(&call.found.placed, about).await {
+            Some(Reply::Allow(remember)) => (true, remember),
+            Some(Reply::Deny(remember)) => (false, remember),
+            Some(Reply::Result(_) | Reply::Cancel) | None => {
+                return Err(CallError::Unanswered { name: call.name.clone(), because, allow });
+            }
+        };
+        self.remember(target, question, yes, remember).await;
+        if yes { Ok(Because::Person) } else { Err(denied(&call.name, Because::Person, allow)) }
+    }
+
+    async fn asked_hooks(
+        &self,
+        call: &mut ToolCall,
+        because: &Because,
+    ) -> Result<Option<Result<Because, Because>>, CallError> {
+        let hooks = &self.applied.hooks;
+        if !hooks.has(switchboard_config::HookEvent::PermissionRequest, &call.name) {
+            return Ok(None);
+        }
+        let said = hooks.permission_request(&call.used(self), because).await;
+        self.note(&call.found.placed, &said.notes);
+        match said.decision {
+            None => Ok(None),
+            Some(PermissionDecision::Deny { reason }) => {
+                Ok(Some(Err(Because::Hook { reason })))
+            }
+            Some(PermissionDecision::Allow { updated_input }) => {
+                if let Some(input) = updated_input {
+                    call.arguments = input;
+                    call.validate()?;
+                }
+                Ok(Some(Ok(Because::Hook { reason: String::new() })))
+            }
+        }
+    }
+
+    /// Asks whoever answers this session's questions. `None`: nobody is there.
+    pub(super) async fn ask(&self, placed: &Placed, about: About) -> Option<Reply> {
+        match self.caller.session().answers {
+            Answers::Queue => self.engine.queue().ask(&placed.name, about).await,
+            Answers::Caller => {
+                let (question, answer) = Question::new(&placed.name, about);
+                self.emit.event(CallEvent::Question(question)).await;
+                match timeout(self.engine.patience(), answer).await {
+                    Ok(Ok(reply)) => Some(reply),
+                    // Dropped, or not answered in time.
+                    Ok(Err(_)) | Err(_) => Some(Reply::Cancel),
+                }
+            }
+        }
+    }
+
+    async fn remember(
+        &self,
+        target: &Target,
+        question: Option<crate::permission::Question>,
+        yes: bool,
+        remember: Remember,
+    ) {
+        let Some(question) = question else { return };
+        let session = self.caller.session().id.clone();
+        let memory = self.engine.memory.clone();
+        let target = target.clone();
+        let answer = if yes { remember } else { remember.of_a_no() };
+        // It may have to be written to a disk.
+        let kept = tokio::task::spawn_blocking(move || {
+            memory.remember(&session, &target, question, answer)
+        });
+        if let Ok(Err(error)) = kept.await {
+            tracing::warn!(%error, "an answer could not be remembered");
+        }
+    }
+
+    fn target(&self, placed: &Placed, tool: &str) -> Target {
+        Target {
+            root: self.applied.desired.root.clone(),
+            server: placed.name.clone(),
+            signature: placed.signature_digest(),
+            tool: tool.to_owned(),
+        }
+    }
+}
+
+fn denied(name: &str, because: Because, allow: Option<String>) -> CallError {
+    let at: Option<Location> = match &because {
+        Because::Rule(rule) => Some(rule.at.clone()),
+        _ => None,
+    };
+    CallError::Denied { name: name.to_owned(), because, allow, at }
+}

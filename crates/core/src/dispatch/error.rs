@@ -1,0 +1,162 @@
+//! Why a call came to nothing, and what would help.
+
+use std::sync::Arc;
+
+use switchboard_config::Location;
+use switchboard_wire::{Error as WireError, Remedy};
+
+use crate::connection::NotReady;
+use crate::permission::Because;
+
+/// Why a call came to nothing. `Display` says what was being done, the source why it failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// Nothing is called that.
+    #[error("nothing is called `{name}`{}", alternatives(.similar))]
+    NotFound {
+        /// What was asked for.
+        name: String,
+        /// What may have been meant.
+        similar: Vec<String>,
+    },
+    /// The arguments are not what the tool takes. Nothing was sent.
+    #[error("the arguments of `{name}` are not what it takes{}", listed(.mistakes))]
+    Arguments {
+        /// The tool.
+        name: String,
+        /// Where, and what was expected there.
+        mistakes: Vec<String>,
+    },
+    /// The request itself cannot be understood.
+    #[error("the request cannot be understood: {reason}")]
+    Request {
+        /// Why.
+        reason: String,
+    },
+    /// A rule, a hook, a mode or a person said no.
+    #[error("`{name}` may not be called: {because}")]
+    Denied {
+        /// The tool.
+        name: String,
+        /// Who says so.
+        because: Because,
+        /// The rule that would allow it, where one could.
+        allow: Option<String>,
+        /// Where what forbids it stands.
+        at: Option<Location>,
+    },
+    /// Somebody has to decide, and nobody is there to.
+    #[error("`{name}` needs somebody's consent ({because}), and nobody is there to give it")]
+    Unanswered {
+        /// The tool.
+        name: String,
+        /// What asks for consent.
+        because: Because,
+        /// The rule that would allow it.
+        allow: Option<String>,
+    },
+    /// The server is not there.
+    #[error("`{server}` is not connected")]
+    NotConnected {
+        /// The server.
+        server: String,
+        /// Why not.
+        #[source]
+        error: NotReady,
+    },
+    /// The server is not to be started at all.
+    #[error("`{server}` is {state}")]
+    NotStarted {
+        /// The server.
+        server: String,
+        /// `disabled`, `awaiting-approval`, …
+        state: &'static str,
+    },
+    /// Too many calls of this server are under way; nothing was sent.
+    #[error("`{server}` has too many calls under way; try again")]
+    Busy {
+        /// The server.
+        server: String,
+    },
+    /// The server failed, or refused.
+    #[error("`{server}` failed")]
+    Server {
+        /// The server.
+        server: String,
+        /// How.
+        #[source]
+        error: Arc<WireError>,
+    },
+    /// The server wanted something done first, and whoever was asked would not.
+    #[error("`{server}` asked for something first, and it was {}", .how.word())]
+    NotDone {
+        /// The server.
+        server: String,
+        /// What was said.
+        how: Refusal,
+    },
+    /// The server kept asking for the same thing to be done first.
+    #[error("`{server}` still asks for a visit to a page after {times} of them")]
+    AskedTooOften {
+        /// The server.
+        server: String,
+        /// How often it was done.
+        times: u32,
+    },
+    /// The workspace has ended.
+    #[error("the workspace has ended")]
+    Ended,
+}
+
+/// The two ways not to do what a server asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// A person said no.
+    Declined,
+    /// Nobody said anything, or the question was put away.
+    Cancelled,
+}
+
+// === impl CallError ===
+
+impl CallError {
+    /// What would help.
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Self::NotConnected { error, .. } => error.remedy(),
+            Self::Server { error, .. } => error.remedy(),
+            Self::Busy { .. } => Remedy::Retry,
+            Self::Unanswered { .. } | Self::NotDone { .. } => Remedy::AskUser,
+            Self::NotStarted { .. } => Remedy::Reconfigure,
+            _ => Remedy::GiveUp,
+        }
+    }
+
+    pub(crate) fn server(server: &str, error: WireError) -> Self {
+        Self::Server { server: server.to_owned(), error: Arc::new(error) }
+    }
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Declined => "declined",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+fn alternatives(similar: &[String]) -> String {
+    match similar {
+        [] => String::new(),
+        [one] => format!("; did you mean `{one}`?"),
+        many => format!("; did you mean one of `{}`?", many.join("`, `")),
+    }
+}
+
+fn listed(mistakes: &[String]) -> String {
+    if mistakes.is_empty() { String::new() } else { format!(": {}", mistakes.join("; ")) }
+}

@@ -1,0 +1,125 @@
+//! Prompts, resources, completions, and methods nobody here knows.
+
+use switchboard_wire::envelope::{Id, Request as Envelope};
+use switchboard_wire::json::{Edit, Raw, quote};
+
+use super::record::Record;
+use super::tool::{member, text};
+use super::upstream::Sent;
+use super::{CallError, Outcome, Request, Stage};
+use crate::engine::Placed;
+use crate::results::{Kept, Subject as ResultOf};
+
+/// Fills in a prompt.
+pub(super) async fn prompt(
+    stage: &Stage,
+    request: Request,
+    record: &mut Record,
+) -> Result<Outcome, CallError> {
+    let params = request.params();
+    let name = text(&params, "name")?;
+    let found = stage
+        .find(&name, |catalog| {
+            let listed = catalog.prompt(&name)?;
+            Some((listed.server.clone(), listed.prompt.name.clone()))
+        })
+        .await?;
+    let raw = quote(&found.item);
+    let request = edited(request, &params, &[Edit::set(&["name"], &raw)])?;
+    through(stage, &found.placed, &name, request, record).await
+}
+
+/// Reads a resource, and keeps it to its limits.
+pub(super) async fn read(
+    stage: &Stage,
+    request: Request,
+    record: &mut Record,
+) -> Result<Outcome, CallError> {
+    let uri = text(&request.params(), "uri")?;
+    let placed = stage.owner(&request, &uri).await?;
+    record.server(&placed.name);
+    let outcome = through(stage, &placed, &uri, request, record).await?;
+    let of = ResultOf {
+        server: &placed.name,
+        name: &uri,
+        owner: &stage.caller.session().principal,
+        max_chars: None,
+        has_output_schema: false,
+    };
+    let kept = stage.limit_read(&of, outcome.result).await;
+    Ok(Outcome { result: kept.result.clone(), kept: Some(kept), ..outcome })
+}
+
+/// Completes an argument of a prompt or a variable of a template.
+pub(super) async fn complete(
+    stage: &Stage,
+    request: Request,
+    record: &mut Record,
+) -> Result<Outcome, CallError> {
+    let params = request.params();
+    let reference = member(&params, "ref")?;
+    let reference = reference
+        .ok_or_else(|| CallError::Request { reason: "`ref` is missing".to_owned() })?;
+    if let Ok(name) = text(&reference, "name") {
+        let found = stage
+            .find(&name, |catalog| {
+                let listed = catalog.prompt(&name)?;
+                Some((listed.server.clone(), listed.prompt.name.clone()))
+            })
+            .await?;
+        let raw = quote(&found.item);
+        let request = edited(request, &params, &[Edit::set(&["ref", "name"], &raw)])?;
+        return through(stage, &found.placed, &name, request, record).await;
+    }
+    let uri = text(&reference, "uri")?;
+    let placed = stage.owner(&request, &uri).await?;
+    through(stage, &placed, &uri, request, record).await
+}
+
+/// A method nobody here knows goes through only where one server is meant.
+pub(super) async fn anything(
+    stage: &Stage,
+    request: Request,
+    record: &mut Record,
+) -> Result<Outcome, CallError> {
+    let method = request.envelope.method().into_owned();
+    let placed = match (&request.server, &stage.applied.placed[..]) {
+        (Some(server), _) => stage.placed(server)?,
+        (None, [only]) => only.clone(),
+        (None, _) => {
+            let reason = format!("`{method}` is not known, and could be meant for any server");
+            return Err(CallError::Request { reason });
+        }
+    };
+    through(stage, &placed, &method, request, record).await
+}
+
+async fn through(
+    stage: &Stage,
+    placed: &Placed,
+    name: &str,
+    request: Request,
+    record: &mut Record,
+) -> Result<Outcome, CallError> {
+    record.server(&placed.name);
+    if let Some(rule) = stage.applied.permissions.hiding(&placed.normal) {
+        return Err(stage.hidden_server(name, rule));
+    }
+    let result = stage.send(&Sent { placed, name }, request).await?;
+    record.received(result.as_str().len());
+    stage.mention(placed, &result);
+    Ok(Outcome {
+        result,
+        server: Some(placed.name.clone()),
+        decision: None,
+        context: Vec::new(),
+        kept: None::<Kept>,
+    })
+}
+
+fn edited(request: Request, params: &Raw, edits: &[Edit<'_>]) -> Result<Request, CallError> {
+    let params =
+        params.with(edits).map_err(|error| CallError::Request { reason: error.to_string() })?;
+    let method = request.envelope.method().into_owned();
+    Ok(Request { envelope: Envelope::new(&Id::number(0), &method, Some(&params)), ..request })
+}

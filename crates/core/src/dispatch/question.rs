@@ -1,0 +1,83 @@
+//! Questions that come up during a call, and who answers them.
+
+use serde::Serialize;
+use switchboard_wire::{envelope::RpcError, json::Raw};
+use tokio::sync::oneshot;
+
+use crate::catalog::Annotations;
+use crate::permission::{Because, Remember};
+
+/// Something somebody has to decide before a call goes on. Dropped, it counts as cancelled.
+#[derive(Debug)]
+pub struct Question {
+    /// The server whose call it is about.
+    pub server: String,
+    /// What is asked.
+    pub about: About,
+    reply: oneshot::Sender<Reply>,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum About {
+    /// Whether a tool may be called.
+    Permission(Box<Consent>),
+    /// What a server wants to know or have done: the parameters of `elicitation/create`.
+    Elicitation {
+        /// As the server sent them.
+        params: Raw,
+    },
+    /// What a model would say: the parameters of `sampling/createMessage`.
+    Sampling {
+        /// As the server sent them.
+        params: Raw,
+    },
+}
+
+/// A call that waits for consent.
+#[derive(Debug, Clone, Serialize)]
+pub struct Consent {
+    /// The tool's full name.
+    pub tool: String,
+    /// What it would be called with.
+    pub arguments: Raw,
+    /// What the server says of the tool.
+    pub annotations: Annotations,
+    /// What asks for consent.
+    pub because: Because,
+    /// The rule that would make the question unnecessary.
+    pub allow: String,
+}
+
+/// What was decided.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// The call may happen.
+    Allow(Remember),
+    /// It may not.
+    Deny(Remember),
+    /// The result of an elicitation or of sampling, as the protocol has it; an error is a refusal to give one.
+    Result(Result<Raw, RpcError>),
+    /// Nobody decided.
+    Cancel,
+}
+
+// === impl Question ===
+
+impl Question {
+    pub(crate) fn new(server: &str, about: About) -> (Self, oneshot::Receiver<Reply>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { server: server.to_owned(), about, reply }, answer)
+    }
+
+    /// Decides. A call that has ended meanwhile does not hear it.
+    pub fn answer(self, reply: Reply) {
+        let _ = self.reply.send(reply);
+    }
+
+    /// Whether the call that asks has ended meanwhile.
+    pub fn is_moot(&self) -> bool {
+        self.reply.is_closed()
+    }
+}

@@ -1,0 +1,129 @@
+//! What a caller wants, before anybody knows which server it is for.
+
+use std::time::Duration;
+
+use switchboard_wire::client::Tasks;
+use switchboard_wire::envelope::{Id, Request as Envelope};
+use switchboard_wire::json::{Raw, quote};
+use switchboard_wire::meta::method;
+
+/// A request of a caller. What it does not understand goes through as it is.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub(super) envelope: Envelope,
+    pub(super) server: Option<String>,
+    pub(super) progress: Progress,
+    pub(super) timeout: Option<Duration>,
+    pub(super) log_level: Option<String>,
+    pub(super) tasks: Tasks,
+}
+
+/// Whether a caller wants to hear how far its call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    Wanted,
+    Ignored,
+}
+
+/// What a completion is for.
+#[derive(Debug, Clone, Copy)]
+pub enum Reference<'a> {
+    /// An argument of a prompt, by its full name.
+    Prompt(&'a str),
+    /// A variable of a resource template.
+    Template(&'a str),
+}
+
+// === impl Request ===
+
+impl Request {
+    /// Calls a tool by its full name.
+    pub fn tool(name: &str, arguments: &Raw) -> Self {
+        let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
+        Self::of(method::TOOLS_CALL, &params)
+    }
+
+    /// Fills in a prompt by its full name.
+    pub fn prompt(name: &str, arguments: &Raw) -> Self {
+        let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
+        Self::of(method::PROMPTS_GET, &params)
+    }
+
+    /// Reads a resource.
+    pub fn read(uri: &str) -> Self {
+        Self::of(method::RESOURCES_READ, &format!(r#"{{"uri":{}}}"#, quote(uri)))
+    }
+
+    /// Asks what a value could become. `known` holds the other values, as an object.
+    pub fn complete(reference: Reference<'_>, argument: &str, value: &str, known: &Raw) -> Self {
+        let reference = match reference {
+            Reference::Prompt(name) => format!(r#"{{"type":"ref/prompt","name":{}}}"#, quote(name)),
+            Reference::Template(uri) => format!(r#"{{"type":"ref/resource","uri":{}}}"#, quote(uri)),
+        };
+        let argument = format!(r#"{{"name":{},"value":{}}}"#, quote(argument), quote(value));
+        let context = if known.members().next().is_some() {
+            format!(r#","context":{{"arguments":{known}}}"#)
+        } else {
+            String::new()
+        };
+        let params = format!(r#"{{"ref":{reference},"argument":{argument}{context}}}"#);
+        Self::of(method::COMPLETE, &params)
+    }
+
+    /// A request as a client made it, with names as this engine shows them.
+    pub fn forward(envelope: Envelope) -> Self {
+        Self {
+            envelope,
+            server: None,
+            progress: Progress::Ignored,
+            timeout: None,
+            log_level: None,
+            tasks: Tasks::Follow,
+        }
+    }
+
+    /// Means this server and no other.
+    #[must_use]
+    pub fn of_server(mut self, server: impl Into<String>) -> Self {
+        self.server = Some(server.into());
+        self
+    }
+
+    /// Asks to hear of progress.
+    #[must_use]
+    pub fn with_progress(mut self) -> Self {
+        self.progress = Progress::Wanted;
+        self
+    }
+
+    /// Gives up after this long without an answer or progress, whatever the server's entry says.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Asks for log messages of this call, from `level` up, where the server's era can say so.
+    #[must_use]
+    pub fn with_log_level(mut self, level: impl Into<String>) -> Self {
+        self.log_level = Some(level.into());
+        self
+    }
+
+    /// What to do when the server makes a task of it.
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: Tasks) -> Self {
+        self.tasks = tasks;
+        self
+    }
+
+    fn of(method: &str, params: &str) -> Self {
+        // Every part was quoted or is JSON already.
+        let params = Raw::parse(params.to_owned()).unwrap_or_else(|_| Raw::empty_object());
+        Self::forward(Envelope::new(&Id::number(0), method, Some(&params)))
+    }
+
+    pub(super) fn params(&self) -> Raw {
+        self.envelope.params().unwrap_or_else(Raw::empty_object)
+    }
+}

@@ -1,0 +1,98 @@
+//! One call, as its caller sees it.
+
+use std::pin::Pin;
+
+use switchboard_wire::{envelope::Notification, json::Raw};
+use tokio::sync::mpsc;
+
+use super::{CallError, Outcome, Question};
+
+/// What happens to a call.
+#[derive(Debug)]
+pub enum CallEvent {
+    /// The parameters of a progress notification.
+    Progress(Raw),
+    /// The parameters of a log message.
+    Log(Raw),
+    /// Another notification of the server that belongs to the call.
+    Notification(Notification),
+    /// The state of the task that the server made of the call.
+    Task(Raw),
+    /// Somebody has to decide something; the call waits.
+    Question(Question),
+    /// How it ended. Nothing comes after it.
+    Done(Box<Outcome>),
+}
+
+/// A call under way. It makes progress only while [`Running::next`] is polled; dropped before it is done, it is
+/// cancelled at the server.
+pub struct Running {
+    driver: Option<Pin<Box<dyn Future<Output = Result<Outcome, CallError>> + Send>>>,
+    events: mpsc::Receiver<CallEvent>,
+    ended: Option<Result<Outcome, CallError>>,
+}
+
+/// Where a call says what happens to it.
+#[derive(Debug, Clone)]
+pub(super) struct Emit(mpsc::Sender<CallEvent>);
+
+// === impl Emit ===
+
+impl Emit {
+    pub(super) async fn event(&self, event: CallEvent) {
+        // The receiver lives as long as the driver is polled.
+        let _ = self.0.send(event).await;
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    pub(super) fn new<F>(drive: impl FnOnce(Emit) -> F) -> Self
+    where
+        F: Future<Output = Result<Outcome, CallError>> + Send + 'static,
+    {
+        let (emit, events) = mpsc::channel(1);
+        Self { driver: Some(Box::pin(drive(Emit(emit)))), events, ended: None }
+    }
+
+    /// What happens next. Safe to cancel. An error is final.
+    pub async fn next(&mut self) -> Result<CallEvent, CallError> {
+        loop {
+            if self.ended.is_some() || self.driver.is_none() {
+                // What was said before the end comes first.
+                if let Some(event) = self.events.recv().await {
+                    return Ok(event);
+                }
+                return match self.ended.take() {
+                    Some(ended) => ended.map(|outcome| CallEvent::Done(Box::new(outcome))),
+                    None => Err(CallError::Ended),
+                };
+            }
+            let Some(driver) = &mut self.driver else { continue };
+            tokio::select! {
+                biased;
+                Some(event) = self.events.recv() => return Ok(event),
+                ended = driver => {
+                    self.ended = Some(ended);
+                    self.driver = None;
+                }
+            }
+        }
+    }
+
+    /// How it ended. Questions on the way are cancelled, everything else is ignored.
+    pub async fn outcome(mut self) -> Result<Outcome, CallError> {
+        loop {
+            if let CallEvent::Done(outcome) = self.next().await? {
+                return Ok(*outcome);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("ended", &self.ended.is_some()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,98 @@
+//! Everything a stage may need, and the small things that several of them do.
+
+use std::sync::Arc;
+
+use switchboard_wire::json::Raw;
+
+use super::running::Emit;
+use super::{CallError, Request};
+use crate::engine::{Applied, Caller, Inner, Placed};
+use crate::hooks::HookNote;
+use crate::results::{Kept, Policy, Subject as ResultOf};
+
+/// Everything a stage may need.
+pub(super) struct Stage {
+    pub(super) engine: Arc<Inner>,
+    pub(super) caller: Caller,
+    /// What was desired when the call began.
+    pub(super) applied: Arc<Applied>,
+    pub(super) emit: Emit,
+}
+
+/// Resources that one result is searched for.
+const MENTIONS: usize = 256;
+
+// === impl Stage ===
+
+impl Stage {
+    /// The server that a resource is read from: the one that is named, else the one that listed it, else the one
+    /// whose template fits, else the one that mentioned it last to this session.
+    pub(super) async fn owner(&self, request: &Request, uri: &str) -> Result<Placed, CallError> {
+        if let Some(server) = &request.server {
+            return self.placed(server);
+        }
+        let session = &self.caller.session().id;
+        let mentioned = self.caller.workspace().mentioned(session, uri);
+        if let Some(owner) = self.owned(uri, mentioned.as_deref()) {
+            return self.placed(&owner);
+        }
+        // Whose it is may not be known yet.
+        for placed in &self.applied.placed {
+            if !self.engine.knows(&placed.connection) {
+                // One that cannot be reached has nothing to read now.
+                let _ = self.await_lists(placed).await;
+            }
+            if let Some(owner) = self.owned(uri, mentioned.as_deref()) {
+                return self.placed(&owner);
+            }
+        }
+        Err(CallError::NotFound { name: uri.to_owned(), similar: Vec::new() })
+    }
+
+    fn owned(&self, uri: &str, mentioned: Option<&str>) -> Option<String> {
+        self.snapshot().catalog.owner(uri, mentioned).map(str::to_owned)
+    }
+
+    /// Remembers which resources a result speaks of, so that they can be read from the same server.
+    pub(super) fn mention(&self, placed: &Placed, result: &Raw) {
+        let links = ["content", "contents"]
+            .into_iter()
+            .filter_map(|key| result.get(key).ok().flatten())
+            .flat_map(|list| list.elements().collect::<Vec<_>>());
+        let uri = |item: &Raw| {
+            let nested = item.get_path(&["resource", "uri"]).ok().flatten();
+            nested.or_else(|| item.get("uri").ok().flatten())?.to_text()
+        };
+        for uri in links.take(MENTIONS).filter_map(|item| uri(&item)) {
+            self.caller.workspace().mention(&self.caller.session().id, &uri, &placed.name);
+        }
+    }
+
+    /// A tool's result, kept to its limits.
+    pub(super) async fn limit(&self, of: &ResultOf<'_>, result: Raw) -> Kept {
+        crate::results::keep_tool(self.policy(), self.engine.store.as_ref(), of, result).await
+    }
+
+    /// A resource, kept to its limits.
+    pub(super) async fn limit_read(&self, of: &ResultOf<'_>, result: Raw) -> Kept {
+        crate::results::keep_read(self.policy(), self.engine.store.as_ref(), of, result).await
+    }
+
+    fn policy(&self) -> Policy {
+        let policy = self.caller.session().results.clone();
+        match self.applied.numbers.output_tokens {
+            Some(tokens) => policy.with_tokens(tokens),
+            None => policy,
+        }
+    }
+
+    /// What went wrong with hooks goes to the server's log.
+    pub(super) fn note(&self, placed: &Placed, notes: &[HookNote]) {
+        for note in notes {
+            tracing::warn!(server = %placed.name, %note, "a hook failed");
+            if let Some(logs) = &self.engine.logs {
+                logs.line(&placed.name, &self.caller.workspace().id.to_string(), &note.to_string());
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! To the server and back: a connection, a place among its calls, one exchange.
+
+use std::time::Instant;
+
+use switchboard_wire::Error as WireError;
+use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest};
+use switchboard_wire::envelope::code;
+use switchboard_wire::json::{Edit, Raw};
+
+use super::request::Progress;
+use super::visit::Visits;
+use super::{CallError, CallEvent, Request, Stage};
+use crate::connection::{Connection, Live, NotReady, State};
+use crate::engine::{OnProgress, Placed};
+
+/// What is sent where.
+pub(super) struct Sent<'a> {
+    pub(super) placed: &'a Placed,
+    /// What is called, by the name it is shown under.
+    pub(super) name: &'a str,
+}
+
+/// Forms and pages can always be shown to somebody, or be answered *cancel*.
+const ELICITATION: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
+
+// === impl Stage ===
+
+impl Stage {
+    /// Sends a request to its server and follows it to its end.
+    pub(super) async fn send(&self, sent: &Sent<'_>, request: Request) -> Result<Raw, CallError> {
+        let server = &sent.placed.name;
+        let not_ready =
+            |error: NotReady| CallError::NotConnected { server: server.clone(), error };
+        let connection =
+            self.engine.connection(&self.caller, sent.placed).await.map_err(not_ready)?;
+        let session = &self.caller.session().id;
+        let _place =
+            connection.admit(session).map_err(|_| CallError::Busy { server: server.clone() })?;
+        let call = self.dress(sent.placed, &request);
+        let mut visits = Visits::new(self, &connection);
+        loop {
+            let live = connection.ready().await.map_err(not_ready)?;
+            let began = Instant::now();
+            let ended = self.follow(sent, live.client.call(call.clone())).await;
+            match ended {
+                Ok(result) => {
+                    connection.succeeded(&live, began.elapsed());
+                    return Ok(result);
+                }
+                Err(error) if error.code() == Some(code::URL_ELICITATION_REQUIRED) => {
+                    connection.succeeded(&live, began.elapsed());
+                    visits.pay(sent, error).await?;
+                }
+                Err(error) => return Err(self.failed(sent, &connection, &live, error)),
+            }
+        }
+    }
+
+    /// What a failure means to the caller, and to the connection.
+    fn failed(
+        &self,
+        sent: &Sent<'_>,
+        connection: &Connection,
+        live: &Live,
+        error: WireError,
+    ) -> CallError {
+        connection.failed(live, &error);
+        let server = &sent.placed.name;
+        if matches!(connection.state(), State::Stopped) {
+            return CallError::NotConnected { server: server.clone(), error: NotReady::Stopped };
+        }
+        CallError::server(server, error)
+    }
+
+    fn dress(&self, placed: &Placed, request: &Request) -> Call {
+        let numbers = &self.applied.numbers;
+        let timeout = request.timeout.or(placed.timeout).unwrap_or(numbers.tool_timeout);
+        let mut call = Call::forward(request.envelope.clone())
+            .with_timeout(timeout)
+            .with_tasks(request.tasks)
+            .with_capabilities(self.capabilities());
+        if request.progress == Progress::Wanted {
+            call = call.with_progress();
+        }
+        if numbers.on_progress == OnProgress::GoOn {
+            call = call.without_extension();
+        }
+        if let Some(level) = &request.log_level {
+            call = call.with_log_level(level.clone());
+        }
+        call
+    }
+
+    /// What a modern server may ask of whoever is behind this call.
+    fn capabilities(&self) -> Raw {
+        let ours = Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object());
+        if !self.caller.can(&["sampling"]) {
+            return ours;
+        }
+        let session = &self.caller.session().capabilities;
+        let sampling = session.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object);
+        ours.with(&[Edit::set(&["sampling"], sampling.as_str())]).unwrap_or(ours)
+    }
+
+    async fn follow(&self, sent: &Sent<'_>, mut exchange: Exchange) -> Result<Raw, WireError> {
+        loop {
+            let event = exchange.next().await?;
+            match self.heard(sent, &mut exchange, event).await? {
+                Some(result) => return Ok(result),
+                None => {}
+            }
+        }
+    }
+
+    /// Deals with one event; the result, once it is there.
+    async fn heard(
+        &self,
+        sent: &Sent<'_>,
+        exchange: &mut Exchange,
+        event: Event,
+    ) -> Result<Option<Raw>, WireError> {
+        match event {
+            Event::Done(result) => return Ok(Some(result)),
+            Event::NeedsInput(questions) => return self.answer(sent, exchange, questions).await,
+            other => self.pass_on(other).await,
+        }
+        Ok(None)
+    }
+
+    async fn pass_on(&self, event: Event) {
+        let event = match event {
+            Event::Progress(params) => CallEvent::Progress(params),
+            Event::Log(params) => CallEvent::Log(params),
+            Event::Notification(notification) => CallEvent::Notification(notification),
+            Event::Task(task) => CallEvent::Task(task),
+            Event::Withdrawn { .. } | Event::NeedsInput(_) | Event::Done(_) => return,
+        };
+        self.emit.event(event).await;
+    }
+
+    /// Has the questions answered. Where the call is still under way meanwhile, it may end, go on or take them back.
+    async fn answer(
+        &self,
+        sent: &Sent<'_>,
+        exchange: &mut Exchange,
+        questions: Vec<InputRequest>,
+    ) -> Result<Option<Raw>, WireError> {
+        let mut answering = std::pin::pin!(self.answers(sent, questions));
+        loop {
+            tokio::select! {
+                answers = &mut answering => {
+                    let answers: Vec<Answer> = answers;
+                    exchange.answer(answers);
+                    return Ok(None);
+                }
+                event = exchange.next(), if exchange.is_under_way() => match event? {
+                    Event::Done(result) => return Ok(Some(result)),
+                    Event::Withdrawn { .. } => return Ok(None),
+                    other => self.pass_on(other).await,
+                },
+            }
+        }
+    }
+}

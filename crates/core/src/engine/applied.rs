@@ -1,0 +1,177 @@
+//! What a desired state became: which connections serve it, which rules and hooks hold.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use switchboard_config::{
+    Desired, Entry, Mode, Scope, Server, Share, Signature, ToolFilter, Transport, name,
+};
+
+use super::in_process::InProcess;
+use super::numbers::Numbers;
+use super::workspace::Workspace;
+use crate::catalog::Configured;
+use crate::connection::{Connection, Key, Spec};
+use crate::hooks::Hooks;
+use crate::permission::Permissions;
+use crate::problem::Problem;
+
+/// The tools of an editor that are shown unless settings name others.
+const IDE_TOOLS: [&str; 2] = ["getDiagnostics", "executeCode"];
+
+/// What a desired state became.
+pub(crate) struct Applied {
+    pub(crate) desired: Arc<Desired>,
+    pub(crate) placed: Vec<Placed>,
+    pub(crate) configured: Vec<Configured>,
+    pub(crate) hooks: Arc<Hooks>,
+    pub(crate) numbers: Numbers,
+    pub(crate) problems: Vec<Problem>,
+    /// As the settings have it; sessions may differ in their mode.
+    pub(crate) permissions: Arc<Permissions>,
+}
+
+/// A server that is to be started.
+#[derive(Clone)]
+pub(crate) struct Placed {
+    pub(crate) name: String,
+    /// The name as it stands in tool names and rules.
+    pub(crate) normal: String,
+    pub(crate) scope: Scope,
+    pub(crate) filter: ToolFilter,
+    pub(crate) always_load: bool,
+    pub(crate) timeout: Option<std::time::Duration>,
+    pub(crate) share: Share,
+    pub(crate) transport: &'static str,
+    pub(crate) signature: Option<Signature>,
+    pub(crate) spec: Spec,
+    pub(crate) connection: Arc<Connection>,
+}
+
+/// A server that is to be started, before it has a connection.
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) spec: Spec,
+    scope: Scope,
+    filter: ToolFilter,
+    always_load: bool,
+    timeout: Option<u64>,
+    share: Share,
+    transport: &'static str,
+    signature: Option<Signature>,
+}
+
+// === impl Applied ===
+
+impl Applied {
+    pub(crate) fn placed(&self, server: &str) -> Option<&Placed> {
+        self.placed.iter().find(|placed| placed.name == server)
+    }
+
+    /// The permissions of a session with a mode of its own.
+    pub(crate) fn permissions(&self, mode: Option<Mode>) -> Arc<Permissions> {
+        match mode {
+            Some(mode) => Arc::new(self.permissions.with_mode(mode)),
+            None => self.permissions.clone(),
+        }
+    }
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// A server of the configuration.
+    pub(super) fn configured(
+        server: &Server,
+        entry: &Entry,
+        desired: &Desired,
+        spec: Spec,
+    ) -> Self {
+        Self {
+            name: server.name.clone(),
+            scope: server.scope,
+            filter: filter(entry, desired),
+            always_load: entry.always_load,
+            timeout: entry.timeout,
+            share: entry.share,
+            transport: entry.transport.name(),
+            signature: server.signature.clone(),
+            spec,
+        }
+    }
+
+    /// A server of the host application.
+    pub(super) fn in_process(server: &InProcess, spec: Spec) -> Self {
+        Self {
+            name: server.name.clone(),
+            scope: Scope::Dynamic,
+            filter: ToolFilter::default(),
+            always_load: false,
+            timeout: None,
+            share: Share::Auto,
+            transport: "sdk",
+            signature: None,
+            spec,
+        }
+    }
+
+    pub(super) fn key(&self) -> Key {
+        self.spec.key()
+    }
+
+    pub(super) fn placed(self, connection: Arc<Connection>) -> Placed {
+        Placed {
+            normal: normal(&self.name, self.scope),
+            name: self.name,
+            scope: self.scope,
+            filter: self.filter,
+            always_load: self.always_load,
+            timeout: self.timeout.map(std::time::Duration::from_millis),
+            share: self.share,
+            transport: self.transport,
+            signature: self.signature,
+            spec: self.spec,
+            connection,
+        }
+    }
+}
+
+/// The name of a server as it stands in tool names and rules.
+pub(crate) fn normal(server: &str, scope: Scope) -> String {
+    match scope {
+        Scope::Connectors => name::normalize_connector(server),
+        _ => name::normalize(server),
+    }
+}
+
+/// Every server that has a name, started or not: names of tools never depend on who is connected.
+pub(super) fn configured(desired: &Desired, workspace: &Workspace) -> Vec<Configured> {
+    let mut configured: Vec<Configured> = Vec::new();
+    let files = desired.servers.iter().map(|server| (server.name.as_str(), server.scope));
+    let ours = workspace.in_process.iter().map(|server| (server.name.as_str(), Scope::Dynamic));
+    for (name, scope) in files.chain(ours) {
+        if !configured.iter().any(|known| known.name == name) {
+            configured.push(Configured { name: name.to_owned(), scope });
+        }
+    }
+    configured
+}
+
+/// An editor shows only the tools that are meant for it, whatever its entry says.
+fn filter(entry: &Entry, desired: &Desired) -> ToolFilter {
+    if !matches!(entry.transport, Transport::SseIde(_) | Transport::WsIde(_)) {
+        return entry.tools.clone();
+    }
+    let named = desired.settings.ide_tools.as_ref();
+    let tools: Vec<String> = match named {
+        Some(tools) => tools.iter().map(|tool| tool.value.clone()).collect(),
+        None => IDE_TOOLS.map(str::to_owned).into(),
+    };
+    let allowed = tools.into_iter().filter(|tool| entry.tools.shows(tool)).collect();
+    ToolFilter { allow: Some(allowed), deny: entry.tools.deny.clone() }
+}
+
+/// The folder offered to a server: only what the project itself configures is told where it lies.
+pub(super) fn root(server: &Server, desired: &Desired) -> Option<PathBuf> {
+    matches!(server.scope, Scope::Local | Scope::Project).then(|| desired.root.clone())
+}

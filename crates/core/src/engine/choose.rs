@@ -1,0 +1,115 @@
+//! Which connection a session's calls take: the one everybody shares, or one of its own.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use switchboard_config::Share;
+use switchboard_wire::Era;
+
+use super::pool::{Holder, Of};
+use super::workspace::WorkspaceId;
+use super::{Caller, Inner, Placed};
+use crate::connection::{Connection, Key, NotReady, Variant};
+
+/// Who has which connection to itself.
+#[derive(Debug, Default)]
+pub(super) struct Claims(Mutex<Claimed>);
+
+#[derive(Debug, Default)]
+struct Claimed {
+    /// The session that took the shared connection of a server that is not to be shared.
+    by: HashMap<(WorkspaceId, String), String>,
+    /// Servers that turned out to keep state per client, by the key of the connection everybody shared.
+    stateful: HashSet<Key>,
+    /// The shared connection's key that a session's own was made beside.
+    beside: HashMap<Holder, Key>,
+}
+
+// === impl Claims ===
+
+impl Claims {
+    /// Takes the shared connection for one session. `false` if another has it.
+    fn take(&self, workspace: &WorkspaceId, server: &str, session: &str) -> bool {
+        let mut claimed = self.lock();
+        let at = (workspace.clone(), server.to_owned());
+        claimed.by.entry(at).or_insert_with(|| session.to_owned()) == session
+    }
+
+    fn is_stateful(&self, key: &Key) -> bool {
+        self.lock().stateful.contains(key)
+    }
+
+    /// Notes that a server asks its client things, so that clients should not share it.
+    pub(super) fn note_stateful(&self, key: Key) {
+        self.lock().stateful.insert(key);
+    }
+
+    /// Whether a session's own connection still belongs to the entry it was made from.
+    pub(super) fn is_current(&self, holder: &Holder, key: Option<&Key>) -> bool {
+        self.lock().beside.get(holder) == key
+    }
+
+    pub(super) fn leave(&self, workspace: &WorkspaceId, session: &str) {
+        let mut claimed = self.lock();
+        claimed.by.retain(|(at, _), by| at != workspace || by != session);
+        let of = Of::Session(session.to_owned());
+        claimed.beside.retain(|holder, _| holder.workspace != *workspace || holder.of != of);
+    }
+
+    pub(super) fn end(&self, workspace: &WorkspaceId) {
+        let mut claimed = self.lock();
+        claimed.by.retain(|(at, _), _| at != workspace);
+        claimed.beside.retain(|holder, _| holder.workspace != *workspace);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Claimed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    /// The connection for a session's calls of a server.
+    ///
+    /// A legacy server is told once what its client can do, so sessions that can sample have a connection on which
+    /// that was said. A server that keeps state per client has one for each session; the first takes the shared one.
+    pub(crate) async fn connection(
+        &self,
+        caller: &Caller,
+        placed: &Placed,
+    ) -> Result<Arc<Connection>, NotReady> {
+        let shared = &placed.connection;
+        let (workspace, session) = (&caller.workspace().id, caller.session().id.as_str());
+        let apart = match placed.share {
+            Share::Always => false,
+            Share::Never => true,
+            Share::Auto => self.claims.is_stateful(&shared.key()),
+        };
+        let samples = caller.can(&["sampling"])
+            && placed.share != Share::Always
+            && shared.ready().await?.facts.era() == Era::Legacy;
+        let is_shared = !apart || self.claims.take(workspace, &placed.name, session);
+        if is_shared && !samples {
+            return Ok(shared.clone());
+        }
+        let mut spec = placed.spec.clone();
+        spec.declared.sampling = samples;
+        if !is_shared {
+            spec.variant = Variant::Session(session.to_owned());
+        }
+        let holder = Holder {
+            workspace: workspace.clone(),
+            server: placed.name.clone(),
+            of: Of::Session(session.to_owned()),
+        };
+        self.claims.lock().beside.insert(holder.clone(), shared.key());
+        let connection = self.pool.hold(spec, holder.clone(), &self.listener);
+        if self.standing(workspace).is_none() {
+            // It ended while this was going on, and has let go of what it knew of.
+            self.pool.release(|other, _| *other == holder);
+            return Err(NotReady::Stopped);
+        }
+        Ok(connection)
+    }
+}

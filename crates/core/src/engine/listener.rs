@@ -1,0 +1,150 @@
+//! What connections tell, and who hears it.
+
+use std::sync::{Arc, Weak};
+
+use switchboard_wire::client::{List, Question as Asked};
+use switchboard_wire::json::Raw;
+use switchboard_wire::meta::method;
+use tokio::sync::broadcast;
+
+use super::event::{Event, Happened};
+use super::pool::Parsed;
+use super::{Inner, parse};
+use crate::connection::{Connection, Key, Listener, Notice};
+use crate::dispatch::{About, Reply};
+
+/// The engine's ear at every connection.
+pub(super) struct Ear {
+    engine: Weak<Inner>,
+}
+
+/// Pages that somebody has visited, as their servers tell.
+#[derive(Debug, Clone)]
+pub(crate) struct Completed(broadcast::Sender<(Key, String)>);
+
+// === impl Completed ===
+
+impl Default for Completed {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(256))
+    }
+}
+
+impl Completed {
+    pub(crate) fn listen(&self) -> broadcast::Receiver<(Key, String)> {
+        self.0.subscribe()
+    }
+}
+
+// === impl Ear ===
+
+impl Ear {
+    pub(super) fn new(engine: Weak<Inner>) -> Self {
+        Self { engine }
+    }
+}
+
+impl Listener for Ear {
+    fn notice(&self, connection: &Arc<Connection>, notice: Notice) {
+        let Some(engine) = self.engine.upgrade() else { return };
+        match notice {
+            Notice::StateChanged => {
+                engine.changed();
+                engine.tell(connection, Happened::State);
+            }
+            Notice::ListsChanged(list) => engine.read_lists(connection, list),
+            Notice::Log(params) => engine.tell(connection, Happened::Log(params)),
+            Notice::ResourceUpdated { uri, params } => {
+                engine.tell(connection, Happened::ResourceUpdated { uri, params });
+            }
+            Notice::ElicitationComplete(params) => {
+                if let Some(id) = text(&params, "elicitationId") {
+                    // Nobody may be waiting for it.
+                    let _ = engine.completed.0.send((connection.key(), id));
+                }
+            }
+            Notice::Question(question) => engine.asked(connection, question),
+            // Dropping a question's reply is how its asker hears of it; there is nobody else to tell.
+            Notice::Withdrawn { .. } | Notice::Other(_) => {}
+        }
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    pub(crate) fn completed(&self) -> &Completed {
+        &self.completed
+    }
+
+    fn tell(&self, connection: &Connection, what: Happened) {
+        let mut holders = self.pool.holders(&connection.key());
+        holders.sort_by(|a, b| (&a.server, &a.workspace).cmp(&(&b.server, &b.workspace)));
+        let mut events: Vec<Event> = Vec::new();
+        for holder in holders {
+            match events.last_mut().filter(|event| event.server == holder.server) {
+                Some(event) => event.workspaces.push(holder.workspace),
+                None => events.push(Event {
+                    workspaces: vec![holder.workspace],
+                    server: holder.server,
+                    what: what.clone(),
+                }),
+            }
+        }
+        for mut event in events {
+            event.workspaces.dedup();
+            self.happened(event);
+        }
+    }
+
+    /// Makes items of a connection's lists, off the runtime: a list may hold ten thousand schemas.
+    fn read_lists(self: &Arc<Self>, connection: &Arc<Connection>, list: List) {
+        let (engine, connection) = (self.clone(), connection.clone());
+        self.tasks.spawn_blocking(move || {
+            let key = connection.key();
+            let raw = connection.raw_lists();
+            let before = engine.pool.parsed(&key);
+            if before.generation >= raw.generation {
+                return;
+            }
+            let parsed: Parsed = parse::lists(&raw, &before);
+            engine.pool.keep(&key, parsed);
+            engine.changed();
+            engine.tell(&connection, Happened::List(list));
+        });
+    }
+
+    /// A server asks something that belongs to no call. Whoever is the only one to have calls under way there is
+    /// meant; else whoever watches the queue; else nobody answers. Either way it had better not be shared from now on.
+    fn asked(self: &Arc<Self>, connection: &Arc<Connection>, question: Asked) {
+        self.claims.note_stateful(connection.key());
+        let params = question.params().clone();
+        let about = match question.method() {
+            method::ELICIT => About::Elicitation { params },
+            method::SAMPLE => About::Sampling { params },
+            // Dropped, it is answered with an error.
+            _ => return,
+        };
+        let stray = match &connection.sessions_in_flight()[..] {
+            [(session, _)] => self.strays.of(session),
+            _ => None,
+        };
+        let (engine, server) = (self.clone(), connection.spec().server.clone());
+        let closing = self.closing.clone();
+        self.tasks.spawn(closing.run_until_cancelled_owned(async move {
+            let reply = match stray {
+                Some(stray) => stray.ask(&server, about, engine.options.patience).await,
+                None => engine.queue.ask(&server, about).await,
+            };
+            if let Some(Reply::Result(outcome)) = reply
+                && let Err(error) = question.answer(outcome).await
+            {
+                tracing::debug!(%server, %error, "an answer came too late");
+            }
+        }));
+    }
+}
+
+fn text(params: &Raw, key: &str) -> Option<String> {
+    params.get(key).ok()??.to_text()
+}

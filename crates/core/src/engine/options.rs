@@ -1,0 +1,78 @@
+//! What an engine is made with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_config::{Entry, Server};
+use switchboard_wire::http::{Credentials, NoCredentials};
+use switchboard_wire::process::Guard;
+
+use crate::connection::Timing;
+
+/// What an engine is made with. Start from [`EngineOptions::new`] and change what differs.
+#[derive(Clone)]
+pub struct EngineOptions {
+    /// Who sees to it that nothing is left of a process. Without one only direct children are covered.
+    pub guard: Guard,
+    /// Where large results, logs and remembered answers are kept; `None` keeps nothing.
+    pub state_dir: Option<PathBuf>,
+    /// The name given to servers.
+    pub name: String,
+    /// The version given to servers.
+    pub version: String,
+    /// What servers are reached with.
+    pub credentials: Arc<dyn CredentialSource>,
+    /// How long connections wait, and how many are made at once.
+    pub timing: Timing,
+    /// How long a workspace stays after its last session.
+    pub linger: Duration,
+    /// How long a question waits in the queue.
+    pub patience: Duration,
+}
+
+/// What a server is reached with, and what tells it apart from what another is reached with.
+pub trait CredentialSource: Send + Sync {
+    /// The credentials for a server, and a name for them that holds no secret: connections with different names
+    /// are never shared.
+    fn credentials(&self, server: &Server, entry: &Entry) -> (Arc<dyn Credentials>, String);
+}
+
+/// No credentials but what entries say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EntriesOnly;
+
+// === impl EntriesOnly ===
+
+impl CredentialSource for EntriesOnly {
+    fn credentials(&self, _: &Server, _: &Entry) -> (Arc<dyn Credentials>, String) {
+        (Arc::new(NoCredentials), String::new())
+    }
+}
+
+// === impl EngineOptions ===
+
+impl EngineOptions {
+    /// An engine of the host application `name`, with the usual patience, that keeps nothing on disk.
+    pub fn new(name: impl Into<String>, version: impl Into<String>, guard: Guard) -> Self {
+        Self {
+            guard,
+            state_dir: None,
+            name: name.into(),
+            version: version.into(),
+            credentials: Arc::new(EntriesOnly),
+            timing: Timing::default(),
+            linger: Duration::from_secs(60),
+            patience: Duration::from_secs(600),
+        }
+    }
+}
+
+impl std::fmt::Debug for EngineOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EngineOptions")
+            .field("name", &self.name)
+            .field("state_dir", &self.state_dir)
+            .finish_non_exhaustive()
+    }
+}

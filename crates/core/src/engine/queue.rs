@@ -1,0 +1,237 @@
+//! Questions that wait for whoever watches: a console, a terminal UI.
+//!
+//! A question comes here only when its caller cannot answer it. While nobody watches, none is taken: a call must
+//! not hang for an answer that cannot come.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use crate::dispatch::{About, Question, Reply};
+
+/// The most questions that wait at once; past it they are cancelled.
+const CAPACITY: usize = 256;
+
+/// The questions that wait, and those who watch. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Queue(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    patience: Duration,
+    waiting: Mutex<Waiting>,
+    /// Counts up with every change.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    last: u64,
+    watching: usize,
+    questions: BTreeMap<u64, Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    question: Question,
+    asked: Instant,
+}
+
+/// A question as those who watch see it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Waits {
+    /// Names it.
+    pub id: u64,
+    /// The server it comes from.
+    pub server: String,
+    /// What is asked.
+    pub about: About,
+    /// How long it has waited.
+    #[serde(skip)]
+    pub waited: Duration,
+}
+
+/// Somebody who watches the queue, until it is dropped.
+#[derive(Debug)]
+pub struct Attendance(Queue);
+
+/// There is no such question any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the question is no longer waiting")]
+pub struct Gone;
+
+// === impl Queue ===
+
+impl Queue {
+    pub(crate) fn new(patience: Duration) -> Self {
+        let changes = watch::Sender::new(0);
+        Self(Arc::new(Inner { patience, waiting: Mutex::default(), changes }))
+    }
+
+    /// Watches the queue from now on.
+    pub fn attend(&self) -> Attendance {
+        self.change(|waiting| waiting.watching += 1);
+        Attendance(self.clone())
+    }
+
+    /// Everything that waits, oldest first.
+    pub fn waiting(&self) -> Vec<Waits> {
+        let waiting = self.lock();
+        let shown = |(id, held): (&u64, &Held)| Waits {
+            id: *id,
+            server: held.question.server.clone(),
+            about: held.question.about.clone(),
+            waited: held.asked.elapsed(),
+        };
+        waiting.questions.iter().filter(|(_, held)| !held.question.is_moot()).map(shown).collect()
+    }
+
+    /// Changes whenever the questions do.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
+    }
+
+    /// Answers a question.
+    pub fn answer(&self, id: u64, reply: Reply) -> Result<(), Gone> {
+        let held = self.change(|waiting| waiting.questions.remove(&id)).ok_or(Gone)?;
+        if held.question.is_moot() {
+            return Err(Gone);
+        }
+        held.question.answer(reply);
+        Ok(())
+    }
+
+    /// Whether somebody watches.
+    pub fn is_attended(&self) -> bool {
+        self.lock().watching > 0
+    }
+
+    /// Puts a question to those who watch. `None` if nobody does; a reply that does not come in time is *cancel*.
+    pub(crate) async fn ask(&self, server: &str, about: About) -> Option<Reply> {
+        let (question, answer) = Question::new(server, about);
+        let id = self.put(question)?;
+        let _leaves = Leaves { queue: self, id };
+        match timeout(self.0.patience, answer).await {
+            Ok(Ok(reply)) => Some(reply),
+            // Put away by whoever watched, or never answered.
+            Ok(Err(_)) | Err(_) => Some(Reply::Cancel),
+        }
+    }
+
+    fn put(&self, question: Question) -> Option<u64> {
+        self.change(|waiting| {
+            if waiting.watching == 0 || waiting.questions.len() >= CAPACITY {
+                return None;
+            }
+            waiting.last += 1;
+            let held = Held { question, asked: Instant::now() };
+            waiting.questions.insert(waiting.last, held);
+            Some(waiting.last)
+        })
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Waiting) -> T) -> T {
+        let changed = change(&mut self.lock());
+        self.0.changes.send_modify(|count| *count += 1);
+        changed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Attendance ===
+
+impl Drop for Attendance {
+    /// The last one to leave takes the questions along: each counts as cancelled.
+    fn drop(&mut self) {
+        self.0.change(|waiting| {
+            waiting.watching -= 1;
+            if waiting.watching == 0 {
+                waiting.questions.clear();
+            }
+        });
+    }
+}
+
+/// Takes a question back when its call ends.
+struct Leaves<'a> {
+    queue: &'a Queue,
+    id: u64,
+}
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        let was_there = self.queue.lock().questions.remove(&self.id).is_some();
+        if was_there {
+            self.queue.change(|_| ());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use switchboard_wire::json::Raw;
+
+    fn about() -> About {
+        About::Elicitation { params: Raw::empty_object() }
+    }
+
+    fn queue() -> Queue {
+        Queue::new(Duration::from_secs(600))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_waited_for_where_nobody_watches() {
+        assert!(queue().ask("x", about()).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_reaches_its_question_once() {
+        let queue = queue();
+        let _watching = queue.attend();
+        let asking = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.ask("x", about()).await }
+        });
+        let mut changes = queue.changes();
+        changes.wait_for(|_| queue.waiting().len() == 1).await.unwrap();
+        let id = queue.waiting()[0].id;
+        assert_eq!(queue.answer(id, Reply::Result(Ok(Raw::null()))), Ok(()));
+        assert!(matches!(asking.await.unwrap(), Some(Reply::Result(Ok(_)))));
+        assert_eq!(queue.answer(id, Reply::Cancel), Err(Gone));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_waits_ten_minutes_and_is_gone() {
+        let queue = queue();
+        let _watching = queue.attend();
+        let started = Instant::now();
+        assert!(matches!(queue.ask("x", about()).await, Some(Reply::Cancel)));
+        assert_eq!(started.elapsed(), Duration::from_secs(600));
+        assert!(queue.waiting().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_leave_with_the_last_who_watches_and_with_their_call() {
+        let queue = queue();
+        let watching = queue.attend();
+        let ask = || {
+            let queue = queue.clone();
+            tokio::spawn(async move { queue.ask("x", about()).await })
+        };
+        let (first, second) = (ask(), ask());
+        queue.changes().wait_for(|_| queue.waiting().len() == 2).await.unwrap();
+        second.abort();
+        let _ = second.await;
+        assert_eq!(queue.waiting().len(), 1);
+        drop(watching);
+        assert!(matches!(first.await.unwrap(), Some(Reply::Cancel)));
+    }
+}

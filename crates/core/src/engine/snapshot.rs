@@ -1,0 +1,227 @@
+//! What a workspace looks like now: every server with its state and why, one catalog, everything that is wrong.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_config::{Location, Scope, State as Configuration};
+use switchboard_wire::client::ServerFacts;
+use switchboard_wire::{Error, Remedy};
+
+use crate::catalog::Catalog;
+use crate::connection::{State, Stats};
+use crate::problem::Problem;
+
+use super::applied::{Applied, Placed};
+
+/// A workspace at one moment. It never changes; ask for another.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Every server that is shown, greatest precedence first.
+    pub servers: Vec<ServerView>,
+    /// Their tools, prompts and resources.
+    pub catalog: Arc<Catalog>,
+    /// Everything that is wrong with servers' lists, hooks and rules.
+    pub problems: Vec<Problem>,
+    /// The sessions that are there.
+    pub sessions: Vec<String>,
+    /// Which lists the catalog was made of.
+    pub(super) made_of: Vec<u64>,
+}
+
+/// One server.
+#[derive(Debug, Clone)]
+pub struct ServerView {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub scope: Scope,
+    /// Where its entry stands; absent for one of the host application.
+    pub at: Option<Location>,
+    /// How it is reached; absent where the entry cannot be used.
+    pub transport: Option<&'static str>,
+    /// Its state.
+    pub status: Status,
+    /// What it said of itself, while connected.
+    pub facts: Option<Arc<ServerFacts>>,
+    /// How long connecting took, while connected.
+    pub connect_took: Option<Duration>,
+    /// Counts and times; absent for one that is never started.
+    pub stats: Option<Stats>,
+    /// How many tools are shown of it.
+    pub tools: usize,
+    /// What their definitions cost, in estimated tokens.
+    pub cost: usize,
+    /// Whether its lists are there.
+    pub lists: Arrival,
+}
+
+/// Whether something has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is there.
+    There,
+    /// It is on its way.
+    Coming,
+    /// It is not expected.
+    Never,
+}
+
+/// The state of a server.
+#[derive(Debug, Clone)]
+pub enum Status {
+    /// It is being connected to.
+    Pending,
+    /// It is connected.
+    Connected,
+    /// It could not be reached, or was lost.
+    Failed {
+        /// Why.
+        error: Arc<Error>,
+        /// When it is tried again; absent where it is not.
+        retry_in: Option<Duration>,
+    },
+    /// Somebody has to sign in.
+    NeedsAuth {
+        /// Why.
+        reason: String,
+    },
+    /// It is switched off.
+    Disabled(Option<String>),
+    /// A person has to look at it first.
+    AwaitingApproval,
+    /// A person, or a file, refused it.
+    Rejected(Option<String>),
+    /// Policy does not let it run.
+    Blocked(Option<String>),
+    /// Its entry cannot be used.
+    Invalid(Option<String>),
+}
+
+// === impl Status ===
+
+impl Status {
+    /// A stable word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Connected => "connected",
+            Self::Failed { .. } => "failed",
+            Self::NeedsAuth { .. } => "needs-auth",
+            Self::Disabled(_) => "disabled",
+            Self::AwaitingApproval => "awaiting-approval",
+            Self::Rejected(_) => "rejected",
+            Self::Blocked(_) => "blocked",
+            Self::Invalid(_) => "invalid",
+        }
+    }
+
+    fn of(state: &State) -> Self {
+        match state {
+            State::Pending(_) | State::Stopped => Self::Pending,
+            State::Connected(_) => Self::Connected,
+            State::Failed(failed) => {
+                Self::Failed { error: failed.error.clone(), retry_in: failed.retry_in() }
+            }
+            State::NeedsAuth(needs) => Self::NeedsAuth { reason: needs.reason.clone() },
+        }
+    }
+
+    fn of_configuration(state: &Configuration) -> Self {
+        let why = state.reason().map(|reason| reason.why.clone());
+        match state {
+            Configuration::Ready(_) => Self::Pending,
+            Configuration::Disabled(_) => Self::Disabled(why),
+            Configuration::AwaitingApproval { .. } => Self::AwaitingApproval,
+            Configuration::Rejected(_) => Self::Rejected(why),
+            Configuration::Blocked(_) => Self::Blocked(why),
+            Configuration::Invalid(_) => Self::Invalid(why),
+        }
+    }
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    /// The servers that something is still expected of: a connection, or its lists.
+    pub fn coming(&self) -> impl Iterator<Item = &ServerView> {
+        self.servers.iter().filter(|server| server.is_coming())
+    }
+
+    /// What is shown under this name and counts.
+    pub fn server(&self, name: &str) -> Option<&ServerView> {
+        let mut named = self.servers.iter().filter(|server| server.name == name);
+        let first = named.clone().next();
+        named.find(|server| server.stats.is_some()).or(first)
+    }
+}
+
+// === impl ServerView ===
+
+impl ServerView {
+    /// Whether a connection or lists are still on their way.
+    pub fn is_coming(&self) -> bool {
+        match self.status {
+            Status::Pending => self.stats.is_some(),
+            Status::Connected => self.lists == Arrival::Coming,
+            _ => false,
+        }
+    }
+
+    /// What would help a server that failed.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match &self.status {
+            Status::Failed { error, .. } => Some(error.remedy()),
+            Status::NeedsAuth { .. } => Some(Remedy::SignIn),
+            _ => None,
+        }
+    }
+}
+
+/// What a workspace's servers look like, but for their tools.
+pub(super) fn servers(applied: &Applied, lists: impl Fn(&Placed) -> Arrival) -> Vec<ServerView> {
+    let mut views: Vec<ServerView> = Vec::new();
+    for server in &applied.desired.servers {
+        let placed = server.entry().and_then(|_| applied.placed(&server.name));
+        let view = match placed {
+            Some(placed) => of_placed(placed, lists(placed)),
+            None => ServerView {
+                name: server.name.clone(),
+                scope: server.scope,
+                at: None,
+                transport: None,
+                status: Status::of_configuration(&server.state),
+                facts: None,
+                connect_took: None,
+                stats: None,
+                tools: 0,
+                cost: 0,
+                lists: Arrival::Never,
+            },
+        };
+        views.push(ServerView { at: Some(server.at.clone()), ..view });
+    }
+    let ours = applied.placed.iter().filter(|placed| placed.transport == "sdk");
+    views.extend(ours.map(|placed| of_placed(placed, lists(placed))));
+    views
+}
+
+fn of_placed(placed: &Placed, lists: Arrival) -> ServerView {
+    let state = placed.connection.state();
+    let live = match &state {
+        State::Connected(live) => Some(live),
+        _ => None,
+    };
+    ServerView {
+        name: placed.name.clone(),
+        scope: placed.scope,
+        at: None,
+        transport: Some(placed.transport),
+        status: Status::of(&state),
+        facts: live.map(|live| live.facts.clone()),
+        connect_took: live.map(|live| live.connect_took),
+        stats: Some(placed.connection.stats()),
+        tools: 0,
+        cost: 0,
+        lists: if live.is_some() { lists } else { Arrival::Never },
+    }
+}

@@ -1,0 +1,246 @@
+//! A workspace: where servers are desired, and what stands there now.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+
+use sha2::{Digest, Sha256};
+use switchboard_config::Desired;
+
+use super::applied::Applied;
+use super::in_process::InProcess;
+use super::snapshot::Snapshot;
+
+/// The caller's variables, with what settings put on top of them.
+pub type Environment = Arc<[(OsString, OsString)]>;
+
+/// Tells workspaces apart. Equal ids share everything.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WorkspaceId(Arc<str>);
+
+/// Where servers are desired: whose environment they get, and which of them live in this process.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    /// Tells it apart.
+    pub id: WorkspaceId,
+    /// The caller's environment.
+    pub environment: Environment,
+    /// Servers of the host application itself.
+    pub in_process: Vec<InProcess>,
+}
+
+/// A workspace as it stands.
+pub(crate) struct Standing {
+    pub(crate) id: WorkspaceId,
+    applied: RwLock<Arc<Applied>>,
+    pub(super) shown: Mutex<Option<(u64, Arc<Snapshot>)>>,
+    callers: Mutex<Callers>,
+    /// Who mentioned a resource last, by session and URI.
+    mentions: Mutex<Mentions>,
+    /// Called when a session has ended.
+    left: Box<dyn Fn(&WorkspaceId, &str, Left) + Send + Sync>,
+}
+
+/// Who is there.
+#[derive(Debug, Default)]
+struct Callers {
+    /// How many handles each session has.
+    sessions: HashMap<String, usize>,
+    /// Counts arrivals, so that a farewell can tell whether somebody came back.
+    arrivals: u64,
+}
+
+/// What is left of a workspace's callers once one has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Others are there.
+    Others,
+    /// Nobody, at this count of arrivals.
+    Nobody(u64),
+}
+
+/// Holds a session's place until it is dropped.
+pub(crate) struct Lease {
+    standing: Weak<Standing>,
+    session: String,
+}
+
+/// The last mentions, oldest first.
+#[derive(Debug, Default)]
+struct Mentions {
+    servers: HashMap<(String, String), String>,
+    order: std::collections::VecDeque<(String, String)>,
+}
+
+/// Mentions remembered per workspace.
+const MENTIONS: usize = 4096;
+
+// === impl WorkspaceId ===
+
+impl WorkspaceId {
+    /// The workspace of a desired state: its root, its agent, configuration given for this run, and the values of
+    /// `PATH` and of the variables that its files name.
+    pub fn of(desired: &Desired, environment: &Environment, given: &str) -> Self {
+        let agent = desired.agent.as_ref().map(|agent| agent.name.as_str());
+        Self::new(&desired.root, agent, given, environment, &desired.variables)
+    }
+
+    fn new(
+        root: &Path,
+        agent: Option<&str>,
+        given: &str,
+        environment: &Environment,
+        variables: &BTreeSet<String>,
+    ) -> Self {
+        let mut digest = Sha256::new();
+        let mut part = |bytes: &[u8]| {
+            digest.update(bytes.len().to_le_bytes());
+            digest.update(bytes);
+        };
+        part(root.as_os_str().as_encoded_bytes());
+        part(agent.unwrap_or_default().as_bytes());
+        part(given.as_bytes());
+        for name in std::iter::once("PATH").chain(variables.iter().map(String::as_str)) {
+            let value = environment.iter().rev().find(|(other, _)| other == name);
+            part(name.as_bytes());
+            part(value.map_or(b"", |(_, value)| value.as_encoded_bytes()));
+        }
+        let digest = digest.finalize();
+        Self(digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
+    }
+}
+
+impl fmt::Display for WorkspaceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for WorkspaceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WorkspaceId({})", self.0)
+    }
+}
+
+impl From<&str> for WorkspaceId {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+// === impl Standing ===
+
+impl Standing {
+    pub(super) fn new(
+        applied: Arc<Applied>,
+        id: WorkspaceId,
+        left: impl Fn(&WorkspaceId, &str, Left) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            id,
+            applied: RwLock::new(applied),
+            shown: Mutex::default(),
+            callers: Mutex::default(),
+            mentions: Mutex::default(),
+            left: Box::new(left),
+        }
+    }
+
+    pub(crate) fn applied(&self) -> Arc<Applied> {
+        self.applied.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn replace(&self, applied: Arc<Applied>) {
+        *self.applied.write().unwrap_or_else(PoisonError::into_inner) = applied;
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) fn lease(self: &Arc<Self>, session: &str) -> Lease {
+        let mut callers = self.callers();
+        callers.arrivals += 1;
+        *callers.sessions.entry(session.to_owned()).or_default() += 1;
+        Lease { standing: Arc::downgrade(self), session: session.to_owned() }
+    }
+
+    /// The sessions that are there.
+    pub(crate) fn sessions(&self) -> Vec<String> {
+        let mut sessions: Vec<_> = self.callers().sessions.keys().cloned().collect();
+        sessions.sort();
+        sessions
+    }
+
+    /// Whether nobody has come since.
+    pub(super) fn is_deserted(&self, arrivals: u64) -> bool {
+        let callers = self.callers();
+        callers.sessions.is_empty() && callers.arrivals == arrivals
+    }
+
+    /// Remembers that a server mentioned a resource to a session.
+    pub(crate) fn mention(&self, session: &str, uri: &str, server: &str) {
+        let mut mentions = self.mentions.lock().unwrap_or_else(PoisonError::into_inner);
+        mentions.note((session.to_owned(), uri.to_owned()), server);
+    }
+
+    /// Who mentioned a resource to a session last.
+    pub(crate) fn mentioned(&self, session: &str, uri: &str) -> Option<String> {
+        let mentions = self.mentions.lock().unwrap_or_else(PoisonError::into_inner);
+        mentions.servers.get(&(session.to_owned(), uri.to_owned())).cloned()
+    }
+
+    fn callers(&self) -> MutexGuard<'_, Callers> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leave(&self, session: &str) {
+        let left = {
+            let mut callers = self.callers();
+            let Some(handles) = callers.sessions.get_mut(session) else { return };
+            *handles -= 1;
+            if *handles > 0 {
+                return;
+            }
+            callers.sessions.remove(session);
+            if callers.sessions.is_empty() { Left::Nobody(callers.arrivals) } else { Left::Others }
+        };
+        (self.left)(&self.id, session, left);
+    }
+}
+
+impl fmt::Debug for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Standing").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+// === impl Mentions ===
+
+impl Mentions {
+    fn note(&mut self, at: (String, String), server: &str) {
+        if self.servers.insert(at.clone(), server.to_owned()).is_none() {
+            self.order.push_back(at);
+        }
+        if self.order.len() > MENTIONS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.servers.remove(&oldest);
+        }
+    }
+}
+
+// === impl Lease ===
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(standing) = self.standing.upgrade() {
+            standing.leave(&self.session);
+        }
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lease({})", self.session)
+    }
+}
