@@ -1,1 +1,291 @@
 //! One connection to one server: a task that keeps it up, and a handle for everyone else.
+//!
+//! A [`Spec`] says what to connect to; specs with equal [`Key`]s may share a connection. The task alone
+//! writes the connection's [`State`] and its [`RawLists`]; everyone else reads. It connects, reads the
+//! lists, takes what the server says by itself, and when the session is lost tries again with growing
+//! pauses, until there is no point or somebody stops it.
+//!
+//! This module refuses to know what a call is for, what is in a list, and which servers are desired.
+
+mod admission;
+mod env_file;
+mod error;
+mod key;
+mod listener;
+mod lists;
+mod reading;
+mod requests;
+mod shared;
+mod slots;
+mod spec;
+mod state;
+mod stats;
+mod strikes;
+mod target;
+mod task;
+mod timing;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use switchboard_wire::{self as wire, client::List};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub use admission::Admission;
+pub use error::{Busy, Error, NotReady};
+pub use key::Key;
+pub use listener::{Listener, Notice};
+pub use lists::{LISTS, RawList, RawLists};
+pub use shared::Shared;
+pub use spec::{Declared, InProcess, Place, Reach, Spec, Variant};
+pub use state::{Failed, Live, NeedsAuth, Pending, State};
+pub use stats::{Latency, Stats};
+pub use target::MARKER;
+pub use timing::{Jitter, Timing};
+
+use requests::{Requests, Urgency};
+
+/// A handle on one connection. When the last one is dropped the connection ends, without anybody
+/// waiting for that; [`Connection::stop`] waits.
+pub struct Connection {
+    core: Arc<Core>,
+    state: watch::Receiver<State>,
+    lists: watch::Receiver<Arc<RawLists>>,
+    _stop: DropGuard,
+}
+
+/// What the handle and the task have in common.
+struct Core {
+    key: Key,
+    spec: Spec,
+    shared: Arc<Shared>,
+    requests: Requests,
+    strikes: strikes::Strikes,
+    in_flight: admission::InFlight,
+    tally: stats::Tally,
+    stop: CancellationToken,
+}
+
+// === impl Connection ===
+
+impl Connection {
+    /// Begins to connect. Must be called within a runtime. The key is computed here, which may block
+    /// for as long as looking for a file does; see [`Connection::start_keyed`].
+    pub fn start(spec: Spec, shared: Arc<Shared>, listener: Arc<dyn Listener>) -> Arc<Self> {
+        let key = spec.key();
+        Self::start_keyed(key, spec, shared, listener)
+    }
+
+    /// The same for a spec whose key is known.
+    pub fn start_keyed(
+        key: Key,
+        spec: Spec,
+        shared: Arc<Shared>,
+        listener: Arc<dyn Listener>,
+    ) -> Arc<Self> {
+        let core = Arc::new(Core {
+            key,
+            spec,
+            shared,
+            requests: Requests::default(),
+            strikes: strikes::Strikes::default(),
+            in_flight: admission::InFlight::default(),
+            tally: stats::Tally::default(),
+            stop: CancellationToken::new(),
+        });
+        let mut task = None;
+        let connection = Arc::new_cyclic(|connection| {
+            let (made, state, lists) = task::Task::new(core.clone(), connection.clone(), listener);
+            task = Some(made);
+            Self { _stop: core.stop.clone().drop_guard(), core, state, lists }
+        });
+        // Only now is there a connection for the task to speak of.
+        task.map(|task| tokio::spawn(task.run()));
+        connection
+    }
+
+    /// Names it.
+    pub fn key(&self) -> Key {
+        self.core.key
+    }
+
+    /// What it is to.
+    pub fn spec(&self) -> &Spec {
+        &self.core.spec
+    }
+
+    /// What it is doing.
+    pub fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+
+    /// What it is doing, and will be.
+    pub fn watch(&self) -> watch::Receiver<State> {
+        self.state.clone()
+    }
+
+    /// The server's lists, as last read. Those whose time is up are read again meanwhile.
+    pub fn lists(&self) -> Arc<RawLists> {
+        let lists = self.lists.borrow().clone();
+        for list in lists.expired() {
+            self.core.requests.refresh(list, Urgency::WhenOld);
+        }
+        lists
+    }
+
+    /// The server's lists, and what they will be.
+    pub fn watch_lists(&self) -> watch::Receiver<Arc<RawLists>> {
+        self.lists.clone()
+    }
+
+    /// Whether each list was read, or could not be.
+    pub fn lists_known(&self) -> bool {
+        self.lists.borrow().known()
+    }
+
+    /// Waits for a session, for as long as connecting may take.
+    ///
+    /// A server that is waited for does not queue, and an attempt that lies ahead is made now, though
+    /// not within a second of the one before. Where no attempt lies ahead one is made if the last is
+    /// long ago, and its error is given again if not. Returns as soon as one attempt has failed.
+    pub async fn ready(&self) -> Result<Arc<Live>, NotReady> {
+        let mut state = self.state.clone();
+        let seen = match self.begin_waiting(&state.borrow_and_update()) {
+            Waiting::Over(over) => return over,
+            Waiting::After(number) => number,
+        };
+        self.core.requests.ask(|asked| asked.wanted = true);
+        let after = self.core.spec.connect_timeout(self.core.shared.timing.connect);
+        let settling = state.wait_for(|state| settled(state, seen).is_some());
+        match tokio::time::timeout(after, settling).await {
+            Err(_) => Err(NotReady::Timeout { after }),
+            // The task is gone, which it is only together with its runtime.
+            Ok(Err(_)) => Err(NotReady::Stopped),
+            Ok(Ok(state)) => settled(&state, seen).unwrap_or(Err(NotReady::Stopped)),
+        }
+    }
+
+    /// Whether there is anything to wait for.
+    fn begin_waiting(&self, state: &State) -> Waiting {
+        let timing = &self.core.shared.timing;
+        match state {
+            State::Failed(failed) => {
+                let recent = failed.since.elapsed() < timing.longest_pause;
+                if failed.retry_at.is_none() && recent {
+                    return Waiting::Over(Err(NotReady::Failed(failed.clone())));
+                }
+                Waiting::After(failed.number)
+            }
+            State::NeedsAuth(needs) if needs.since.elapsed() < timing.needs_auth => {
+                Waiting::Over(Err(NotReady::NeedsAuth(needs.clone())))
+            }
+            State::NeedsAuth(needs) => Waiting::After(needs.number),
+            State::Pending(pending) => Waiting::After(pending.number.saturating_sub(1)),
+            State::Connected(live) => Waiting::Over(Ok(live.clone())),
+            State::Stopped => Waiting::Over(Err(NotReady::Stopped)),
+        }
+    }
+
+    /// Lets a call of `session` in, if there are not too many in flight.
+    pub fn admit(self: &Arc<Self>, session: &str) -> Result<Admission, Busy> {
+        Admission::new(self.clone(), session)
+    }
+
+    /// Which sessions have calls in flight, and how many.
+    pub fn sessions_in_flight(&self) -> Vec<(String, usize)> {
+        self.core.in_flight.sessions()
+    }
+
+    /// A call on `live` was answered, after `took`.
+    pub fn succeeded(&self, live: &Live, took: Duration) {
+        if self.is_current(live) {
+            self.core.strikes.clear(live.number);
+        }
+        self.core.tally.called(took);
+    }
+
+    /// A call on `live` failed. Failures that say the session is no good end it: some at once, some
+    /// when they come in a row.
+    pub fn failed(&self, live: &Live, error: &wire::Error) {
+        if self.is_current(live) {
+            self.core.strike(live.number, error);
+        }
+    }
+
+    fn is_current(&self, live: &Live) -> bool {
+        matches!(&*self.state.borrow(), State::Connected(current) if current.number == live.number)
+    }
+
+    /// Begins anew, by hand: everything remembered of the server is forgotten, and it is connected now.
+    pub fn reconnect(&self) {
+        self.core.requests.ask(|asked| asked.reconnect = true);
+    }
+
+    /// Reads a list again.
+    pub fn refresh(&self, list: List) {
+        self.core.requests.refresh(list, Urgency::Now);
+    }
+
+    /// Ends it and waits until nothing is left: calls fail, the process is gone, the session is deleted
+    /// at the server, the task has ended. May be called by many and again.
+    pub async fn stop(&self) {
+        self.core.stop.cancel();
+        let mut state = self.state.clone();
+        // It fails only if the task is gone already.
+        let _ = state.wait_for(|state| matches!(state, State::Stopped)).await;
+    }
+
+    /// Numbers about it.
+    pub fn stats(&self) -> Stats {
+        let pid = match &*self.state.borrow() {
+            State::Connected(live) => live.client.process().map(wire::process::Process::pid),
+            _ => None,
+        };
+        self.core.tally.stats(self.core.in_flight.count(), pid)
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("server", &self.core.spec.server)
+            .field("key", &self.core.key)
+            .field("state", &self.state.borrow().word())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What whoever asks for a session has to do.
+enum Waiting {
+    /// Nothing: this is the answer.
+    Over(Result<Arc<Live>, NotReady>),
+    /// Wait for what comes of an attempt after this one.
+    After(u64),
+}
+
+/// What came of an attempt after the one `seen`, if anything did.
+fn settled(state: &State, seen: u64) -> Option<Result<Arc<Live>, NotReady>> {
+    match state {
+        State::Pending(_) => None,
+        State::Connected(live) => Some(Ok(live.clone())),
+        State::Failed(failed) => {
+            (failed.number > seen).then(|| Err(NotReady::Failed(failed.clone())))
+        }
+        State::NeedsAuth(needs) => {
+            (needs.number > seen).then(|| Err(NotReady::NeedsAuth(needs.clone())))
+        }
+        State::Stopped => Some(Err(NotReady::Stopped)),
+    }
+}
+
+// === impl Core ===
+
+impl Core {
+    /// Notes a failure of something asked of a session; the task gives up one that is no good.
+    fn strike(&self, session: u64, error: &wire::Error) {
+        if self.strikes.note(session, error, self.shared.timing.strikes) {
+            let lost = (session, Error::from(error.clone()));
+            self.requests.ask(|asked| asked.lost = Some(lost));
+        }
+    }
+}

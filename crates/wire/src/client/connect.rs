@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Client, Inbox,
@@ -28,23 +28,28 @@ struct Opened {
     tasks: TaskTracker,
 }
 
+/// Connects, until `given_up`: then it ends what it has begun, and fails.
 pub(super) async fn connect(
     target: Target,
     options: ClientOptions,
+    given_up: &CancellationToken,
 ) -> Result<(Client, Inbox), Error> {
     let key = target.key();
     let eras = options.eras.clone();
     let known = eras.as_ref().and_then(|eras| eras.get(&key));
     let opened = match target {
-        Target::Stdio(stdio) => stdio_session(stdio, options, known).await?,
-        Target::Http(target) => http_session(target, options, known).await?,
-        Target::Sse(target) => sse_session(&target, options).await?,
+        Target::Stdio(stdio) => stdio_session(stdio, options, known, given_up).await?,
+        Target::Http(target) => http_session(target, options, known, given_up).await?,
+        Target::Sse(target) => sse_session(&target, options, given_up).await?,
         Target::WebSocket { url, pool, options: ws } => {
-            let (writer, reader) = ws::connect(&pool, &url, *ws).await?;
-            let opened = link_session(options, link::of_web_socket(writer, reader), None);
-            opened.greeted(known).await?
+            let connecting = ws::connect(&pool, &url, *ws);
+            let (writer, reader) = unless(given_up, connecting).await??;
+            let end = link::of_web_socket(writer, reader);
+            link_session(options, end, None, given_up).greeted(known, given_up).await?
         }
-        Target::InProcess(end) => link_session(options, end, None).greeted(known).await?,
+        Target::InProcess(end) => {
+            link_session(options, end, None, given_up).greeted(known, given_up).await?
+        }
     };
     if let (Some(eras), Some(facts)) = (eras, opened.session.facts()) {
         eras.put(&key, facts.version);
@@ -53,13 +58,29 @@ pub(super) async fn connect(
     Ok((client, opened.inbox))
 }
 
+/// What `connecting` comes to, unless it is given up first.
+async fn unless<T>(
+    given_up: &CancellationToken,
+    connecting: impl Future<Output = T>,
+) -> Result<T, Error> {
+    given_up.run_until_cancelled(connecting).await.ok_or(Error::Closed)
+}
+
 // === impl Opened ===
 
 impl Opened {
-    async fn greeted(self, known: Option<Version>) -> Result<Self, Error> {
-        match self.session.greet(known).await {
-            Ok(()) => Ok(self),
-            Err(error) => {
+    async fn greeted(
+        self,
+        known: Option<Version>,
+        given_up: &CancellationToken,
+    ) -> Result<Self, Error> {
+        match unless(given_up, self.session.greet(known)).await {
+            Ok(Ok(())) => Ok(self),
+            Err(given_up) => {
+                self.end().await;
+                Err(given_up)
+            }
+            Ok(Err(error)) => {
                 let error = self.cause(error).await;
                 self.end().await;
                 Err(error)
@@ -99,12 +120,14 @@ async fn stdio_session(
     stdio: Stdio,
     options: ClientOptions,
     known: Option<Version>,
+    given_up: &CancellationToken,
 ) -> Result<Opened, Error> {
-    let opened = spawn(&stdio, options.clone()).await?;
-    match opened.greeted(known).await {
+    let opened = spawn(&stdio, options.clone(), given_up).await?;
+    match opened.greeted(known, given_up).await {
         // Some servers die of a question they do not know. Ask the old way.
         Err(Error::Exited { .. } | Error::Io { .. }) if may_be_legacy(&options, known) => {
-            spawn(&stdio, options).await?.greeted(Some(Version::LATEST_LEGACY)).await
+            let legacy = Some(Version::LATEST_LEGACY);
+            spawn(&stdio, options, given_up).await?.greeted(legacy, given_up).await
         }
         result => result,
     }
@@ -116,19 +139,30 @@ fn may_be_legacy(options: &ClientOptions, known: Option<Version>) -> bool {
         && known.is_none_or(|version| version.era() == crate::Era::Modern)
 }
 
-async fn spawn(stdio: &Stdio, options: ClientOptions) -> Result<Opened, Error> {
+/// Not given up half-way: a process that was begun is waited for, so that it can be stopped.
+async fn spawn(
+    stdio: &Stdio,
+    options: ClientOptions,
+    given_up: &CancellationToken,
+) -> Result<Opened, Error> {
     let spawned = process::spawn(stdio.command.clone(), &stdio.guard, stdio.stderr.clone()).await?;
     let limit = options.limits.max_message;
     let (writer, reader, writing) = lines::link(spawned.stdout, spawned.stdin, limit);
-    let opened = link_session(options, (writer, reader), Some(spawned.process));
+    let opened = link_session(options, (writer, reader), Some(spawned.process), given_up);
     let closing = opened.session.closing.clone();
     opened.tasks.spawn(closing.run_until_cancelled_owned(writing));
     Ok(opened)
 }
 
-fn link_session(options: ClientOptions, end: pair::End, process: Option<Process>) -> Opened {
+fn link_session(
+    options: ClientOptions,
+    end: pair::End,
+    process: Option<Process>,
+    given_up: &CancellationToken,
+) -> Opened {
     let (writer, reader): (LinkWriter, LinkReader) = end;
-    let (session, inbox) = Session::new(options, Channel::Link(LinkChannel { writer, process }));
+    let channel = Channel::Link(LinkChannel { writer, process });
+    let (session, inbox) = Session::new(options, channel, given_up.child_token());
     let tasks = TaskTracker::new();
     tasks.spawn(read_link(session.clone(), reader));
     Opened { session, inbox, tasks }
@@ -177,10 +211,12 @@ async fn http_session(
     target: HttpTarget,
     options: ClientOptions,
     known: Option<Version>,
+    given_up: &CancellationToken,
 ) -> Result<Opened, Error> {
     let endpoint = Endpoint::new(target.pool.clone(), target.url.clone(), target.options.clone());
     let (channel, mut chores) = HttpChannel::new(endpoint);
-    let (session, inbox) = Session::new(options.clone(), Channel::Http(channel));
+    let (session, inbox) =
+        Session::new(options.clone(), Channel::Http(channel), given_up.child_token());
     let tasks = TaskTracker::new();
     let chief = session.clone();
     let closing = session.closing.clone();
@@ -190,16 +226,23 @@ async fn http_session(
         }
     }));
     let opened = Opened { session, inbox, tasks };
-    match opened.greeted(known).await {
-        Err(Error::Status { status: 400 | 404 | 405, .. }) => sse_session(&target, options).await,
+    match opened.greeted(known, given_up).await {
+        Err(Error::Status { status: 400 | 404 | 405, .. }) => {
+            sse_session(&target, options, given_up).await
+        }
         result => result,
     }
 }
 
-async fn sse_session(target: &HttpTarget, options: ClientOptions) -> Result<Opened, Error> {
-    let (writer, reader) = sse::connect(&target.pool, &target.url, &target.options).await?;
-    let opened = link_session(options, link::of_sse(writer, reader), None);
+async fn sse_session(
+    target: &HttpTarget,
+    options: ClientOptions,
+    given_up: &CancellationToken,
+) -> Result<Opened, Error> {
+    let connecting = sse::connect(&target.pool, &target.url, &target.options);
+    let (writer, reader) = unless(given_up, connecting).await??;
+    let opened = link_session(options, link::of_sse(writer, reader), None, given_up);
     // The transport is older than anything there is to probe for.
     let legacy = Some(Version::LATEST_LEGACY);
-    opened.greeted(legacy).await
+    opened.greeted(legacy, given_up).await
 }

@@ -51,7 +51,10 @@ mod tools;
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{Notify, oneshot};
-use tokio_util::{sync::DropGuard, task::TaskTracker};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 
 pub use call::{Answer, Call, InputRequest, Tasks};
 pub use exchange::{Event, Exchange, Resume};
@@ -78,6 +81,10 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// made without it.
 const LISTENING: Duration = Duration::from_secs(1);
 
+/// How long what was begun for a connection may take to end when the connection is given up. Longer than
+/// a process is given, so that it is gone by then.
+const TIDYING: Duration = Duration::from_secs(2);
+
 /// A connection to one server. Clones share it; when the last one and the last exchange are gone,
 /// so is the connection.
 #[derive(Debug, Clone)]
@@ -95,13 +102,38 @@ struct Handle {
 // === impl Client ===
 
 impl Client {
-    /// Reaches a server and greets it.
+    /// Reaches a server and greets it. Dropping the future leaves nothing running, though what it
+    /// had started may take a moment to end.
     pub async fn connect(target: Target, options: ClientOptions) -> Result<(Self, Inbox), Error> {
+        Self::connect_unless(target, options, std::future::pending()).await
+    }
+
+    /// The same, given up when `abandoned` completes. It then returns once nothing is left of what
+    /// was begun: no task, no process.
+    pub async fn connect_unless(
+        target: Target,
+        options: ClientOptions,
+        abandoned: impl Future<Output = ()>,
+    ) -> Result<(Self, Inbox), Error> {
         let after = options.connect_timeout;
-        match tokio::time::timeout(after, connect::connect(target, options)).await {
-            Ok(connected) => connected,
-            Err(_) => Err(Error::Timeout { method: method::INITIALIZE.to_owned(), after }),
-        }
+        let given_up = CancellationToken::new();
+        let on_drop = given_up.clone().drop_guard();
+        let mut connecting = std::pin::pin!(connect::connect(target, options, &given_up));
+        let error = tokio::select! {
+            biased;
+            connected = &mut connecting => {
+                on_drop.disarm();
+                return connected;
+            }
+            () = abandoned => Error::Closed,
+            () = tokio::time::sleep(after) => {
+                Error::Timeout { method: method::INITIALIZE.to_owned(), after }
+            }
+        };
+        given_up.cancel();
+        // What connected in this very moment is dropped here, and ends like any other.
+        let _ = tokio::time::timeout(TIDYING, connecting).await;
+        Err(error)
     }
 
     async fn assemble(session: Arc<Session>, tasks: TaskTracker) -> Self {

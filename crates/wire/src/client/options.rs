@@ -133,6 +133,11 @@ impl EraCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(target.to_owned(), version);
     }
 
+    /// Forgets a target, which is then found out about anew.
+    pub fn forget(&self, target: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(target);
+    }
+
     /// Everything remembered, for keeping across restarts.
     pub fn entries(&self) -> Vec<(String, Version)> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -103,7 +103,12 @@ impl Mail for Arrival {
 // === impl Session ===
 
 impl Session {
-    pub(crate) fn new(options: ClientOptions, channel: Channel) -> (Arc<Self>, Inbox) {
+    /// A session that ends with `closing`.
+    pub(crate) fn new(
+        options: ClientOptions,
+        channel: Channel,
+        closing: CancellationToken,
+    ) -> (Arc<Self>, Inbox) {
         let inbox = Arc::new(Mailbox::new());
         let session = Arc::new(Self {
             options,
@@ -111,7 +116,7 @@ impl Session {
             inbox: inbox.clone(),
             asked: Asked::default(),
             tools: ToolBook::default(),
-            closing: CancellationToken::new(),
+            closing,
             facts: RwLock::new(None),
             ids: AtomicU64::new(1),
             calls: Mutex::default(),

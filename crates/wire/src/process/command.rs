@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::{SpawnError, resolve};
+
 /// What to run. Everything is explicit: the environment is exactly `env`, nothing is inherited.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
@@ -35,6 +37,11 @@ impl Command {
     /// A command with neither arguments nor environment.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self { program: program.into(), ..Self::default() }
+    }
+
+    /// The file this would execute, as an absolute path. Looks at file systems, so it may block.
+    pub fn resolve(&self) -> Result<PathBuf, SpawnError> {
+        resolve::resolve(self)
     }
 
     /// The value `name` has in the command's environment.

@@ -1,0 +1,75 @@
+//! Files of variables: `KEY=VALUE` on each line, as shells and containers read them.
+
+use std::{ffi::OsString, path::Path, sync::Arc};
+
+use super::Error;
+
+/// The largest file that is read; a longer one is not of this kind.
+const LARGEST: u64 = 1 << 20;
+
+/// Reads a file of variables.
+pub(super) fn read(path: &Path) -> Result<Vec<(OsString, OsString)>, Error> {
+    let text = text(path)
+        .map_err(|source| Error::EnvFile { path: path.to_owned(), source: Arc::new(source) })?;
+    parse(&text).map_err(|line| Error::EnvLine { path: path.to_owned(), line })
+}
+
+/// Only plain files: a pipe would be waited for.
+fn text(path: &Path) -> std::io::Result<String> {
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() || about.len() > LARGEST {
+        return Err(std::io::Error::other("it is not a small plain file"));
+    }
+    std::fs::read_to_string(path)
+}
+
+/// The variables, or the number of the line that is none.
+fn parse(text: &str) -> Result<Vec<(OsString, OsString)>, usize> {
+    let lines = text.lines().map(str::trim).enumerate();
+    lines
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(index, line)| variable(line).ok_or(index + 1))
+        .collect()
+}
+
+fn variable(line: &str) -> Option<(OsString, OsString)> {
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let sound = !name.is_empty() && name.chars().all(is_name);
+    sound.then(|| (name.into(), unquoted(value.trim()).into()))
+}
+
+/// A value in quotes is what stands between them; elsewhere ` #` begins a comment.
+fn unquoted(value: &str) -> &str {
+    for quote in ['"', '\''] {
+        if let Some((inside, _)) = value.strip_prefix(quote).and_then(|rest| rest.split_once(quote))
+        {
+            return inside;
+        }
+    }
+    value.split_once(" #").map_or(value, |(value, _)| value.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn variables_are_read_as_shells_write_them() {
+        let check = |text: &str, found: Result<&str, usize>| {
+            let read = parse(text).map(|variables| {
+                let shown =
+                    variables.iter().map(|(n, v)| format!("{}={}", n.display(), v.display()));
+                shown.collect::<Vec<_>>().join("|")
+            });
+            assert_eq!(read, found.map(str::to_owned), "{text}");
+        };
+        check("", Ok(""));
+        check("# only words\n\nA=1\nexport B = two words # why\n", Ok("A=1|B=two words"));
+        check("A=\"x # y\"\nB='z' # w\nC=a#b\nD=", Ok("A=x # y|B=z|C=a#b|D="));
+        check("A=1\nnonsense", Err(2));
+        check("A B=1", Err(1));
+    }
+}

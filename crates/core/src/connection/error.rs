@@ -1,0 +1,106 @@
+//! Why a server is not connected.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use switchboard_wire::{self as wire, Remedy};
+
+use super::state::{Failed, NeedsAuth};
+
+/// Why a connection could not be made, or was lost. Clones share their source.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Something on the wire.
+    #[error(transparent)]
+    Wire(#[from] wire::Error),
+    /// The entry starts this program again, beneath itself.
+    #[error("the server is this program itself, started beneath itself")]
+    Loop,
+    /// The file of variables cannot be read.
+    #[error("cannot read its `envFile` {}", path.display())]
+    EnvFile {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: Arc<std::io::Error>,
+    },
+    /// A line of the file of variables is none.
+    #[error("line {line} of its `envFile` {} is not `KEY=VALUE`", path.display())]
+    EnvLine {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+    },
+    /// The URL is none. It may hold a secret, so it is not shown.
+    #[error("its `url` is not a URL")]
+    Url(#[source] url::ParseError),
+    /// A header cannot be sent. Its value may be a secret, so it is not shown.
+    #[error("its header `{name}` cannot be sent")]
+    Header {
+        /// The header's name.
+        name: String,
+    },
+    /// Looking for what to connect to broke off.
+    #[error("the connection could not be prepared")]
+    Preparing(#[source] Arc<tokio::task::JoinError>),
+}
+
+/// Why [`ready`](super::Connection::ready) gives no session.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NotReady {
+    /// The connection was stopped.
+    #[error("the server was stopped")]
+    Stopped,
+    /// Connecting failed.
+    #[error("the server is not connected")]
+    Failed(#[source] Arc<Failed>),
+    /// Somebody has to sign in.
+    #[error("the server needs authentication")]
+    NeedsAuth(#[source] Arc<NeedsAuth>),
+    /// It took too long.
+    #[error("the server did not connect within {after:?}")]
+    Timeout {
+        /// How long was waited.
+        after: Duration,
+    },
+}
+
+/// As many calls are in flight as may be; the call was not sent and may be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{limit} calls are in flight already")]
+pub struct Busy {
+    /// How many there may be.
+    pub limit: usize,
+}
+
+// === impl Error ===
+
+impl Error {
+    /// What would help.
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Self::Wire(error) => error.remedy(),
+            Self::Preparing(_) => Remedy::Retry,
+            Self::Loop
+            | Self::EnvFile { .. }
+            | Self::EnvLine { .. }
+            | Self::Url(_)
+            | Self::Header { .. } => Remedy::Reconfigure,
+        }
+    }
+}
+
+// === impl NotReady ===
+
+impl NotReady {
+    /// What would help.
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Self::Stopped | Self::Timeout { .. } => Remedy::Retry,
+            Self::Failed(failed) => failed.error.remedy(),
+            Self::NeedsAuth(_) => Remedy::SignIn,
+        }
+    }
+}

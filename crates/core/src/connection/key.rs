@@ -1,0 +1,110 @@
+//! When two connections are one.
+//!
+//! A key is a digest, since what it is made of holds secrets. What changes nothing on the wire (which
+//! tools are shown, how long a call may take, the server's name) is no part of it.
+
+use std::{collections::BTreeMap, fmt};
+
+use sha2::{Digest, Sha256};
+
+use super::{
+    spec::{Reach, Spec, Variant},
+    target,
+};
+
+/// Names a connection. Specs with equal keys share one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key([u8; 32]);
+
+/// Takes in fields so that no two sequences of them look alike.
+struct Fields(Sha256);
+
+// === impl Spec ===
+
+impl Spec {
+    /// The key of a connection to this. Looks for the command, and reads the entry's file of
+    /// variables, as starting the server would: it may block.
+    pub fn key(&self) -> Key {
+        let mut fields = Fields(Sha256::new());
+        match &self.reach {
+            Reach::InProcess(server) => fields.add("in process").add(&server.id),
+            Reach::Entry(entry) => {
+                // Maps with string keys and sorted members: there is nothing in it that could fail.
+                let transport = serde_json::to_vec(&entry.transport).unwrap_or_default();
+                fields.add("entry").add(transport);
+                self.add_process(&mut fields)
+            }
+        };
+        let root = self.root.as_deref().map(|root| root.as_os_str().as_encoded_bytes());
+        fields.add_optional(root);
+        fields.add([u8::from(self.declared.sampling)]);
+        fields.add_optional(match &self.variant {
+            Variant::Shared => None,
+            Variant::Session(session) => Some(session.as_bytes()),
+        });
+        fields.add(&self.credential_id);
+        Key(fields.0.finalize().into())
+    }
+
+    /// What a process of it would be. An entry that cannot be started has a key too, if a lonely one.
+    fn add_process<'a>(&self, fields: &'a mut Fields) -> &'a mut Fields {
+        let Some(command) = target::command(self) else {
+            return fields.add("no process");
+        };
+        let command = match command {
+            Ok(command) => command,
+            Err(error) => return fields.add("unreadable").add(error.to_string()),
+        };
+        match command.resolve() {
+            Ok(file) => fields.add("file").add(file.as_os_str().as_encoded_bytes()),
+            Err(_) => fields.add("no file"),
+        };
+        let cwd = command.cwd.as_deref().map(|cwd| cwd.as_os_str().as_encoded_bytes());
+        fields.add_optional(cwd);
+        // The order does not matter, and where a name comes twice the last one counts.
+        let variables: BTreeMap<_, _> = command.env.iter().map(|(n, v)| (n, v)).collect();
+        for (name, value) in variables {
+            fields.add(name.as_encoded_bytes()).add(value.as_encoded_bytes());
+        }
+        fields
+    }
+}
+
+// === impl Fields ===
+
+impl Fields {
+    fn add(&mut self, field: impl AsRef<[u8]>) -> &mut Self {
+        let field = field.as_ref();
+        self.0.update((field.len() as u64).to_le_bytes());
+        self.0.update(field);
+        self
+    }
+
+    fn add_optional(&mut self, field: Option<&[u8]>) -> &mut Self {
+        match field {
+            Some(field) => self.add("some").add(field),
+            None => self.add("none"),
+        }
+    }
+}
+
+// === impl Key ===
+
+impl Key {
+    /// A number that differs from key to key, for what should differ between connections.
+    pub(super) fn number(&self) -> u64 {
+        self.0.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({:016x})", self.number())
+    }
+}

@@ -1,0 +1,55 @@
+//! What a connection tells whoever runs it.
+
+use std::sync::Arc;
+
+use switchboard_wire::{
+    client::{List, Question},
+    envelope::Notification,
+    json::Raw,
+};
+
+use super::{Connection, Error};
+
+/// Something that happened on a connection.
+#[derive(Debug)]
+pub enum Notice {
+    /// Its state is not what it was.
+    StateChanged,
+    /// A list was read, and is published.
+    ListsChanged(List),
+    /// A list could not be read; what was read before still stands.
+    ListProblem {
+        /// Which.
+        list: List,
+        /// Why not.
+        error: Error,
+    },
+    /// A log message that belongs to no call.
+    Log(Raw),
+    /// A resource is not what it was.
+    ResourceUpdated {
+        /// Which.
+        uri: String,
+        /// The notification's parameters.
+        params: Raw,
+    },
+    /// A person has done what a URL asked of them.
+    ElicitationComplete(Raw),
+    /// The server asks something that belongs to no call. Dropped, it is answered *cancel*.
+    Question(Question),
+    /// The server takes back a question.
+    Withdrawn {
+        /// The question's key.
+        key: String,
+    },
+    /// A notification without a meaning of its own here.
+    Other(Notification),
+    /// Something came that could not be read; the session goes on.
+    Unreadable(Error),
+}
+
+/// Hears what happens on connections.
+pub trait Listener: Send + Sync {
+    /// Takes a notice. Called from the connection's task, so it must not block.
+    fn notice(&self, connection: &Arc<Connection>, notice: Notice);
+}

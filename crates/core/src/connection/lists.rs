@@ -1,0 +1,120 @@
+//! A server's lists as they were sent, and how far they can be relied on.
+//!
+//! Nothing is decoded here: the catalog reads the items.
+
+use std::{sync::Arc, time::Duration};
+
+use switchboard_wire::client::{List, Listing, ServerFacts};
+use tokio::time::Instant;
+
+use super::Error;
+
+/// Every list there is.
+pub const LISTS: [List; 4] = [List::Tools, List::Prompts, List::Resources, List::Templates];
+
+/// All lists of one server. They outlive the session they came from.
+#[derive(Debug, Clone, Default)]
+pub struct RawLists {
+    /// Grows with every change.
+    pub generation: u64,
+    /// What the server last said of itself.
+    pub facts: Option<Arc<ServerFacts>>,
+    /// Its tools.
+    pub tools: RawList,
+    /// Its prompts.
+    pub prompts: RawList,
+    /// Its resources.
+    pub resources: RawList,
+    /// Its resource templates.
+    pub templates: RawList,
+}
+
+/// One list.
+#[derive(Debug, Clone, Default)]
+pub struct RawList {
+    /// What was read last; nothing if nothing ever was. Of a server that offers no such list, empty.
+    pub listing: Option<Arc<Listing>>,
+    /// When.
+    pub fetched_at: Option<Instant>,
+    /// Until when it may be taken for fresh; always if absent.
+    pub fresh_until: Option<Instant>,
+    /// Why it could not be read again. What was read before still stands.
+    pub problem: Option<Error>,
+    /// Whether the server, or the end of its session, has made it doubtful.
+    pub outdated: bool,
+}
+
+// === impl RawLists ===
+
+impl RawLists {
+    /// One of them.
+    pub fn get(&self, list: List) -> &RawList {
+        match list {
+            List::Tools => &self.tools,
+            List::Prompts => &self.prompts,
+            List::Resources => &self.resources,
+            List::Templates => &self.templates,
+        }
+    }
+
+    /// Whether nothing is waited for any more: each list was read, or could not be.
+    pub fn known(&self) -> bool {
+        LISTS.iter().all(|list| self.get(*list).known())
+    }
+
+    /// Those whose time is up.
+    pub(super) fn expired(&self) -> impl Iterator<Item = List> + '_ {
+        let now = Instant::now();
+        LISTS
+            .into_iter()
+            .filter(move |list| self.get(*list).fresh_until.is_some_and(|until| until <= now))
+    }
+
+    pub(super) fn get_mut(&mut self, list: List) -> &mut RawList {
+        match list {
+            List::Tools => &mut self.tools,
+            List::Prompts => &mut self.prompts,
+            List::Resources => &mut self.resources,
+            List::Templates => &mut self.templates,
+        }
+    }
+
+    /// Makes all of them doubtful: they are of a session that is no more.
+    pub(super) fn outdate(&mut self) {
+        for list in LISTS {
+            let list = self.get_mut(list);
+            list.outdated = list.listing.is_some();
+        }
+    }
+}
+
+// === impl RawList ===
+
+impl RawList {
+    /// Whether it was read, or could not be.
+    pub fn known(&self) -> bool {
+        self.listing.is_some() || self.problem.is_some()
+    }
+
+    /// Whether the server may by now say something else.
+    pub fn stale(&self) -> bool {
+        let expired = self.fresh_until.is_some_and(|until| until <= Instant::now());
+        self.outdated || self.problem.is_some() || expired
+    }
+
+    pub(super) fn read(listing: Listing) -> Self {
+        let now = Instant::now();
+        Self {
+            fetched_at: Some(now),
+            // What nobody will live to see needs no date.
+            fresh_until: listing.ttl.and_then(|ttl: Duration| now.checked_add(ttl)),
+            listing: Some(Arc::new(listing)),
+            problem: None,
+            outdated: false,
+        }
+    }
+
+    pub(super) fn absent() -> Self {
+        Self { listing: Some(Arc::default()), ..Self::default() }
+    }
+}

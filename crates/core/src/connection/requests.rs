@@ -1,0 +1,74 @@
+//! What others ask of a connection's task. Asking twice is asking once, so nothing here can pile up.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use switchboard_wire::client::List;
+use tokio::sync::Notify;
+
+use super::Error;
+
+/// Things asked of a task and not yet done.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    asked: Mutex<Asked>,
+    changed: Notify,
+}
+
+/// What is asked just now.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Begin anew, by hand.
+    pub(super) reconnect: bool,
+    /// Somebody waits for the connection.
+    pub(super) wanted: bool,
+    /// This session is no good, and why.
+    pub(super) lost: Option<(u64, Error)>,
+    /// Lists to read again.
+    pub(super) refresh: Vec<(List, Urgency)>,
+}
+
+/// How soon a list is to be read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// It has changed, or somebody asks by hand.
+    Now,
+    /// It is old: soon enough, and not too often.
+    WhenOld,
+}
+
+// === impl Requests ===
+
+impl Requests {
+    /// Asks for something.
+    pub(super) fn ask(&self, what: impl FnOnce(&mut Asked)) {
+        what(&mut self.lock());
+        // The only one who waits is the task; a permit is kept for it if it does not just now.
+        self.changed.notify_one();
+    }
+
+    /// Asks for a list to be read again.
+    pub(super) fn refresh(&self, list: List, urgency: Urgency) {
+        self.ask(|asked| {
+            if !asked.refresh.contains(&(list, urgency)) {
+                asked.refresh.push((list, urgency));
+            }
+        });
+    }
+
+    /// Waits until something was asked since the last time. Safe to cancel.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Waits until `so` holds of what is asked.
+    pub(super) async fn until(&self, so: impl Fn(&Asked) -> bool) {
+        while !so(&self.lock()) {
+            self.changed.notified().await;
+        }
+    }
+
+    /// What is asked, to be looked at and taken out.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

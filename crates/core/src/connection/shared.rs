@@ -1,0 +1,107 @@
+//! What all connections of a hub have in common.
+
+use std::{
+    fmt, io,
+    path::PathBuf,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use switchboard_wire::{
+    client::{EraCache, Implementation},
+    http::{HttpError, Pool, PoolOptions},
+    process::{Guard, StderrOptions},
+};
+
+use super::{key::Key, lists::RawLists, slots::Slots, spec::Spec, timing::Timing};
+
+/// Lists kept of servers that are no longer configured.
+const FORMER: usize = 20;
+
+/// What all connections of a hub have in common.
+pub struct Shared {
+    /// Who we say we are.
+    pub client: Implementation,
+    /// Who sees to it that no process outlives us.
+    pub guard: Guard,
+    /// This program's own file, to tell that a server is us.
+    pub program: Option<PathBuf>,
+    /// Which era each server was last reached in.
+    pub eras: Arc<EraCache>,
+    /// Where a server's standard error goes.
+    pub stderr: Arc<dyn Fn(&Spec) -> StderrOptions + Send + Sync>,
+    /// How connections over HTTP are made.
+    pub http: PoolOptions,
+    /// Every number.
+    pub timing: Timing,
+    pub(super) slots: Slots,
+    pub(super) former: FormerLists,
+    pool: OnceLock<Pool>,
+}
+
+/// The lists of servers that were taken out of the configuration, should they come back: the most recent
+/// ones.
+#[derive(Debug, Default)]
+pub(super) struct FormerLists(Mutex<Vec<(Key, Arc<RawLists>)>>);
+
+// === impl Shared ===
+
+impl Shared {
+    /// For a client of this name; processes are under `guard`.
+    pub fn new(client: Implementation, guard: Guard, timing: Timing) -> Self {
+        Self {
+            client,
+            guard,
+            program: None,
+            eras: Arc::default(),
+            stderr: Arc::new(|_| StderrOptions::default()),
+            http: PoolOptions::default(),
+            slots: Slots::new(&timing),
+            timing,
+            former: FormerLists::default(),
+            pool: OnceLock::new(),
+        }
+    }
+
+    /// For a client of this name whose program is also its guard.
+    pub fn of_this_program(client: Implementation, timing: Timing) -> io::Result<Self> {
+        let mut shared = Self::new(client, Guard::this_program()?, timing);
+        shared.program = Some(std::env::current_exe()?);
+        Ok(shared)
+    }
+
+    /// The one pool of all; its certificates take a moment to load, so it is made when first needed.
+    pub fn pool(&self) -> Result<Pool, switchboard_wire::Error> {
+        if let Some(pool) = self.pool.get() {
+            return Ok(pool.clone());
+        }
+        let pool = Pool::new(&self.http).map_err(|error: HttpError| error)?;
+        Ok(self.pool.get_or_init(|| pool).clone())
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("client", &self.client)
+            .field("timing", &self.timing)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl FormerLists ===
+
+impl FormerLists {
+    pub(super) fn keep(&self, key: Key, lists: Arc<RawLists>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(other, _)| *other != key);
+        kept.push((key, lists));
+        let surplus = kept.len().saturating_sub(FORMER);
+        kept.drain(..surplus);
+    }
+
+    pub(super) fn take(&self, key: &Key) -> Option<Arc<RawLists>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept.iter().position(|(other, _)| other == key)?;
+        Some(kept.remove(at).1)
+    }
+}

@@ -1,0 +1,153 @@
+//! What a connection is doing. Written by its task alone, read by everyone.
+
+use std::{sync::Arc, time::Duration};
+
+use switchboard_wire::{
+    self as wire,
+    client::{Client, ServerFacts},
+    http::HttpError,
+    ws::WsError,
+};
+use tokio::time::Instant;
+
+use super::Error;
+
+/// What a connection is doing.
+#[derive(Debug, Clone)]
+pub enum State {
+    /// It is being made, or waits for its turn to be.
+    Pending(Pending),
+    /// It is up.
+    Connected(Arc<Live>),
+    /// It could not be made, or was lost.
+    Failed(Arc<Failed>),
+    /// Somebody has to sign in first.
+    NeedsAuth(Arc<NeedsAuth>),
+    /// It was ended, for good.
+    Stopped,
+}
+
+/// A connection in the making.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    /// Which attempt this is, from 1, counted over the whole life of the connection.
+    pub number: u64,
+    /// How many attempts in a row went before it without a session that lasted.
+    pub retries: u32,
+    /// How the one before ended.
+    pub last: Option<Error>,
+}
+
+/// A session with a server.
+#[derive(Debug)]
+pub struct Live {
+    /// The session itself.
+    pub client: Client,
+    /// What the server said of itself.
+    pub facts: Arc<ServerFacts>,
+    /// When it was connected.
+    pub since: Instant,
+    /// How long connecting took.
+    pub connect_took: Duration,
+    /// Which attempt made it. Names this session among those of its connection.
+    pub(super) number: u64,
+}
+
+/// A connection that is not up.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}", if *was_connected { "the connection was lost" } else { "cannot connect" })]
+pub struct Failed {
+    /// Why.
+    #[source]
+    pub error: Error,
+    /// Whether it had been up.
+    pub was_connected: bool,
+    /// When it is tried again; never by itself if absent.
+    pub retry_at: Option<Instant>,
+    /// Attempts used up in a row.
+    pub retries: u32,
+    /// Which attempt it was.
+    pub number: u64,
+    /// Since when.
+    pub since: Instant,
+}
+
+/// A connection that waits for somebody to sign in.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("sign-in is needed")]
+pub struct NeedsAuth {
+    /// Why, as far as is known. Part of it may be the server's words: clean it before it is shown.
+    pub reason: String,
+    /// What the server's `WWW-Authenticate` says.
+    pub challenges: Vec<String>,
+    /// What happened.
+    #[source]
+    pub error: Error,
+    /// Which attempt it was.
+    pub number: u64,
+    /// Since when.
+    pub since: Instant,
+}
+
+// === impl State ===
+
+impl State {
+    /// A stable word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Pending(_) => "pending",
+            Self::Connected(_) => "connected",
+            Self::Failed(_) => "failed",
+            Self::NeedsAuth(_) => "needs-auth",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// The session, of one that is up.
+    pub fn live(&self) -> Option<&Arc<Live>> {
+        match self {
+            Self::Connected(live) => Some(live),
+            _ => None,
+        }
+    }
+}
+
+// === impl Live ===
+
+impl Live {
+    /// Which session of its connection it is.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+// === impl NeedsAuth ===
+
+impl NeedsAuth {
+    pub(super) fn new(error: Error, number: u64) -> Self {
+        let (reason, challenges) = match &error {
+            Error::Wire(error) => asked_for(error),
+            _ => (String::new(), Vec::new()),
+        };
+        Self { reason, challenges, error, number, since: Instant::now() }
+    }
+}
+
+fn asked_for(error: &wire::Error) -> (String, Vec<String>) {
+    match error {
+        wire::Error::Http(error) => asked_over_http(error),
+        wire::Error::WebSocket(error) => match &**error {
+            WsError::Http(error) => asked_over_http(error),
+            _ => (String::new(), Vec::new()),
+        },
+        _ => (String::new(), Vec::new()),
+    }
+}
+
+fn asked_over_http(error: &HttpError) -> (String, Vec<String>) {
+    match error {
+        HttpError::SignIn { reason, challenges, .. } => (reason.clone(), challenges.clone()),
+        HttpError::Refused { challenges, .. } => (String::new(), challenges.clone()),
+        _ => (String::new(), Vec::new()),
+    }
+}

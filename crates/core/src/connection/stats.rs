@@ -1,0 +1,124 @@
+//! Numbers about a connection, for people.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use super::Error;
+
+/// Calls whose time is remembered.
+const REMEMBERED: usize = 1024;
+
+/// Numbers about a connection.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    /// Sessions there were.
+    pub connects: u64,
+    /// Sessions after the first.
+    pub restarts: u64,
+    /// The last thing that went wrong with it.
+    pub last_error: Option<Error>,
+    /// Calls in flight now.
+    pub calls_in_flight: usize,
+    /// How the latest calls went.
+    pub latency: Option<Latency>,
+    /// The server's process, if it is one of ours and runs.
+    pub pid: Option<u32>,
+}
+
+/// How long the latest calls took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latency {
+    /// How many there are.
+    pub calls: usize,
+    /// Half were faster.
+    pub p50: Duration,
+    /// One of a hundred was slower.
+    pub p99: Duration,
+}
+
+/// What is counted as it happens.
+#[derive(Debug, Default)]
+pub(super) struct Tally(Mutex<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    connects: u64,
+    last_error: Option<Error>,
+    took: VecDeque<Duration>,
+}
+
+// === impl Tally ===
+
+impl Tally {
+    pub(super) fn connected(&self) {
+        self.lock().connects += 1;
+    }
+
+    pub(super) fn failed(&self, error: &Error) {
+        self.lock().last_error = Some(error.clone());
+    }
+
+    pub(super) fn called(&self, took: Duration) {
+        let mut counted = self.lock();
+        if counted.took.len() == REMEMBERED {
+            counted.took.pop_front();
+        }
+        counted.took.push_back(took);
+    }
+
+    pub(super) fn stats(&self, calls_in_flight: usize, pid: Option<u32>) -> Stats {
+        let counted = self.lock();
+        Stats {
+            connects: counted.connects,
+            restarts: counted.connects.saturating_sub(1),
+            last_error: counted.last_error.clone(),
+            calls_in_flight,
+            latency: Latency::of(counted.took.iter().copied().collect()),
+            pid,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Latency ===
+
+impl Latency {
+    fn of(mut took: Vec<Duration>) -> Option<Self> {
+        took.sort_unstable();
+        let at =
+            |percent: usize| took.get((took.len() * percent / 100).min(took.len() - 1)).copied();
+        if took.is_empty() {
+            return None;
+        }
+        Some(Self { calls: took.len(), p50: at(50)?, p99: at(99)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_of_the_latest_calls() {
+        let check = |millis: &[u64], expected: Option<(usize, u64, u64)>| {
+            let tally = Tally::default();
+            millis.iter().for_each(|millis| tally.called(Duration::from_millis(*millis)));
+            let found = tally.stats(0, None).latency;
+            let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap();
+            let found = found.map(|found| (found.calls, millis(found.p50), millis(found.p99)));
+            assert_eq!(found, expected);
+        };
+        check(&[], None);
+        check(&[7], Some((1, 7, 7)));
+        check(&[3, 1, 2], Some((3, 2, 3)));
+        check(&(1..=100).collect::<Vec<_>>(), Some((100, 51, 100)));
+        let slow_then_fast: Vec<_> = [900; 10].into_iter().chain([1; REMEMBERED]).collect();
+        check(&slow_then_fast, Some((REMEMBERED, 1, 1)));
+    }
+}

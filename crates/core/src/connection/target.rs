@@ -1,0 +1,199 @@
+//! From a spec to something on the wire: which process with which environment, which URL with which
+//! headers, and what we say of ourselves.
+
+use std::{collections::BTreeMap, ffi::OsString, path::Path, sync::Arc};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use switchboard_config::{Ide, InheritEnv, Remote, Stdio, Transport, glob, is_baseline};
+use switchboard_wire::{
+    self as wire,
+    client::{Attribution, ClientOptions, HttpTarget, Root, Target},
+    http::{Credentials, EndpointOptions, NoCredentials},
+    json::{Edit, Raw},
+    process::Command,
+    ws::WsOptions,
+};
+use url::Url;
+
+use super::{
+    Error, env_file,
+    shared::Shared,
+    spec::{Reach, Spec, Variant},
+};
+
+/// Set for every process we start, so that one beneath us can tell that it is.
+pub const MARKER: &str = "SWITCHBOARD_PARENT";
+
+/// What an editor's own server asks for, as the clients it was made for send it.
+const IDE_AUTHORIZATION: &str = "x-claude-code-ide-authorization";
+
+/// Commands of ours that serve what is configured, and so would serve themselves.
+const SERVING: [&str; 2] = ["connect", "serve"];
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Http,
+    Sse,
+    Ws,
+}
+
+/// What to connect to. Looks at files, so it may block.
+pub(super) fn build(spec: &Spec, shared: &Shared) -> Result<Target, Error> {
+    let entry = match &spec.reach {
+        Reach::InProcess(server) => return Ok(Target::InProcess((server.open)()?)),
+        Reach::Entry(entry) => entry,
+    };
+    let credentials = || spec.credentials.clone();
+    match &entry.transport {
+        Transport::Stdio(stdio) => process(spec, stdio, shared),
+        Transport::Http(entry) => remote(Kind::Http, entry, credentials(), shared),
+        Transport::Sse(entry) => remote(Kind::Sse, entry, credentials(), shared),
+        Transport::Ws(entry) => remote(Kind::Ws, entry, credentials(), shared),
+        Transport::SseIde(ide) => editor(Kind::Sse, ide, shared),
+        Transport::WsIde(ide) => editor(Kind::Ws, ide, shared),
+    }
+}
+
+/// How we present ourselves.
+pub(super) fn options(spec: &Spec, shared: &Shared) -> ClientOptions {
+    let mut options = ClientOptions::new(&shared.client.name, &shared.client.version);
+    options.capabilities = capabilities(spec);
+    options.roots = spec.root.as_deref().and_then(root).map(|root| vec![root]);
+    options.connect_timeout = spec.connect_timeout(shared.timing.connect);
+    options.eras = match spec.reach {
+        // All servers in this process look alike from there.
+        Reach::InProcess(_) => None,
+        Reach::Entry(_) => Some(shared.eras.clone()),
+    };
+    options.attribution = match spec.variant {
+        // Only we know whose calls are in flight.
+        Variant::Shared => Attribution::Inbox,
+        Variant::Session(_) => Attribution::SoleCall,
+    };
+    options
+}
+
+fn capabilities(spec: &Spec) -> Raw {
+    let asks = Edit::set(&["elicitation"], r#"{"form":{},"url":{}}"#);
+    let samples = spec.declared.sampling.then(|| Edit::set(&["sampling"], "{}"));
+    let edits: Vec<_> = std::iter::once(asks).chain(samples).collect();
+    let none = Raw::empty_object();
+    none.with(&edits).unwrap_or(none)
+}
+
+fn root(folder: &Path) -> Option<Root> {
+    let uri = Url::from_file_path(folder).ok()?.into();
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    Some(Root { uri, name })
+}
+
+/// The process a spec means, if it means one.
+pub(super) fn command(spec: &Spec) -> Option<Result<Command, Error>> {
+    match &spec.reach {
+        Reach::Entry(entry) => match &entry.transport {
+            Transport::Stdio(stdio) => Some(command_of(spec, stdio)),
+            _ => None,
+        },
+        Reach::InProcess(_) => None,
+    }
+}
+
+fn process(spec: &Spec, entry: &Stdio, shared: &Shared) -> Result<Target, Error> {
+    let command = command_of(spec, entry)?;
+    if is_loop(spec, &command, shared) {
+        return Err(Error::Loop);
+    }
+    let stderr = (shared.stderr)(spec);
+    let guard = shared.guard.clone();
+    Ok(Target::Stdio(wire::client::Stdio { command, guard, stderr }))
+}
+
+fn command_of(spec: &Spec, entry: &Stdio) -> Result<Command, Error> {
+    let mut command = Command::new(&entry.command);
+    command.args = entry.args.iter().map(OsString::from).collect();
+    command.env = inherited(spec, &entry.inherit_env);
+    if let Some(file) = &entry.env_file {
+        command.env.extend(env_file::read(&spec.working_dir.join(file))?);
+    }
+    let own = entry.env.iter();
+    command.env.extend(own.map(|(name, value)| (name.into(), value.into())));
+    command.env.push((MARKER.into(), "1".into()));
+    command.cwd = Some(match &entry.cwd {
+        Some(cwd) => spec.working_dir.join(cwd),
+        None => spec.working_dir.clone(),
+    });
+    Ok(command)
+}
+
+/// The usual few of the caller's variables, and those that the entry asks for.
+fn inherited(spec: &Spec, wanted: &InheritEnv) -> Vec<(OsString, OsString)> {
+    let is_wanted = |name: &str| match wanted {
+        InheritEnv::All(all) => *all,
+        InheritEnv::Names(names) => names.iter().any(|pattern| glob(pattern, name)),
+    };
+    let passes = |name: &OsString| match name.to_str() {
+        Some(name) => is_baseline(name) || is_wanted(name),
+        None => *wanted == InheritEnv::All(true),
+    };
+    let variables = spec.environment.iter();
+    variables.filter(|(name, _)| passes(name)).cloned().collect()
+}
+
+/// Whether starting it would start us beneath ourselves.
+fn is_loop(spec: &Spec, command: &Command, shared: &Shared) -> bool {
+    let serves = || command.args.iter().any(|arg| SERVING.iter().any(|word| arg == word));
+    let is_ours = || {
+        let ours = shared.program.as_deref().and_then(|file| file.canonicalize().ok());
+        let theirs = command.resolve().ok().and_then(|file| file.canonicalize().ok());
+        ours.is_some() && ours == theirs
+    };
+    spec.variable(MARKER).is_some() && serves() && is_ours()
+}
+
+fn remote(
+    kind: Kind,
+    entry: &Remote,
+    credentials: Arc<dyn Credentials>,
+    shared: &Shared,
+) -> Result<Target, Error> {
+    reach(kind, &entry.url, headers(&entry.headers)?, credentials, shared)
+}
+
+fn editor(kind: Kind, ide: &Ide, shared: &Shared) -> Result<Target, Error> {
+    let token = ide.auth_token.iter();
+    let given = token.map(|token| (IDE_AUTHORIZATION.to_owned(), token.clone())).collect();
+    reach(kind, &ide.url, headers(&given)?, Arc::new(NoCredentials), shared)
+}
+
+fn reach(
+    kind: Kind,
+    url: &str,
+    headers: HeaderMap,
+    credentials: Arc<dyn Credentials>,
+    shared: &Shared,
+) -> Result<Target, Error> {
+    let url = Url::parse(url).map_err(Error::Url)?;
+    let pool = shared.pool()?;
+    if let Kind::Ws = kind {
+        let options = Box::new(WsOptions { headers, credentials, ..WsOptions::default() });
+        return Ok(Target::WebSocket { url, pool, options });
+    }
+    let first_byte = shared.timing.first_byte;
+    let options =
+        EndpointOptions { headers, credentials, first_byte, ..EndpointOptions::default() };
+    let target = HttpTarget { url, pool, options };
+    Ok(match kind {
+        Kind::Sse => Target::Sse(target),
+        Kind::Http | Kind::Ws => Target::Http(target),
+    })
+}
+
+fn headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Error> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let pair = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+        let (name, value) = pair.ok_or_else(|| Error::Header { name: name.clone() })?;
+        headers.append(name, value);
+    }
+    Ok(headers)
+}

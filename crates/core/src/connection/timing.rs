@@ -1,0 +1,134 @@
+//! Every number a connection goes by.
+
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
+
+/// How patient connections are, and how many things may be.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    /// How long connecting may take (30 s), unless the caller's `MCP_TIMEOUT` says otherwise.
+    pub connect: Duration,
+    /// How long an HTTP answer may take to begin (60 s).
+    pub first_byte: Duration,
+    /// Local servers connected at once (3).
+    pub local_slots: usize,
+    /// Remote servers connected at once (20).
+    pub remote_slots: usize,
+    /// How long a server that connects keeps its slot from the next (1 s).
+    pub slot_kept: Duration,
+    /// Attempts to connect again (5).
+    pub retries: u32,
+    /// The pause before the first of them (1 s); each next one is twice as long.
+    pub first_pause: Duration,
+    /// The longest pause (30 s). A session that lasted longer gives all attempts back.
+    pub longest_pause: Duration,
+    /// What keeps many servers from coming back at the same moment.
+    pub jitter: Jitter,
+    /// The least time between the beginnings of two attempts, however urgent the second (1 s).
+    pub between_attempts: Duration,
+    /// Failures in a row that end a session (3).
+    pub strikes: u32,
+    /// How long it is remembered that somebody has to sign in (15 min).
+    pub needs_auth: Duration,
+    /// The least time between two readings of a list that went stale (1 s).
+    pub between_lists: Duration,
+    /// Calls in flight on one connection (256).
+    pub calls_in_flight: usize,
+    /// How long the end of a session may take before it is no longer waited for (5 s).
+    pub goodbye: Duration,
+}
+
+/// Moves each pause by a part of itself, up or down.
+#[derive(Debug, Clone, Copy)]
+pub struct Jitter {
+    /// By how much at most, in percent.
+    pub percent: u32,
+    /// What it is computed from: the same seed gives the same pauses.
+    pub seed: u64,
+}
+
+// === impl Timing ===
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(30),
+            first_byte: Duration::from_secs(60),
+            local_slots: 3,
+            remote_slots: 20,
+            slot_kept: Duration::from_secs(1),
+            retries: 5,
+            first_pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(30),
+            jitter: Jitter::default(),
+            between_attempts: Duration::from_secs(1),
+            strikes: 3,
+            needs_auth: Duration::from_mins(15),
+            between_lists: Duration::from_secs(1),
+            calls_in_flight: 256,
+            goodbye: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Timing {
+    /// The pause before retry number `retry`, counted from 0, of the connection `salt` names.
+    pub(super) fn pause(&self, retry: u32, salt: u64) -> Duration {
+        let doubled = self.first_pause.saturating_mul(1 << retry.min(20));
+        self.jitter.apply(doubled.min(self.longest_pause), salt.wrapping_add(u64::from(retry)))
+    }
+}
+
+// === impl Jitter ===
+
+impl Jitter {
+    /// None at all.
+    pub const NONE: Self = Self { percent: 0, seed: 0 };
+
+    fn apply(self, pause: Duration, salt: u64) -> Duration {
+        let spread = u64::from(self.percent.min(100)) * 10;
+        // Per mille of the pause: from 1000 - spread to 1000 + spread.
+        let part = 1000 - spread + mixed(self.seed ^ salt) % (2 * spread + 1);
+        pause.saturating_mul(u32::try_from(part).unwrap_or(1000)) / 1000
+    }
+}
+
+impl Default for Jitter {
+    /// A fifth, from a seed of this process's own.
+    fn default() -> Self {
+        Self { percent: 20, seed: RandomState::new().build_hasher().finish() }
+    }
+}
+
+/// Spreads a number over all numbers (the finalizer of `SplitMix64`).
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let timing = Timing { jitter: Jitter::NONE, ..Timing::default() };
+        let seconds: Vec<_> = (0..8).map(|retry| timing.pause(retry, 7).as_secs()).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30, 30]);
+    }
+
+    #[test]
+    fn jitter_stays_within_a_fifth_and_is_not_the_same_for_all() {
+        let timing = Timing { jitter: Jitter { percent: 20, seed: 1 }, ..Timing::default() };
+        let pauses: Vec<_> = (0..1000).map(|salt| timing.pause(0, salt)).collect();
+        let within = Duration::from_millis(800)..=Duration::from_millis(1200);
+        assert!(pauses.iter().all(|pause| within.contains(pause)));
+        let early = pauses.iter().filter(|pause| **pause < Duration::from_secs(1)).count();
+        assert!((300..700).contains(&early), "{early} of 1000 are early");
+        assert_eq!(timing.pause(3, 5), timing.pause(3, 5));
+    }
+}
