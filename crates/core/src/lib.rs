@@ -12,6 +12,7 @@ pub mod connection;
 pub mod dispatch;
 pub mod engine;
 pub mod hooks;
+pub mod ide;
 pub mod logs;
 pub mod permission;
 pub mod problem;

@@ -19,6 +19,8 @@ pub enum ProblemKind {
     AmbiguousRule,
     /// Something on the disk of this machine failed.
     Storage,
+    /// An editor's file cannot be used.
+    Editor,
     /// A server is configured in a way that leads back to us.
     Loop,
 }

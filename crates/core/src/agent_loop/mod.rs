@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use switchboard_wire::json::Raw;
 
+use crate::catalog::instructions;
 use crate::dispatch::{Question, builtin_definitions};
 use crate::engine::{Caller, Engine};
 
@@ -74,7 +75,9 @@ impl Toolbox {
     /// The advice of all servers for the model, as a section of a system prompt.
     pub fn instructions(&self) -> String {
         let snapshot = self.engine.snapshot(&self.caller.workspace().id);
-        snapshot.map(|snapshot| snapshot.catalog.instructions_section()).unwrap_or_default()
+        snapshot
+            .and_then(|snapshot| instructions::section(&snapshot.catalog.instructions()))
+            .unwrap_or_default()
     }
 
     /// What the model is told of, in a stable order.

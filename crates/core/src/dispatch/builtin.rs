@@ -9,6 +9,7 @@ use super::record::Record;
 use super::tool::member;
 use super::{CallError, Outcome, Request, Stage};
 use crate::permission::Because;
+use crate::schema::Mistake;
 
 /// Lists the resources of all servers, or of one.
 pub const LIST_RESOURCES: &str = "ListMcpResources";
@@ -71,11 +72,11 @@ fn list(stage: &Stage, params: &Raw) -> Result<Outcome, CallError> {
         .catalog
         .resources()
         .iter()
-        .filter(|listed| wanted(&listed.server))
+        .filter(|listed| wanted(listed.server.as_str()))
         .map(|listed| {
             let resource = &listed.resource;
             json!({
-                "server": listed.server,
+                "server": listed.server.as_str(),
                 "uri": resource.uri,
                 "name": resource.name,
                 "description": resource.description,
@@ -121,7 +122,7 @@ fn argument(
     let arguments = member(params, "arguments")?.unwrap_or_else(Raw::empty_object);
     let wrong = |what: &str| CallError::Arguments {
         name: tool.to_owned(),
-        mistakes: vec![format!("/{key}: {what}")],
+        mistakes: vec![Mistake { path: format!("/{key}"), message: what.to_owned() }],
     };
     match member(&arguments, key)? {
         None if needed == Needed::Yes => Err(wrong("expected text, found nothing")),

@@ -5,11 +5,11 @@ use tokio::time::timeout;
 
 use super::tool::ToolCall;
 use super::{About, CallError, CallEvent, Consent, Question, Reply, Stage};
-use crate::catalog::normalize;
 use crate::engine::{Answers, Placed};
-use crate::hooks::PermissionDecision;
+use crate::hooks::PermissionAnswer;
 use crate::permission::{
-    Because, Classifier, HookVerdict, Inquiry, Origin, Remember, Subject, Target, Verdict, judge,
+    Because, Classifier, HookVerdict, Inquiry, Origin, Question as Asked, Remember, Subject, Target,
+    Verdict, judge,
 };
 
 // === impl Stage ===
@@ -22,29 +22,29 @@ impl Stage {
         hook: HookVerdict,
     ) -> Result<Because, CallError> {
         let permissions = self.applied.permissions(self.caller.session().mode);
-        let tool = normalize(&call.found.item.tool.name);
-        let target = self.target(&call.found.placed, &call.found.item.tool.name);
+        let label = &call.found.item.label;
+        let (server, tool) = (label.server().normal().to_owned(), label.normal().to_owned());
         let subject = Subject {
             permissions: &permissions,
-            server: &call.found.placed.normal,
+            server: &server,
             tool: &tool,
             annotations: call.found.item.tool.annotations,
-            interaction: call.found.item.tool.meta.interaction,
+            interaction: call.found.item.tool.meta.interaction(),
             origin: Origin::Server,
             consent: self.caller.session().consent,
         };
-        let remembered = self.engine.memory.recall(&self.caller.session().id, &target);
+        let remembered = self.engine.memory.recall(&self.caller.session().id, &self.target(call));
         let verdict = match judge(&subject, &hook, &remembered) {
             Verdict::Classify => self.classify(call).await,
             verdict => verdict,
         };
-        let allow = permissions.allowing(&call.found.placed.normal, &tool);
+        let allow = permissions.allowing(&server, &tool);
         match verdict {
             Verdict::Allow { because } => Ok(because),
             Verdict::Deny { because } => Err(denied(&call.name, because, allow)),
             // A classifier that passes the question on has said that a person should decide.
             Verdict::Classify => Err(denied(&call.name, Because::Mode { mode: Mode::Auto }, allow)),
-            Verdict::Ask { because } => self.ask_consent(call, because, allow, &target).await,
+            Verdict::Ask { because } => self.ask_consent(call, because, allow).await,
         }
     }
 
@@ -55,7 +55,7 @@ impl Stage {
 
     /// Why a tool that is not listed is not.
     pub(super) fn denied_by_rule(&self, name: &str, server: &str, tool: &str) -> CallError {
-        let ruling = self.applied.permissions.ruling(server, &normalize(tool));
+        let ruling = self.applied.permissions.ruling(server, tool);
         match ruling.deny {
             Some(rule) => denied(name, Because::Rule(rule.clone()), None),
             None => CallError::NotFound { name: name.to_owned(), similar: Vec::new() },
@@ -64,15 +64,19 @@ impl Stage {
 
     async fn classify(&self, call: &ToolCall) -> Verdict {
         let command = self.applied.desired.rules.classifier.as_ref();
-        let classifier =
-            Classifier::new(command.map(|command| command.value.as_str()), self.applied.hooks.runner());
-        let root = self.applied.desired.root.display().to_string();
+        let classifier = match command {
+            None => Classifier::Hints,
+            Some(command) => Classifier::Command {
+                command: command.value.clone(),
+                runner: self.applied.hooks.runner().clone(),
+            },
+        };
         let inquiry = Inquiry {
-            tool: &call.name,
-            annotations: call.found.item.tool.annotations,
+            tool: &call.found.item.tool.name,
+            annotations: &call.found.item.tool.annotations,
             input: &call.arguments,
             server: &call.found.placed.name,
-            workspace: &root,
+            workspace: &self.applied.desired.root,
         };
         classifier.classify(&inquiry).await
     }
@@ -83,7 +87,6 @@ impl Stage {
         call: &mut ToolCall,
         because: Because,
         allow: Option<String>,
-        target: &Target,
     ) -> Result<Because, CallError> {
         if let Some(decision) = self.asked_hooks(call, &because).await? {
             return decision.map_err(|because| denied(&call.name, because, allow));
@@ -103,7 +106,7 @@ impl Stage {
                 return Err(CallError::Unanswered { name: call.name.clone(), because, allow });
             }
         };
-        self.remember(target, question, yes, remember).await;
+        self.remember(call, question, yes, remember).await;
         if yes { Ok(Because::Person) } else { Err(denied(&call.name, Because::Person, allow)) }
     }
 
@@ -118,12 +121,12 @@ impl Stage {
         }
         let said = hooks.permission_request(&call.used(self), because).await;
         self.note(&call.found.placed, &said.notes);
-        match said.decision {
+        match said.answer {
             None => Ok(None),
-            Some(PermissionDecision::Deny { reason }) => {
+            Some(PermissionAnswer::Deny { reason }) => {
                 Ok(Some(Err(Because::Hook { reason })))
             }
-            Some(PermissionDecision::Allow { updated_input }) => {
+            Some(PermissionAnswer::Allow { updated_input }) => {
                 if let Some(input) = updated_input {
                     call.arguments = input;
                     call.validate()?;
@@ -151,31 +154,26 @@ impl Stage {
 
     async fn remember(
         &self,
-        target: &Target,
-        question: Option<crate::permission::Question>,
+        call: &ToolCall,
+        question: Option<Asked>,
         yes: bool,
         remember: Remember,
     ) {
-        let Some(question) = question else { return };
-        let session = self.caller.session().id.clone();
-        let memory = self.engine.memory.clone();
-        let target = target.clone();
-        let answer = if yes { remember } else { remember.of_a_no() };
-        // It may have to be written to a disk.
-        let kept = tokio::task::spawn_blocking(move || {
-            memory.remember(&session, &target, question, answer)
-        });
-        if let Ok(Err(error)) = kept.await {
+        // A no counts once, unless it is for good; what cannot be answered in advance is not remembered.
+        let (Some(question), true) = (question, yes != (remember == Remember::Never)) else { return };
+        let session = &self.caller.session().id;
+        let kept = self.engine.memory.remember(session, &self.target(call), question, remember);
+        if let Err(error) = kept.await {
             tracing::warn!(%error, "an answer could not be remembered");
         }
     }
 
-    fn target(&self, placed: &Placed, tool: &str) -> Target {
+    fn target<'a>(&'a self, call: &'a ToolCall) -> Target<'a> {
         Target {
-            root: self.applied.desired.root.clone(),
-            server: placed.name.clone(),
-            signature: placed.signature_digest(),
-            tool: tool.to_owned(),
+            project: &self.applied.desired.root,
+            server: &call.found.placed.name,
+            signature: &call.found.placed.signature,
+            tool: &call.found.item.tool.name,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a server wants to know before it answers: hooks first, then whoever answers for this session, then hooks again.
 
 use futures_util::future::join_all;
-use switchboard_config::HookEvent;
+use switchboard_config::{HookEvent, Mode};
 use switchboard_wire::client::{Answer, InputRequest};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
@@ -10,7 +10,7 @@ use url::Url;
 use super::upstream::Sent;
 use super::{About, Reply, Stage};
 use crate::engine::Placed;
-use crate::hooks::Elicitation;
+use crate::hooks::{Action, Elicitation, ElicitationAnswer, ElicitationKind};
 
 // === impl Stage ===
 
@@ -40,31 +40,27 @@ impl Stage {
     /// The result of `elicitation/create`: accept, decline or cancel.
     pub(super) async fn elicit(&self, placed: &Placed, params: &Raw) -> Raw {
         let hooks = &self.applied.hooks;
-        let asked = Elicitation {
-            session: &self.caller.session().id,
-            server: &placed.name,
-            params,
-            mode: self.mode(),
-        };
+        let asked = Asked::of(params);
+        let question = asked.question(placed, &self.caller.session().id, self.mode());
         if hooks.has(HookEvent::Elicitation, &placed.name) {
-            let said = hooks.elicitation(&asked).await;
+            let said = hooks.elicitation(&question).await;
             self.note(placed, &said.notes);
             if let Some(answer) = said.answer {
-                return answer;
+                return result(&answer);
             }
         }
         let about = About::Elicitation { params: params.clone() };
-        let answer = match self.ask(placed, about).await {
+        let given = match self.ask(placed, about).await {
             Some(Reply::Result(Ok(result))) => result,
-            Some(Reply::Deny(_)) => said("decline"),
-            _ => said("cancel"),
+            Some(Reply::Deny(_)) => result(&plain(Action::Decline)),
+            _ => result(&plain(Action::Cancel)),
         };
         if !hooks.has(HookEvent::ElicitationResult, &placed.name) {
-            return answer;
+            return given;
         }
-        let said = hooks.elicitation_result(&asked, &answer).await;
+        let said = hooks.elicitation_result(&question, &answer(&given)).await;
         self.note(placed, &said.notes);
-        said.answer.unwrap_or(answer)
+        said.answer.map_or(given, |answer| result(&answer))
     }
 
     /// Only the caller's own model can be asked; nobody stands in for it.
@@ -80,8 +76,64 @@ impl Stage {
     }
 }
 
-fn said(action: &'static str) -> Raw {
-    Raw::of(&serde_json::json!({ "action": action })).unwrap_or_else(|_| Raw::empty_object())
+/// What a server asks, taken apart.
+struct Asked {
+    message: String,
+    url: Option<String>,
+    schema: Raw,
+    id: Option<String>,
+}
+
+// === impl Asked ===
+
+impl Asked {
+    fn of(params: &Raw) -> Self {
+        let text = |key| params.get(key).ok().flatten().and_then(|value| value.to_text());
+        let schema = params.get("requestedSchema").ok().flatten();
+        let is_url = text("mode").as_deref() == Some("url");
+        Self {
+            message: text("message").unwrap_or_default(),
+            url: text("url").filter(|_| is_url),
+            schema: schema.unwrap_or_else(Raw::empty_object),
+            id: text("elicitationId"),
+        }
+    }
+
+    fn question<'a>(&'a self, placed: &'a Placed, session: &'a str, mode: Mode) -> Elicitation<'a> {
+        Elicitation {
+            session,
+            mode,
+            server: &placed.name,
+            message: &self.message,
+            kind: match &self.url {
+                Some(url) => ElicitationKind::Url { url },
+                None => ElicitationKind::Form { schema: &self.schema },
+            },
+            id: self.id.as_deref(),
+        }
+    }
+}
+
+fn plain(action: Action) -> ElicitationAnswer {
+    ElicitationAnswer { action, content: None }
+}
+
+/// An answer as the protocol has it.
+fn result(answer: &ElicitationAnswer) -> Raw {
+    let mut result = serde_json::json!({ "action": answer.action });
+    if let Some(content) = &answer.content {
+        result["content"] = content.decode().unwrap_or_default();
+    }
+    Raw::of(&result).unwrap_or_else(|_| Raw::empty_object())
+}
+
+/// The protocol's answer as hooks see it. A word nobody knows is no consent.
+fn answer(result: &Raw) -> ElicitationAnswer {
+    let member = |key| result.get(key).ok().flatten();
+    ElicitationAnswer {
+        action: member("action").and_then(|action| action.decode().ok()).unwrap_or(Action::Cancel),
+        content: member("content"),
+    }
 }
 
 /// The project's folder, for servers that the project configures.

@@ -7,6 +7,7 @@ use switchboard_wire::{Error as WireError, Remedy};
 
 use crate::connection::NotReady;
 use crate::permission::Because;
+use crate::schema::Mistake;
 
 /// Why a call came to nothing. `Display` says what was being done, the source why it failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -26,7 +27,7 @@ pub enum CallError {
         /// The tool.
         name: String,
         /// Where, and what was expected there.
-        mistakes: Vec<String>,
+        mistakes: Vec<Mistake>,
     },
     /// The request itself cannot be understood.
     #[error("the request cannot be understood: {reason}")]
@@ -157,6 +158,7 @@ fn alternatives(similar: &[String]) -> String {
     }
 }
 
-fn listed(mistakes: &[String]) -> String {
-    if mistakes.is_empty() { String::new() } else { format!(": {}", mistakes.join("; ")) }
+fn listed(mistakes: &[Mistake]) -> String {
+    let shown: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    if shown.is_empty() { String::new() } else { format!(": {}", shown.join("; ")) }
 }

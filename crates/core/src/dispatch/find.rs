@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
 use super::{CallError, Stage};
-use crate::catalog::{Catalog, Style};
+use crate::catalog::{Catalog, Configured, normal_server};
 use crate::connection::State;
 use crate::engine::{Placed, Snapshot};
 
@@ -96,7 +96,7 @@ impl Stage {
     fn not_found(&self, name: &str) -> CallError {
         let applied = &self.applied;
         let unstarted = applied.desired.servers.iter().find(|server| {
-            let normal = crate::catalog::normal(&server.name, server.scope);
+            let normal = normal_server(Configured { name: &server.name, scope: server.scope });
             applied.placed(&server.name).is_none() && could_be_of(name, &normal)
         });
         if let Some(server) = unstarted {
@@ -110,7 +110,7 @@ impl Stage {
 
 /// Whether a name as shown could belong to a server: names of more than the limit are cut.
 fn could_be_of(name: &str, normal: &str) -> bool {
-    let shown = name.strip_prefix(Style::Full.prefix()).unwrap_or(name);
+    let shown = name.strip_prefix("mcp__").unwrap_or(name);
     match shown.strip_prefix(normal) {
         Some(rest) => rest.starts_with("__"),
         // Of a long name only the beginning is left, before the mark that tells it apart.

@@ -8,7 +8,7 @@ use super::tool::{member, text};
 use super::upstream::Sent;
 use super::{CallError, Outcome, Request, Stage};
 use crate::engine::Placed;
-use crate::results::{Kept, Subject as ResultOf};
+use crate::results::{Kept, Shape};
 
 /// Fills in a prompt.
 pub(super) async fn prompt(
@@ -21,7 +21,7 @@ pub(super) async fn prompt(
     let found = stage
         .find(&name, |catalog| {
             let listed = catalog.prompt(&name)?;
-            Some((listed.server.clone(), listed.prompt.name.clone()))
+            Some((listed.server().to_owned(), listed.prompt.name.clone()))
         })
         .await?;
     let raw = quote(&found.item);
@@ -39,14 +39,7 @@ pub(super) async fn read(
     let placed = stage.owner(&request, &uri).await?;
     record.server(&placed.name);
     let outcome = through(stage, &placed, &uri, request, record).await?;
-    let of = ResultOf {
-        server: &placed.name,
-        name: &uri,
-        owner: &stage.caller.session().principal,
-        max_chars: None,
-        has_output_schema: false,
-    };
-    let kept = stage.limit_read(&of, outcome.result).await;
+    let kept = stage.limit(Shape::Resource, stage.policy(), outcome.result).await;
     Ok(Outcome { result: kept.result.clone(), kept: Some(kept), ..outcome })
 }
 
@@ -64,7 +57,7 @@ pub(super) async fn complete(
         let found = stage
             .find(&name, |catalog| {
                 let listed = catalog.prompt(&name)?;
-                Some((listed.server.clone(), listed.prompt.name.clone()))
+                Some((listed.server().to_owned(), listed.prompt.name.clone()))
             })
             .await?;
         let raw = quote(&found.item);
@@ -102,8 +95,8 @@ async fn through(
     record: &mut Record,
 ) -> Result<Outcome, CallError> {
     record.server(&placed.name);
-    if let Some(rule) = stage.applied.permissions.hiding(&placed.normal) {
-        return Err(stage.hidden_server(name, rule));
+    if stage.applied.permissions.hides_server(&placed.normal) {
+        return Err(stage.denied_by_rule(name, &placed.normal, ""));
     }
     let result = stage.send(&Sent { placed, name }, request).await?;
     record.received(result.as_str().len());

@@ -8,7 +8,7 @@ use super::running::Emit;
 use super::{CallError, Request};
 use crate::engine::{Applied, Caller, Inner, Placed};
 use crate::hooks::HookNote;
-use crate::results::{Kept, Policy, Subject as ResultOf};
+use crate::results::{Kept, Place, Policy, Shape, keep};
 
 /// Everything a stage may need.
 pub(super) struct Stage {
@@ -68,17 +68,14 @@ impl Stage {
         }
     }
 
-    /// A tool's result, kept to its limits.
-    pub(super) async fn limit(&self, of: &ResultOf<'_>, result: Raw) -> Kept {
-        crate::results::keep_tool(self.policy(), self.engine.store.as_ref(), of, result).await
+    /// A result, kept to its limits. Where nothing is kept on disk, what is too long is cut.
+    pub(super) async fn limit(&self, shape: Shape, policy: Policy, result: Raw) -> Kept {
+        let owner = self.caller.session().principal.clone();
+        let place = self.engine.store.as_ref().map(|store| Place { store: store.clone(), owner });
+        keep(result, shape, &policy, place.as_ref()).await
     }
 
-    /// A resource, kept to its limits.
-    pub(super) async fn limit_read(&self, of: &ResultOf<'_>, result: Raw) -> Kept {
-        crate::results::keep_read(self.policy(), self.engine.store.as_ref(), of, result).await
-    }
-
-    fn policy(&self) -> Policy {
+    pub(super) fn policy(&self) -> Policy {
         let policy = self.caller.session().results.clone();
         match self.applied.numbers.output_tokens {
             Some(tokens) => policy.with_tokens(tokens),
@@ -89,9 +86,10 @@ impl Stage {
     /// What went wrong with hooks goes to the server's log.
     pub(super) fn note(&self, placed: &Placed, notes: &[HookNote]) {
         for note in notes {
-            tracing::warn!(server = %placed.name, %note, "a hook failed");
+            tracing::warn!(server = %placed.name, at = %note.at, "a hook: {}", note.message);
             if let Some(logs) = &self.engine.logs {
-                logs.line(&placed.name, &self.caller.workspace().id.to_string(), &note.to_string());
+                let line = format!("hook at {}: {}", note.at, note.message);
+                logs.line(&placed.name, &self.caller.workspace().id.to_string(), &line);
             }
         }
     }

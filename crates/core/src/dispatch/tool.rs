@@ -1,5 +1,6 @@
 //! A tool's call, stage by stage.
 
+use switchboard_config::HookEvent;
 use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::{Edit, Raw, quote};
 
@@ -9,7 +10,8 @@ use super::upstream::Sent;
 use super::{CallError, Outcome, Request, Stage, builtin};
 use crate::catalog::Listed;
 use crate::hooks::ToolUse;
-use crate::results::{Kept, Subject as ResultOf};
+use crate::results::{Kept, Shape};
+use crate::schema::Mistake;
 
 /// A tool's call on its way.
 pub(super) struct ToolCall {
@@ -18,6 +20,10 @@ pub(super) struct ToolCall {
     pub(super) found: Found<Listed>,
     pub(super) params: Raw,
     pub(super) arguments: Raw,
+    /// The full name before it was cut, which matchers of hooks are written against.
+    uncut: String,
+    /// Tells this call from others.
+    id: String,
 }
 
 /// Takes a tool's call through every stage.
@@ -33,7 +39,7 @@ pub(super) async fn call(
     }
     let found = stage.find(&name, |catalog| {
         let listed = catalog.tool(&name)?;
-        Some((listed.server.clone(), listed.clone()))
+        Some((listed.server().to_owned(), listed.clone()))
     });
     let found = match found.await {
         Err(CallError::NotFound { name, similar }) => return Err(stage.hidden(name, similar)),
@@ -41,7 +47,8 @@ pub(super) async fn call(
     };
     record.server(&found.placed.name);
     let arguments = member(&params, "arguments")?.unwrap_or_else(Raw::empty_object);
-    let mut call = ToolCall { name, found, params, arguments };
+    let uncut = found.item.label.uncut();
+    let mut call = ToolCall { name, found, params, arguments, uncut, id: stage.engine.call_id() };
     call.validate()?;
 
     let before = stage.before(&mut call).await?;
@@ -77,8 +84,12 @@ struct After {
 
 impl ToolCall {
     pub(super) fn validate(&self) -> Result<(), CallError> {
-        let found = self.found.item.tool.validate(&self.arguments);
-        found.map_err(|mistakes| CallError::Arguments { name: self.name.clone(), mistakes })
+        let wrong = |mistakes| CallError::Arguments { name: self.name.clone(), mistakes };
+        match self.found.item.tool.validator() {
+            Ok(validator) => validator.validate(&self.arguments).map_err(|bad| wrong(bad.problems)),
+            // It was checked when it was listed, so this does not happen; if it does, nothing is sent.
+            Err(bad) => Err(wrong(vec![Mistake { path: String::new(), message: bad.to_string() }])),
+        }
     }
 
     /// The request as its server is to see it.
@@ -95,9 +106,10 @@ impl ToolCall {
     pub(super) fn used<'a>(&'a self, stage: &'a Stage) -> ToolUse<'a> {
         ToolUse {
             session: &stage.caller.session().id,
-            tool: &self.name,
-            input: &self.arguments,
             mode: stage.mode(),
+            tool: &self.uncut,
+            input: &self.arguments,
+            id: &self.id,
         }
     }
 }
@@ -108,7 +120,7 @@ impl Stage {
     /// Hooks before the call; input that one changed is validated again.
     async fn before(&self, call: &mut ToolCall) -> Result<Before, CallError> {
         let hooks = &self.applied.hooks;
-        if !hooks.has(switchboard_config::HookEvent::PreToolUse, &call.name) {
+        if !hooks.has(HookEvent::PreToolUse, &call.uncut) {
             let verdict = crate::permission::HookVerdict::None;
             return Ok(Before { verdict, context: Vec::new() });
         }
@@ -122,21 +134,13 @@ impl Stage {
     }
 
     async fn keep(&self, call: &ToolCall, result: Raw) -> Kept {
-        let tool = &call.found.item.tool;
-        let of = ResultOf {
-            server: &call.found.placed.name,
-            name: &call.name,
-            owner: &self.caller.session().principal,
-            max_chars: tool.meta.max_result_chars,
-            has_output_schema: tool.output_schema.is_some(),
-        };
         self.mention(&call.found.placed, &result);
-        self.limit(&of, result).await
+        self.limit(Shape::Tool, self.policy().for_tool(&call.found.item.tool.item), result).await
     }
 
     async fn after(&self, call: &ToolCall, result: &Raw) -> After {
         let hooks = &self.applied.hooks;
-        if !hooks.has(switchboard_config::HookEvent::PostToolUse, &call.name) {
+        if !hooks.has(HookEvent::PostToolUse, &call.uncut) {
             return After { context: Vec::new(), result: None };
         }
         let said = hooks.post_tool_use(&call.used(self), result).await;
@@ -148,8 +152,12 @@ impl Stage {
 
     /// A tool that a rule hides is not unknown; saying so helps whoever wrote the rule.
     fn hidden(&self, name: String, similar: Vec<String>) -> CallError {
-        match self.snapshot().catalog.hidden(&name) {
-            Some((server, tool)) => self.denied_by_rule(&name, server, tool),
+        let all = self.engine.unfiltered(&self.applied);
+        match all.tool(&name) {
+            Some(listed) => {
+                let label = &listed.label;
+                self.denied_by_rule(&name, label.server().normal(), label.normal())
+            }
             None => CallError::NotFound { name, similar },
         }
     }

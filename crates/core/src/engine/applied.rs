@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use switchboard_config::{
-    Desired, Entry, Mode, Scope, Server, Share, Signature, ToolFilter, Transport, name,
+    Desired, Entry, Mode, Scope, Server, Share, Signature, ToolFilter, Transport,
 };
 
 use super::in_process::InProcess;
 use super::numbers::Numbers;
 use super::workspace::Workspace;
-use crate::catalog::Configured;
+use crate::catalog::{Configured, normal_server};
 use crate::connection::{Connection, Key, Spec};
 use crate::hooks::Hooks;
 use crate::permission::Permissions;
@@ -23,7 +23,8 @@ const IDE_TOOLS: [&str; 2] = ["getDiagnostics", "executeCode"];
 pub(crate) struct Applied {
     pub(crate) desired: Arc<Desired>,
     pub(crate) placed: Vec<Placed>,
-    pub(crate) configured: Vec<Configured>,
+    /// Every server that has a name, started or not: names of tools never depend on who is connected.
+    pub(crate) configured: Vec<(String, Scope)>,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) numbers: Numbers,
     pub(crate) problems: Vec<Problem>,
@@ -43,7 +44,8 @@ pub(crate) struct Placed {
     pub(crate) timeout: Option<std::time::Duration>,
     pub(crate) share: Share,
     pub(crate) transport: &'static str,
-    pub(crate) signature: Option<Signature>,
+    /// A digest of what makes it the server it is.
+    pub(crate) signature: String,
     pub(crate) spec: Spec,
     pub(crate) connection: Arc<Connection>,
 }
@@ -129,7 +131,7 @@ impl Plan {
             timeout: self.timeout.map(std::time::Duration::from_millis),
             share: self.share,
             transport: self.transport,
-            signature: self.signature,
+            signature: self.signature.map(|signature| digest(&signature)).unwrap_or_default(),
             spec: self.spec,
             connection,
         }
@@ -138,20 +140,17 @@ impl Plan {
 
 /// The name of a server as it stands in tool names and rules.
 pub(crate) fn normal(server: &str, scope: Scope) -> String {
-    match scope {
-        Scope::Connectors => name::normalize_connector(server),
-        _ => name::normalize(server),
-    }
+    normal_server(Configured { name: server, scope })
 }
 
 /// Every server that has a name, started or not: names of tools never depend on who is connected.
-pub(super) fn configured(desired: &Desired, workspace: &Workspace) -> Vec<Configured> {
-    let mut configured: Vec<Configured> = Vec::new();
+pub(super) fn configured(desired: &Desired, workspace: &Workspace) -> Vec<(String, Scope)> {
+    let mut configured: Vec<(String, Scope)> = Vec::new();
     let files = desired.servers.iter().map(|server| (server.name.as_str(), server.scope));
     let ours = workspace.in_process.iter().map(|server| (server.name.as_str(), Scope::Dynamic));
     for (name, scope) in files.chain(ours) {
-        if !configured.iter().any(|known| known.name == name) {
-            configured.push(Configured { name: name.to_owned(), scope });
+        if !configured.iter().any(|(known, _)| known == name) {
+            configured.push((name.to_owned(), scope));
         }
     }
     configured

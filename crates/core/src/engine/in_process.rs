@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use switchboard_wire::Error;
 use switchboard_wire::link::pair::{self, End};
 use switchboard_wire::server::{Changes, Handler, ServeOptions, serve};
 
@@ -10,7 +11,7 @@ use switchboard_wire::server::{Changes, Handler, ServeOptions, serve};
 #[derive(Clone)]
 pub struct InProcess {
     pub(crate) name: String,
-    pub(crate) open: Arc<dyn Fn() -> End + Send + Sync>,
+    pub(crate) open: Arc<dyn Fn() -> Result<End, Error> + Send + Sync>,
 }
 
 // === impl InProcess ===
@@ -28,14 +29,14 @@ impl InProcess {
                     tracing::debug!(%error, "a server in this process ended");
                 }
             });
-            ours
+            Ok(ours)
         })
     }
 
     /// Whatever stands at the other end of a link, made anew for each connection.
     pub fn linked(
         name: impl Into<String>,
-        open: impl Fn() -> End + Send + Sync + 'static,
+        open: impl Fn() -> Result<End, Error> + Send + Sync + 'static,
     ) -> Self {
         Self { name: name.into(), open: Arc::new(open) }
     }

@@ -64,8 +64,13 @@ impl Listener for Ear {
                 }
             }
             Notice::Question(question) => engine.asked(connection, question),
-            // Dropping a question's reply is how its asker hears of it; there is nobody else to tell.
+            // What was read before still stands; the snapshot says that it is stale.
+            Notice::ListProblem { list, .. } => engine.read_lists(connection, list),
+            // Whoever answers too late is told; notifications of no known meaning have no reader here.
             Notice::Withdrawn { .. } | Notice::Other(_) => {}
+            Notice::Unreadable(error) => {
+                tracing::warn!(server = %connection.spec().server, %error, "unreadable");
+            }
         }
     }
 }
@@ -102,12 +107,12 @@ impl Inner {
         let (engine, connection) = (self.clone(), connection.clone());
         self.tasks.spawn_blocking(move || {
             let key = connection.key();
-            let raw = connection.raw_lists();
+            let raw = connection.lists();
             let before = engine.pool.parsed(&key);
             if before.generation >= raw.generation {
                 return;
             }
-            let parsed: Parsed = parse::lists(&raw, &before);
+            let parsed: Parsed = parse::lists(&connection.spec().server, raw, &before);
             engine.pool.keep(&key, parsed);
             engine.changed();
             engine.tell(&connection, Happened::List(list));

@@ -14,15 +14,20 @@ mod options;
 mod parse;
 mod pool;
 mod queue;
+mod show;
 mod snapshot;
+mod strays;
 mod workspace;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use switchboard_config::{Desired, Entry, Scope, Server};
-use tokio::sync::{broadcast, watch};
+use switchboard_wire::client::Implementation;
+use switchboard_wire::process::StderrOptions;
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -42,11 +47,12 @@ use applied::Plan;
 use choose::Claims;
 use listener::{Completed, Ear};
 use pool::{Holder, Of, Pool};
+use strays::Strays;
 use workspace::Left;
 
 use crate::catalog::Catalog;
-use crate::connection::{Connection, Declared, Listener, Reached, Shared, Spec, Variant};
-use crate::dispatch::{Request, Running};
+use crate::connection::{self, Connection, Declared, Listener, Reach, Shared, Spec, Variant};
+use crate::dispatch::{Question, Request, Running};
 use crate::hooks::{Hooks, Runner};
 use crate::logs::Logs;
 use crate::permission::{Memory, Permissions};
@@ -73,9 +79,14 @@ pub(crate) struct Inner {
     events: broadcast::Sender<Event>,
     completed: Completed,
     queue: Queue,
-    pub(crate) store: Option<Arc<Store>>,
-    pub(crate) logs: Option<Arc<Logs>>,
-    pub(crate) memory: Arc<Memory>,
+    strays: Strays,
+    pub(crate) store: Option<Store>,
+    pub(crate) logs: Option<Logs>,
+    pub(crate) memory: Memory,
+    /// What is wrong with the engine's own files.
+    problems: Vec<Problem>,
+    /// Counts calls, to tell them apart.
+    calls: AtomicU64,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
@@ -84,14 +95,17 @@ pub(crate) struct Inner {
 
 impl Engine {
     /// An engine without servers. Needs a tokio runtime.
-    pub fn new(options: EngineOptions) -> Result<Self, Problem> {
+    pub fn new(options: EngineOptions) -> Self {
         let folder = |name: &str| options.state_dir.as_ref().map(|state| state.join(name));
-        let logs = folder("logs").map(Logs::open).transpose()?.map(Arc::new);
-        let store = folder("results").map(Store::open).transpose()?.map(Arc::new);
-        let memory = Arc::new(Memory::open(folder("answers.json")));
+        let logs = folder("logs").map(Logs::open);
+        let store = folder("results").map(Store::open);
+        let (memory, problems) = match &options.state_dir {
+            Some(state) => Memory::open(state),
+            None => (Memory::forgetful(), Vec::new()),
+        };
         let queue = Queue::new(options.patience);
-        Ok(Self(Arc::new_cyclic(|inner| {
-            let shared = Arc::new(Shared::new(&options, logs.clone()));
+        Self(Arc::new_cyclic(|inner| {
+            let shared = Arc::new(shared(&options, logs.clone()));
             Inner {
                 pool: Pool::new(shared),
                 listener: Arc::new(Ear::new(inner.clone())),
@@ -102,14 +116,17 @@ impl Engine {
                 events: broadcast::Sender::new(EVENTS),
                 completed: Completed::default(),
                 queue,
+                strays: Strays::default(),
                 store,
                 logs,
                 memory,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
+                problems,
+                calls: AtomicU64::new(1),
                 options,
             }
-        })))
+        }))
     }
 
     /// Makes connections match what is desired in a workspace. What did not change is not touched; calls of servers
@@ -159,7 +176,7 @@ impl Engine {
 
     /// Where the output of servers is kept, if anywhere.
     pub fn logs(&self) -> Option<&Logs> {
-        self.0.logs.as_deref()
+        self.0.logs.as_ref()
     }
 
     /// Attaches a session to a workspace. `None` if nothing was applied to it, or it has ended.
@@ -169,6 +186,12 @@ impl Engine {
         let standing = standing.get(workspace)?.clone();
         let lease = standing.lease(&session.id);
         Some(Caller::new(session, standing, lease))
+    }
+
+    /// Questions of servers that belong to a session but to no call of it come out here; without it they go to
+    /// whoever watches the queue.
+    pub fn strays(&self, caller: &Caller) -> mpsc::Receiver<Question> {
+        self.0.strays.take(&caller.session().id)
     }
 
     /// Places a call. Nothing happens until it is polled.
@@ -255,18 +278,18 @@ impl Inner {
         }
         for server in &workspace.in_process {
             if !plans.iter().any(|plan| plan.name == server.name) {
-                let reached = Reached::InProcess(server.open.clone());
+                let id = format!("{}/{}", workspace.id, server.name);
                 let spec = Spec {
                     server: server.name.clone(),
                     scope: Scope::Dynamic,
-                    reached,
+                    reach: Reach::InProcess(connection::InProcess { id, open: server.open.clone() }),
                     working_dir: desired.root.clone(),
                     environment: workspace.environment.clone(),
                     root: None,
                     declared: Declared::default(),
                     variant: Variant::Shared,
                     credentials: Arc::new(switchboard_wire::http::NoCredentials),
-                    credential_id: format!("{}/{}", workspace.id, server.name),
+                    credential_id: String::new(),
                 };
                 plans.push(Plan::in_process(server, spec));
             }
@@ -285,7 +308,7 @@ impl Inner {
         Spec {
             server: server.name.clone(),
             scope: server.scope,
-            reached: Reached::Entry(Box::new(entry.clone())),
+            reach: Reach::Entry(Box::new(entry.clone())),
             working_dir: server.working_dir.clone(),
             environment: workspace.environment.clone(),
             root: applied::root(server, desired),
@@ -304,7 +327,7 @@ impl Inner {
     ) -> Applied {
         let configured = applied::configured(&desired, workspace);
         let normal: Vec<String> =
-            configured.iter().map(|known| applied::normal(&known.name, known.scope)).collect();
+            configured.iter().map(|(name, scope)| applied::normal(name, *scope)).collect();
         let mode = desired.rules.mode.as_ref().map(|mode| mode.value);
         let mode = mode.unwrap_or(switchboard_config::Mode::Default);
         let (permissions, mut problems) = Permissions::new(&desired.rules, mode, &normal);
@@ -429,13 +452,24 @@ impl Inner {
         self.snapshot(standing).catalog.clone()
     }
 
+    /// A name for a call that no other has.
+    pub(crate) fn call_id(&self) -> String {
+        format!("call-{}", self.calls.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// How long somebody is waited for.
+    pub(crate) fn patience(&self) -> Duration {
+        self.options.patience
+    }
+
     pub(crate) fn connect_timeout(&self) -> Duration {
         self.options.timing.connect
     }
 
     /// Whether what a connection offers is known.
     pub(crate) fn knows(&self, connection: &Connection) -> bool {
-        self.pool.parsed(&connection.key()).generation > 0
+        let raw = self.pool.parsed(&connection.key()).raw;
+        raw.is_some_and(|raw| raw.known())
     }
 
     /// The snapshot of now, made anew only if something changed since the last.
@@ -456,4 +490,15 @@ impl Inner {
         *shown = Some((revision, snapshot.clone()));
         snapshot
     }
+}
+
+/// What all connections have in common.
+fn shared(options: &EngineOptions, logs: Option<Logs>) -> Shared {
+    let client = Implementation { name: options.name.clone(), version: options.version.clone() };
+    let mut shared = Shared::new(client, options.guard.clone(), options.timing.clone());
+    shared.program.clone_from(&options.program);
+    if let Some(logs) = logs {
+        shared.stderr = Arc::new(move |spec| StderrOptions { sink: Some(logs.sink(&spec.server)) });
+    }
+    shared
 }

@@ -17,6 +17,8 @@ pub struct EngineOptions {
     pub guard: Guard,
     /// Where large results, logs and remembered answers are kept; `None` keeps nothing.
     pub state_dir: Option<PathBuf>,
+    /// This program's own file, so that an entry that starts it again is found out.
+    pub program: Option<PathBuf>,
     /// The name given to servers.
     pub name: String,
     /// The version given to servers.
@@ -58,6 +60,7 @@ impl EngineOptions {
         Self {
             guard,
             state_dir: None,
+            program: None,
             name: name.into(),
             version: version.into(),
             credentials: Arc::new(EntriesOnly),

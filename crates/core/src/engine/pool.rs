@@ -7,7 +7,7 @@ use tokio_util::task::TaskTracker;
 
 use super::workspace::WorkspaceId;
 use crate::catalog::Lists;
-use crate::connection::{Connection, Key, Listener, Shared, Spec};
+use crate::connection::{Connection, Key, Listener, RawLists, Shared, Spec};
 
 /// Who holds a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -45,6 +45,8 @@ pub(super) struct Parsed {
     pub(super) lists: Arc<Lists>,
     /// Which of the connection's lists it was made from; 0: none yet.
     pub(super) generation: u64,
+    /// Those lists.
+    pub(super) raw: Option<Arc<RawLists>>,
 }
 
 // === impl Pool ===

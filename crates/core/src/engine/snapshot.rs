@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use switchboard_config::{Location, Scope, State as Configuration};
 use switchboard_wire::client::ServerFacts;
-use switchboard_wire::{Error, Remedy};
+use switchboard_wire::Remedy;
+
+use tokio::time::Instant;
 
 use crate::catalog::Catalog;
-use crate::connection::{State, Stats};
+use crate::connection::{Error, State, Stats};
 use crate::problem::Problem;
 
 use super::applied::{Applied, Placed};
@@ -76,7 +78,7 @@ pub enum Status {
     /// It could not be reached, or was lost.
     Failed {
         /// Why.
-        error: Arc<Error>,
+        error: Error,
         /// When it is tried again; absent where it is not.
         retry_in: Option<Duration>,
     },
@@ -120,7 +122,7 @@ impl Status {
             State::Pending(_) | State::Stopped => Self::Pending,
             State::Connected(_) => Self::Connected,
             State::Failed(failed) => {
-                Self::Failed { error: failed.error.clone(), retry_in: failed.retry_in() }
+                Self::Failed { error: failed.error.clone(), retry_in: failed.retry_at.map(|at| at.saturating_duration_since(Instant::now())) }
             }
             State::NeedsAuth(needs) => Self::NeedsAuth { reason: needs.reason.clone() },
         }

@@ -1,0 +1,113 @@
+//! Making a snapshot: states are read anew, the catalog is made again only if a list changed.
+
+use std::sync::Arc;
+
+use switchboard_config::Scope;
+
+use super::applied::{Applied, Placed};
+use super::pool::Parsed;
+use super::snapshot::{self, Arrival, Snapshot};
+use super::{Inner, Standing};
+use crate::catalog::{Catalog, Configured, Member, View};
+use crate::connection::{LISTS, RawLists};
+use crate::problem::{Problem, ProblemKind};
+
+// === impl Inner ===
+
+impl Inner {
+    pub(super) fn show(
+        &self,
+        applied: &Applied,
+        standing: &Standing,
+        last: Option<&Snapshot>,
+    ) -> Snapshot {
+        let parsed = self.parsed(applied);
+        let made_of: Vec<u64> = parsed.iter().map(|parsed| parsed.generation).collect();
+        let catalog = match last.filter(|last| last.made_of == made_of) {
+            Some(last) => last.catalog.clone(),
+            None => Arc::new(compose(applied, &parsed, Filter::AsSeen)),
+        };
+        let arrival = |placed: &Placed| {
+            let at = applied.placed.iter().position(|other| other.name == placed.name);
+            let lists = at.and_then(|at| parsed[at].raw.as_ref());
+            if lists.is_some_and(|lists| lists.known()) { Arrival::There } else { Arrival::Coming }
+        };
+        let mut servers = snapshot::servers(applied, arrival);
+        let costs = catalog.cost();
+        for view in servers.iter_mut().filter(|view| view.stats.is_some()) {
+            let cost = costs.iter().find(|(server, _)| *server == view.name);
+            view.cost = cost.map_or(0, |(_, cost)| *cost);
+            view.tools = catalog.tools().iter().filter(|tool| tool.server() == view.name).count();
+        }
+        let mut problems = applied.problems.clone();
+        problems.extend(catalog.problems().iter().cloned());
+        problems.extend(stale(applied, &parsed));
+        problems.extend(self.problems.iter().cloned());
+        Snapshot { servers, catalog, problems, sessions: standing.sessions(), made_of }
+    }
+
+    /// The catalog with nothing hidden, to tell what is hidden from what is not there.
+    pub(crate) fn unfiltered(&self, applied: &Applied) -> Catalog {
+        compose(applied, &self.parsed(applied), Filter::Nothing)
+    }
+
+    fn parsed(&self, applied: &Applied) -> Vec<Parsed> {
+        let parsed = |placed: &Placed| self.pool.parsed(&placed.connection.key());
+        applied.placed.iter().map(parsed).collect()
+    }
+}
+
+/// What a catalog leaves out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    AsSeen,
+    Nothing,
+}
+
+fn compose(applied: &Applied, parsed: &[Parsed], filter: Filter) -> Catalog {
+    let configured: Vec<Configured<'_>> = applied
+        .configured
+        .iter()
+        .map(|(name, scope): &(String, Scope)| Configured { name, scope: *scope })
+        .collect();
+    let members: Vec<Member<'_>> = applied
+        .placed
+        .iter()
+        .zip(parsed)
+        .map(|(placed, parsed)| Member {
+            server: &placed.name,
+            scope: placed.scope,
+            lists: parsed.lists.clone(),
+            filter: &placed.filter,
+            always_load: placed.always_load,
+        })
+        .collect();
+    if filter == Filter::Nothing {
+        return Catalog::compose(&configured, &members, &View::everything());
+    }
+    let rules = &applied.permissions;
+    let agent = applied.desired.agent.as_ref().map(|agent| &agent.tools);
+    let view = View {
+        agent: agent.filter(|tools| !tools.is_empty()),
+        hides_tool: &|server, tool| rules.hides_tool(server, tool),
+        hides_server: &|server| rules.hides_server(server),
+    };
+    Catalog::compose(&configured, &members, &view)
+}
+
+/// Lists that could not be read again; what was read before is still shown.
+fn stale(applied: &Applied, parsed: &[Parsed]) -> Vec<Problem> {
+    let of = |(placed, parsed): (&Placed, &Parsed)| {
+        let lists: Option<&RawLists> = parsed.raw.as_deref();
+        let lists = lists.into_iter().flat_map(|lists| LISTS.map(|list| (list, lists.get(list))));
+        let wrong = lists.filter_map(|(list, read)| Some((list, read.problem.as_ref()?)));
+        let problem = |(list, error): (switchboard_wire::client::List, &crate::connection::Error)| {
+            let what = list.member();
+            let message = format!("its {what} could not be read: {error}");
+            let message = switchboard_wire::sanitize::line(&message).into_owned();
+            Problem::new(ProblemKind::StaleList, message).of_server(&placed.name).of_item(what)
+        };
+        wrong.map(problem).collect::<Vec<_>>()
+    };
+    applied.placed.iter().zip(parsed).flat_map(of).collect()
+}

@@ -1,0 +1,196 @@
+//! Editors that are open: an extension of each leaves a file that says where it listens and with which token.
+//!
+//! The files lie in one folder, named `<port>.lock`. One counts while its process runs and one of its folders holds the
+//! project, or lies in it. Only the tools meant for it are shown of an editor.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use switchboard_config::{Entry, Ide, Node, Origin, Scope, Server, State, Transport, Value};
+use switchboard_wire::sanitize;
+
+use crate::problem::{Problem, ProblemKind};
+
+/// The name of the server that an editor becomes.
+pub const NAME: &str = "ide";
+
+/// The largest file that is read; a longer one is not of this kind.
+const LARGEST: u64 = 64 * 1024;
+/// Files that are looked at.
+const FILES: usize = 256;
+
+/// An editor that is open.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Editor {
+    /// What it calls itself.
+    pub name: String,
+    /// The folders that are open in it.
+    pub folders: Vec<PathBuf>,
+    file: PathBuf,
+    transport: Transport,
+    /// How well it fits the project; more is better.
+    fits: usize,
+}
+
+/// What such a file says.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Lock {
+    pid: Option<i32>,
+    #[serde(default)]
+    workspace_folders: Vec<PathBuf>,
+    #[serde(default)]
+    ide_name: String,
+    transport: Option<String>,
+    auth_token: Option<String>,
+}
+
+/// The editors in which the project at `root` is open, best fit first, and files that cannot be read.
+pub fn editors(folder: &Path, root: &Path) -> (Vec<Editor>, Vec<Problem>) {
+    let (mut editors, mut problems) = (Vec::new(), Vec::new());
+    for file in locks(folder) {
+        match read(&file) {
+            Ok(lock) => editors.extend(Editor::of(lock, file, root)),
+            Err(reason) => problems.push(unusable(&file, &reason)),
+        }
+    }
+    editors.sort_by(|a, b| b.fits.cmp(&a.fits).then_with(|| a.file.cmp(&b.file)));
+    (editors, problems)
+}
+
+// === impl Editor ===
+
+impl Editor {
+    fn of(lock: Lock, file: PathBuf, root: &Path) -> Option<Self> {
+        let port: u16 = file.file_stem()?.to_str()?.parse().ok()?;
+        if !lock.pid.is_none_or(runs) {
+            return None;
+        }
+        let fit = |folder: &PathBuf| {
+            let holds = root.starts_with(folder) || folder.starts_with(root);
+            holds.then(|| folder.components().count())
+        };
+        let fits = lock.workspace_folders.iter().filter_map(fit).max()?;
+        let name = sanitize::line(&lock.ide_name).into_owned();
+        let ide = |scheme: &str, path: &str| Ide {
+            url: format!("{scheme}://127.0.0.1:{port}{path}"),
+            ide_name: Some(name.clone()),
+            auth_token: lock.auth_token.clone(),
+        };
+        let transport = match lock.transport.as_deref() {
+            Some("sse") => Transport::SseIde(ide("http", "/sse")),
+            _ => Transport::WsIde(ide("ws", "")),
+        };
+        Some(Self { name, folders: lock.workspace_folders, file, transport, fits })
+    }
+
+    /// The editor as a server to be started; `root` is the project's.
+    pub fn server(&self, root: &Path) -> Server {
+        let at = Origin::file(&self.file).start();
+        Server {
+            name: NAME.to_owned(),
+            scope: Scope::Dynamic,
+            template: Node { value: Value::Object(Vec::new()), at: at.clone() },
+            at,
+            state: State::Ready(Box::new(Entry::new(self.transport.clone()))),
+            working_dir: root.to_owned(),
+            item: None,
+            signature: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Editor {
+    // The token is a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Editor").field("name", &self.name).field("file", &self.file).finish()
+    }
+}
+
+/// The files, in a stable order. A folder that is not there holds none.
+fn locks(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let files = entries.flatten().map(|entry| entry.path());
+    let is_lock = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "lock");
+    let mut files: Vec<_> = files.filter(is_lock).take(FILES).collect();
+    files.sort();
+    files
+}
+
+/// Only what this user owns: whoever else could write there would be given our calls.
+fn read(file: &Path) -> Result<Lock, String> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let about = fs::symlink_metadata(file).map_err(|error| error.to_string())?;
+    if !about.is_file() || about.len() > LARGEST {
+        return Err("it is not a small plain file".to_owned());
+    }
+    if about.uid() != nix::unistd::geteuid().as_raw() {
+        return Err("it belongs to another user".to_owned());
+    }
+    let text = fs::read(file).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}
+
+fn runs(pid: i32) -> bool {
+    pid > 0 && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None).is_ok()
+}
+
+fn unusable(file: &Path, reason: &str) -> Problem {
+    let message = format!("the editor's file {} cannot be used: {reason}", file.display());
+    let message = sanitize::line(&message).into_owned();
+    Problem::new(ProblemKind::Editor, message).of_server(NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks for the editors of `/work/app` among files with these names and texts.
+    fn found(files: &[(&str, &str)]) -> (Vec<String>, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let (editors, problems) = editors(folder.path(), Path::new("/work/app"));
+        let shown = |editor: &Editor| match editor.server(Path::new("/work/app")).state {
+            State::Ready(entry) => {
+                format!("{} {}", entry.transport.name(), entry.transport.url().unwrap())
+            }
+            _ => unreachable!(),
+        };
+        (editors.iter().map(shown).collect(), problems.len())
+    }
+
+    #[test]
+    fn an_editor_counts_where_the_project_is_open_in_it() {
+        let us = std::process::id();
+        let at = |folders: &str, more: &str| {
+            format!(r#"{{"pid":{us},"workspaceFolders":{folders},"ideName":"Ed"{more}}}"#)
+        };
+        let ws = "ws-ide ws://127.0.0.1:4001";
+        let check = |text: String, expected: &[&str], problems: usize| {
+            let (editors, wrong) = found(&[("4001.lock", &text)]);
+            assert_eq!((editors, wrong), (expected.iter().map(ToString::to_string).collect(), problems));
+        };
+        check(at(r#"["/work/app"]"#, r#","authToken":"t","transport":"ws""#), &[ws], 0);
+        check(at(r#"["/work"]"#, ""), &[ws], 0);
+        check(at(r#"["/work/app/part"]"#, ""), &[ws], 0);
+        check(at(r#"["/work/application"]"#, ""), &[], 0);
+        check(at("[]", ""), &[], 0);
+        let sse = at(r#"["/work/app"]"#, r#","transport":"sse""#);
+        check(sse, &["sse-ide http://127.0.0.1:4001/sse"], 0);
+        check(r#"{"pid":2147483647,"workspaceFolders":["/work/app"]}"#.to_owned(), &[], 0);
+        check("not json".to_owned(), &[], 1);
+    }
+
+    #[test]
+    fn the_closest_folder_comes_first() {
+        let us = std::process::id();
+        let at = |folder: &str| format!(r#"{{"pid":{us},"workspaceFolders":["{folder}"]}}"#);
+        let (editors, _) =
+            found(&[("1.lock", &at("/")), ("2.lock", &at("/work/app")), ("x.txt", "{"), ("y.lock", &at("/"))]);
+        assert_eq!(editors, ["ws-ide ws://127.0.0.1:2", "ws-ide ws://127.0.0.1:1"]);
+    }
+}
