@@ -1,1 +1,121 @@
 //! Commands a person runs around calls.
+//!
+//! A hook is a command line and a matcher. At its event it gets one JSON object on standard input and may
+//! answer with one on standard output, or by how it exits; the names of the members are those that Claude
+//! Code documents for its hooks, so that existing ones work.
+//!
+//! | it ends with | and says | which means |
+//! |---|---|---|
+//! | 0 | a JSON object | what the object says |
+//! | 0 | anything else | nothing |
+//! | 2 | | it blocks; its standard error is the reason |
+//! | anything else, too late, or not at all | | it failed: a note, and nothing is blocked |
+//!
+//! Where a hook *before* a call cannot be understood, be it its matcher or its answer, the call is asked
+//! about: protection that cannot be read must not be protection that is gone.
+//!
+//! This module refuses to know what a verdict leads to, and whether changed input is valid.
+
+mod answer;
+mod around;
+mod elicit;
+mod input;
+mod matcher;
+mod note;
+mod runner;
+
+use futures_util::future::join_all;
+use switchboard_config::{Hook, HookEvent};
+
+pub use around::{PermissionAnswer, PermissionRequest, PostToolUse, PreToolUse};
+pub use elicit::{Action, ElicitationAnswer, ElicitationOutcome};
+pub use input::{Elicitation, ElicitationKind, ToolUse};
+pub use note::{HookNote, NoteKind};
+pub use runner::{Ran, RunError, Runner};
+
+use crate::{Problem, ProblemKind};
+use answer::Answer;
+use input::Told;
+use matcher::Matcher;
+
+/// The hooks of a workspace.
+#[derive(Debug)]
+pub struct Hooks {
+    /// In the order they were configured.
+    hooks: Vec<Ready>,
+    runner: Runner,
+}
+
+/// A hook whose matcher was read, or not.
+#[derive(Debug)]
+struct Ready {
+    hook: Hook,
+    matcher: Matcher,
+}
+
+// === impl Hooks ===
+
+impl Hooks {
+    /// Reads the matchers, once.
+    pub fn new(hooks: &[Hook], runner: Runner) -> (Self, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let mut read = |hook: &Hook| {
+            let matcher = Matcher::read(hook.matcher.as_deref());
+            problems.extend(matcher.flaw(hook.event).map(|flaw| problem(hook, &flaw)));
+            Ready { hook: hook.clone(), matcher }
+        };
+        let hooks = hooks.iter().map(&mut read).collect();
+        (Self { hooks, runner }, problems)
+    }
+
+    /// Whether anything happens at this event. `name` is the tool's full name, or the server's for the
+    /// events of elicitation. Meant to be asked first, since most calls have no hook.
+    pub fn has(&self, event: HookEvent, name: &str) -> bool {
+        self.hooks.iter().any(|ready| ready.hook.event == event && ready.concerns(name))
+    }
+
+    /// Runs every hook that matches, all at once, and returns what they say in the order they stand. A
+    /// command that stands twice runs once.
+    async fn run(&self, event: HookEvent, name: &str, told: Told) -> Vec<(&Hook, Answer)> {
+        let mut matching: Vec<&Ready> = Vec::new();
+        for ready in self.hooks.iter().filter(|ready| ready.hook.event == event) {
+            let again = matching.iter().any(|known| known.hook.command == ready.hook.command);
+            if ready.concerns(name) && (!again || ready.matcher.is_unreadable()) {
+                matching.push(ready);
+            }
+        }
+        let runs = matching.into_iter().map(|ready| {
+            let told = &told;
+            async move { (&ready.hook, ready.run(&self.runner, told).await) }
+        });
+        join_all(runs).await
+    }
+}
+
+fn problem(hook: &Hook, flaw: &str) -> Problem {
+    let event = hook.event.word();
+    let message = format!("the {event} hook at {} {flaw}", hook.at);
+    Problem::new(ProblemKind::BadHook, message).of_item(&hook.command)
+}
+
+// === impl Ready ===
+
+impl Ready {
+    /// A matcher that cannot be read matches everything before a call, where it leads to a question, and
+    /// nothing elsewhere.
+    fn concerns(&self, name: &str) -> bool {
+        let guards = self.hook.event == HookEvent::PreToolUse;
+        self.matcher.matches(name) || (self.matcher.is_unreadable() && guards)
+    }
+
+    async fn run(&self, runner: &Runner, told: &Told) -> Answer {
+        match told {
+            _ if self.matcher.is_unreadable() => Answer::Unreadable("its matcher".to_owned()),
+            Err(error) => Answer::Failed(format!("it could not be told of the event: {error}")),
+            Ok(input) => {
+                let ran = runner.run(&self.hook.command, input, self.hook.timeout).await;
+                Answer::of(self.hook.event, ran)
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The events around a call: before it, after it, and when a person is about to be asked.
+
+use switchboard_config::HookEvent;
+use switchboard_wire::json::Raw;
+
+use super::answer::{Answer, Behavior, Said};
+use super::input::AboutTool;
+use super::{HookNote, Hooks, ToolUse};
+use crate::permission::{Because, HookVerdict};
+
+/// What the hooks before a call say together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PreToolUse {
+    /// Whether it may happen: a deny wins over an ask, an ask over an allow.
+    pub verdict: HookVerdict,
+    /// Input to use instead, of the last hook that gives one. Not validated.
+    pub updated_input: Option<Raw>,
+    /// Words for the model, in the order of the hooks.
+    pub context: Vec<String>,
+    /// Words for the person.
+    pub notes: Vec<HookNote>,
+}
+
+/// What the hooks after a call say together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PostToolUse {
+    /// Why the result should not be relied on, of the first hook that says so. The call did happen.
+    pub blocked: Option<String>,
+    /// A result to show instead, of the last hook that gives one.
+    pub updated_output: Option<Raw>,
+    /// Words for the model, in the order of the hooks.
+    pub context: Vec<String>,
+    /// Words for the person.
+    pub notes: Vec<HookNote>,
+}
+
+/// What the hooks say in place of a person who is about to be asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PermissionRequest {
+    /// Their answer; none leaves it to the person. A deny wins over an allow.
+    pub answer: Option<PermissionAnswer>,
+    /// Words for the person.
+    pub notes: Vec<HookNote>,
+}
+
+/// An answer in place of a person's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PermissionAnswer {
+    /// It may happen.
+    Allow {
+        /// Input to use instead. Not validated.
+        updated_input: Option<Raw>,
+    },
+    /// It must not happen.
+    Deny {
+        /// Why, safe to show.
+        reason: String,
+    },
+}
+
+// === impl Hooks ===
+
+impl Hooks {
+    /// Runs the hooks before a call.
+    pub async fn pre_tool_use(&self, tool_use: &ToolUse<'_>) -> PreToolUse {
+        let mut outcome = PreToolUse::default();
+        for (hook, answer) in self.around(HookEvent::PreToolUse, tool_use, tool_use.placed()).await
+        {
+            outcome.notes.extend(answer.note(hook));
+            outcome.add(&answer);
+        }
+        if matches!(outcome.verdict, HookVerdict::Deny { .. }) {
+            outcome.updated_input = None;
+        }
+        outcome
+    }
+
+    /// Runs the hooks after a call that was answered with `response`.
+    pub async fn post_tool_use(&self, tool_use: &ToolUse<'_>, response: &Raw) -> PostToolUse {
+        let about = tool_use.answered(response);
+        let mut outcome = PostToolUse::default();
+        for (hook, answer) in self.around(HookEvent::PostToolUse, tool_use, about).await {
+            outcome.notes.extend(answer.note(hook));
+            outcome.blocked = outcome.blocked.or(answer.block());
+            if let Some(said) = answer.said() {
+                outcome.context.extend(said.context().map(str::to_owned));
+                outcome.updated_output = said.updated_output().cloned().or(outcome.updated_output);
+            }
+        }
+        outcome
+    }
+
+    /// Runs the hooks that may answer in place of a person, who is asked for the reason given.
+    pub async fn permission_request(
+        &self,
+        tool_use: &ToolUse<'_>,
+        because: &Because,
+    ) -> PermissionRequest {
+        let event = HookEvent::PermissionRequest;
+        let about = tool_use.doubted(because);
+        let mut outcome = PermissionRequest::default();
+        for (hook, answer) in self.around(event, tool_use, about).await {
+            outcome.notes.extend(answer.note(hook));
+            outcome.answer = match (outcome.answer, PermissionAnswer::of(&answer)) {
+                (Some(PermissionAnswer::Deny { reason }), _) => {
+                    Some(PermissionAnswer::Deny { reason })
+                }
+                (before, after) => after.or(before),
+            };
+        }
+        outcome
+    }
+
+    async fn around(
+        &self,
+        event: HookEvent,
+        tool_use: &ToolUse<'_>,
+        about: AboutTool<'_>,
+    ) -> Vec<(&switchboard_config::Hook, Answer)> {
+        if !self.has(event, tool_use.tool) {
+            return Vec::new();
+        }
+        self.run(event, tool_use.tool, tool_use.told(event, &self.runner.cwd, about)).await
+    }
+}
+
+// === impl PreToolUse ===
+
+impl PreToolUse {
+    fn add(&mut self, answer: &Answer) {
+        let verdict = verdict(answer);
+        if strength(&verdict) > strength(&self.verdict) {
+            self.verdict = verdict;
+        }
+        if let Some(said) = answer.said() {
+            self.context.extend(said.context().map(str::to_owned));
+            if let Some(input) = &said.specific.updated_input {
+                self.updated_input = Some(input.clone());
+            }
+        }
+    }
+}
+
+/// A deny wins over an ask, an ask over an allow; of equals the first counts.
+fn strength(verdict: &HookVerdict) -> u8 {
+    match verdict {
+        HookVerdict::None => 0,
+        HookVerdict::Allow => 1,
+        HookVerdict::Ask { .. } => 2,
+        HookVerdict::Deny { .. } => 3,
+    }
+}
+
+fn verdict(answer: &Answer) -> HookVerdict {
+    match answer {
+        Answer::Said(said) if said.stops() => HookVerdict::Deny { reason: said.stop_reason() },
+        Answer::Said(said) => decision(said),
+        Answer::Blocked(reason) => HookVerdict::Deny { reason: reason.clone() },
+        Answer::Unreadable(what) => {
+            HookVerdict::Ask { reason: format!("a hook cannot be understood, {what}") }
+        }
+        Answer::Nothing | Answer::Failed(_) => HookVerdict::None,
+    }
+}
+
+/// A word that is no decision was meant as one.
+fn decision(said: &Said) -> HookVerdict {
+    let reason = said.reason();
+    let word = said.specific.permission_decision.as_ref().or(said.decision.as_ref());
+    match word.map(String::as_str) {
+        None => HookVerdict::None,
+        Some("allow" | "approve") => HookVerdict::Allow,
+        Some("deny" | "block") => HookVerdict::Deny { reason },
+        Some("ask") => HookVerdict::Ask { reason },
+        Some(other) => {
+            let other = super::answer::shown(other);
+            let reason = format!("a hook cannot be understood, it decides `{other}`");
+            HookVerdict::Ask { reason }
+        }
+    }
+}
+
+// === impl PermissionAnswer ===
+
+impl PermissionAnswer {
+    fn of(answer: &Answer) -> Option<Self> {
+        if let Some(reason) = answer.block() {
+            return Some(Self::Deny { reason });
+        }
+        let decision = answer.said()?.specific.decision.as_ref()?;
+        Some(match decision.behavior {
+            Behavior::Allow => Self::Allow { updated_input: decision.updated_input.clone() },
+            Behavior::Deny => Self::Deny { reason: decision.message() },
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! The events around a server's question: before a person sees it, and before the server sees the answer.
+
+use serde::{Deserialize, Serialize};
+use switchboard_config::{Hook, HookEvent};
+use switchboard_wire::json::Raw;
+
+use super::answer::Answer;
+use super::input::AboutElicitation;
+use super::{Elicitation, HookNote, Hooks};
+
+/// What becomes of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It is answered.
+    Accept,
+    /// It is put aside.
+    Cancel,
+    /// It is refused.
+    Decline,
+}
+
+/// An answer to a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ElicitationAnswer {
+    /// What becomes of the question.
+    pub action: Action,
+    /// What was filled in; only of one that is accepted. Not validated.
+    pub content: Option<Raw>,
+}
+
+/// What the hooks of an event say together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ElicitationOutcome {
+    /// Before a person is asked: the answer in their place. After: the answer to send instead. None
+    /// leaves things as they are. A decline wins over a cancel, a cancel over an accept; of equals the
+    /// last counts.
+    pub answer: Option<ElicitationAnswer>,
+    /// Words for the person.
+    pub notes: Vec<HookNote>,
+}
+
+// === impl Hooks ===
+
+impl Hooks {
+    /// Runs the hooks that may answer a server's question in place of a person.
+    pub async fn elicitation(&self, question: &Elicitation<'_>) -> ElicitationOutcome {
+        let answers = self.question(HookEvent::Elicitation, question, question.asked()).await;
+        ElicitationOutcome::of(answers, |answer| {
+            let specific = &answer.specific;
+            Some(ElicitationAnswer::new(specific.action?, specific.content.as_ref()))
+        })
+    }
+
+    /// Runs the hooks that may change a person's answer before the server sees it.
+    pub async fn elicitation_result(
+        &self,
+        question: &Elicitation<'_>,
+        given: &ElicitationAnswer,
+    ) -> ElicitationOutcome {
+        let about = question.answered(given);
+        let answers = self.question(HookEvent::ElicitationResult, question, about).await;
+        ElicitationOutcome::of(answers, |answer| {
+            let specific = &answer.specific;
+            if specific.action.is_none() && specific.content.is_none() {
+                return None;
+            }
+            let content = specific.content.as_ref().or(given.content.as_ref());
+            Some(ElicitationAnswer::new(specific.action.unwrap_or(given.action), content))
+        })
+    }
+
+    async fn question(
+        &self,
+        event: HookEvent,
+        question: &Elicitation<'_>,
+        about: AboutElicitation<'_>,
+    ) -> Vec<(&Hook, Answer)> {
+        if !self.has(event, question.server) {
+            return Vec::new();
+        }
+        self.run(event, question.server, question.told(event, &self.runner.cwd, about)).await
+    }
+}
+
+// === impl ElicitationOutcome ===
+
+impl ElicitationOutcome {
+    fn of(
+        answers: Vec<(&Hook, Answer)>,
+        read: impl Fn(&super::answer::Said) -> Option<ElicitationAnswer>,
+    ) -> Self {
+        let mut outcome = Self::default();
+        for (hook, answer) in answers {
+            outcome.notes.extend(answer.note(hook));
+            let said = match answer.block() {
+                Some(_) => Some(ElicitationAnswer::new(Action::Decline, None)),
+                None => answer.said().and_then(&read),
+            };
+            outcome.notes.extend(answer.block_note(hook));
+            outcome.answer = match (outcome.answer, said) {
+                (Some(before), Some(after)) if before.action > after.action => Some(before),
+                (before, after) => after.or(before),
+            };
+        }
+        outcome
+    }
+}
+
+// === impl ElicitationAnswer ===
+
+impl ElicitationAnswer {
+    fn new(action: Action, content: Option<&Raw>) -> Self {
+        let content = content.filter(|_| action == Action::Accept).cloned();
+        Self { action, content }
+    }
+}

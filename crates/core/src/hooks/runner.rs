@@ -1,0 +1,115 @@
+//! Running one command: JSON in, bytes out, a deadline, and nothing left behind.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use switchboard_wire::json::Raw;
+use switchboard_wire::process::{
+    Command, Exit, Guard, Process, SpawnError, Spawned, StderrOptions, spawn,
+};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, timeout_at};
+
+/// As much of standard output as is read.
+const MOST: u64 = 1024 * 1024;
+/// Where existing hooks look for the project they are in.
+const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+
+/// What commands run with.
+#[derive(Debug, Clone)]
+pub struct Runner {
+    /// What keeps them from outliving us.
+    pub guard: Guard,
+    /// Their whole environment; `CLAUDE_PROJECT_DIR` is added where it is missing.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where they run: the project's root.
+    pub cwd: PathBuf,
+}
+
+/// A command that ended by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// How.
+    pub exit: Exit,
+    /// All it wrote.
+    pub stdout: Vec<u8>,
+    /// The end of what it complained about, as it was written.
+    pub stderr: String,
+}
+
+/// Why a command gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It could not be started.
+    #[error("it could not be started: {0}")]
+    Start(#[from] SpawnError),
+    /// It took too long, and was stopped.
+    #[error("it took longer than {} s and was stopped", .0.as_secs())]
+    TooSlow(Duration),
+    /// It wrote too much, and was stopped.
+    #[error("it wrote more than {MOST} bytes and was stopped")]
+    TooMuch,
+    /// Its pipes failed.
+    #[error("its pipes failed: {0}")]
+    Pipe(#[from] io::Error),
+}
+
+// === impl Runner ===
+
+impl Runner {
+    /// Runs `command` in a shell with `input` and nothing else on its standard input. Past the deadline,
+    /// or when it writes too much, it is stopped with everything it started, which takes a moment more.
+    pub async fn run(&self, command: &str, input: &Raw, limit: Duration) -> Result<Ran, RunError> {
+        let deadline = Instant::now() + limit;
+        let too_slow = |_| RunError::TooSlow(limit);
+        let starting = spawn(self.shell(command), &self.guard, StderrOptions::default());
+        let Spawned { stdin, stdout, process } =
+            timeout_at(deadline, starting).await.map_err(too_slow)??;
+        let talk = timeout_at(deadline, talk(stdin, stdout, &process, input)).await;
+        match talk.map_err(too_slow).flatten() {
+            Ok((exit, stdout)) => Ok(Ran { exit, stdout, stderr: process.stderr_tail() }),
+            Err(error) => {
+                process.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    fn shell(&self, command: &str) -> Command {
+        let mut env = self.environment.clone();
+        if !env.iter().any(|(name, _)| name == OsStr::new(PROJECT_DIR)) {
+            env.push((PROJECT_DIR.into(), self.cwd.clone().into()));
+        }
+        let args = vec!["-c".into(), command.into()];
+        Command { args, env, cwd: Some(self.cwd.clone()), ..Command::new("/bin/sh") }
+    }
+}
+
+/// Speaks and listens at once: a command may answer before it has read everything.
+async fn talk(
+    stdin: pipe::Sender,
+    stdout: pipe::Receiver,
+    process: &Process,
+    input: &Raw,
+) -> Result<(Exit, Vec<u8>), RunError> {
+    let ((), answer) = tokio::try_join!(tell(stdin, input), listen(stdout))?;
+    Ok((process.exited().await, answer))
+}
+
+/// A command need not listen.
+async fn tell(mut stdin: pipe::Sender, input: &Raw) -> Result<(), RunError> {
+    match stdin.write_all(input.as_str().as_bytes()).await {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+async fn listen(stdout: pipe::Receiver) -> Result<Vec<u8>, RunError> {
+    let mut answer = Vec::new();
+    let length = stdout.take(MOST + 1).read_to_end(&mut answer).await?;
+    if length as u64 > MOST { Err(RunError::TooMuch) } else { Ok(answer) }
+}

@@ -1,0 +1,140 @@
+//! Why a call was allowed, refused or asked about: a value, so that a log can keep it, a person can read
+//! it, and nobody has to read its text to decide anything.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use switchboard_config::{Location, Mode, PermissionRule, Scope};
+
+use super::Remember;
+
+/// Why a verdict is what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum Because {
+    /// A rule says so.
+    Rule(Cited),
+    /// A hook says so.
+    Hook {
+        /// What it said, safe to show; may be empty.
+        reason: String,
+    },
+    /// No rule or hook decides, and this is what the mode makes of that; or the mode forbids it.
+    Mode {
+        /// The mode.
+        mode: Mode,
+    },
+    /// The client has a prompt of its own, which decides.
+    Client,
+    /// A person answered this question before.
+    Remembered {
+        /// For how long the answer counts.
+        answer: Remember,
+    },
+    /// A person answered just now.
+    Person,
+    /// A person typed the call.
+    Typed,
+    /// The tool wants a person to look at each call.
+    Interaction,
+    /// The tool is our own.
+    BuiltIn,
+    /// The classifier of the `auto` mode says so.
+    Classifier {
+        /// What it said, safe to show.
+        reason: String,
+    },
+    /// There was a reason to ask, and the mode asks nobody.
+    NobodyAsked {
+        /// The reason to ask.
+        ask: Box<Because>,
+    },
+}
+
+/// A rule, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cited {
+    /// As written.
+    pub text: String,
+    /// Where it comes from.
+    pub scope: Scope,
+    /// Where it stands.
+    pub at: Location,
+}
+
+/// What an answer can be remembered for. An answer counts for exactly the question it was given to: a
+/// yes to "nothing decides this" does not silence an ask rule that somebody adds later.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Question {
+    /// No rule or hook decides.
+    Undecided,
+    /// This rule asks, as written.
+    Rule(String),
+}
+
+// === impl Because ===
+
+impl Because {
+    /// The question this asks, if an answer to it can be remembered. A hook looks at each call anew, and
+    /// a tool that wants a person to look at each call means each: neither can be answered in advance.
+    pub fn question(&self) -> Option<Question> {
+        match self {
+            Self::Rule(rule) => Some(Question::Rule(rule.text.clone())),
+            Self::Mode { .. } | Self::Classifier { .. } => Some(Question::Undecided),
+            Self::NobodyAsked { ask } => ask.question(),
+            Self::Hook { .. }
+            | Self::Client
+            | Self::Remembered { .. }
+            | Self::Person
+            | Self::Typed
+            | Self::Interaction
+            | Self::BuiltIn => None,
+        }
+    }
+
+    pub(super) fn mode(mode: Mode) -> Self {
+        Self::Mode { mode }
+    }
+
+    pub(super) fn hook(reason: &str) -> Self {
+        Self::Hook { reason: reason.to_owned() }
+    }
+
+    pub(super) fn rule(rule: &Cited) -> Self {
+        Self::Rule(rule.clone())
+    }
+}
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => rule.fmt(f),
+            Self::Hook { reason } if reason.is_empty() => f.write_str("a hook says so"),
+            Self::Hook { reason } => write!(f, "a hook says: {reason}"),
+            Self::Mode { mode } => write!(f, "mode `{}`", mode.word()),
+            Self::Client => f.write_str("the client's own prompt decides"),
+            Self::Remembered { answer } => write!(f, "answered before ({answer})"),
+            Self::Person => f.write_str("a person answered"),
+            Self::Typed => f.write_str("a person typed it"),
+            Self::Interaction => f.write_str("the tool wants a person to look at each call"),
+            Self::BuiltIn => f.write_str("the tool is built in"),
+            Self::Classifier { reason } => write!(f, "the classifier says: {reason}"),
+            Self::NobodyAsked { ask } => write!(f, "{ask}; mode `dontAsk` asks nobody"),
+        }
+    }
+}
+
+// === impl Cited ===
+
+impl From<&PermissionRule> for Cited {
+    fn from(rule: &PermissionRule) -> Self {
+        Self { text: rule.text.clone(), scope: rule.scope, at: rule.at.clone() }
+    }
+}
+
+impl fmt::Display for Cited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule `{}` ({} scope, {})", self.text, self.scope, self.at)
+    }
+}

@@ -1,0 +1,268 @@
+//! What people answered, and for how long it counts.
+//!
+//! Session answers live in memory and are bounded: the oldest session is forgotten, and asked again. The
+//! others are kept by [`Store`] in user state. Looking an answer up never touches the disk.
+//!
+//! A yes is for exactly the server that was asked about, told by the digest of its signature, and for
+//! exactly the question. A no holds for whatever bears the server's name: changing a server's command must
+//! not be a way around it.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::Question;
+pub use super::store::AnswerError;
+use super::store::{Answer, Kept, Store};
+use crate::Problem;
+
+/// Sessions whose answers are kept.
+const SESSIONS: usize = 1024;
+/// Answers kept of one session.
+const PER_SESSION: usize = 1024;
+
+/// For how long an answer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Remember {
+    /// Yes, this time.
+    Once,
+    /// Yes, until the session ends.
+    Session,
+    /// Yes, in this project.
+    Project,
+    /// Yes, everywhere.
+    Always,
+    /// No, everywhere and for good.
+    Never,
+}
+
+/// The tool an answer is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// The root of the project.
+    pub project: &'a Path,
+    /// The server's name, as configured.
+    pub server: &'a str,
+    /// The digest of what makes it that server: its command, or its URL.
+    pub signature: &'a str,
+    /// The tool, as the server calls it.
+    pub tool: &'a str,
+}
+
+/// What is remembered about one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remembered {
+    no: bool,
+    yes: Vec<(Question, Remember)>,
+}
+
+/// Everything that is remembered. A handle: clones share it.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    store: Store,
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    kept: Kept,
+    sessions: Sessions,
+}
+
+#[derive(Debug, Default)]
+struct Sessions {
+    /// Oldest first.
+    order: VecDeque<String>,
+    answers: HashMap<String, VecDeque<Answer>>,
+}
+
+// === impl Memory ===
+
+impl Memory {
+    /// What user state remembers. A file that cannot be read is a problem and counts as empty. Reads a
+    /// small file: call it where blocking is fine.
+    pub fn open(state_dir: &Path) -> (Self, Vec<Problem>) {
+        let store = Store::new(state_dir);
+        let (kept, problems) = match store.load() {
+            Ok(kept) => (kept, Vec::new()),
+            Err(error) => (Kept::default(), vec![error.problem()]),
+        };
+        let shared = Shared { kept, sessions: Sessions::default() };
+        (Self { store, shared: Arc::new(Mutex::new(shared)) }, problems)
+    }
+
+    /// What is remembered about a tool, in this session.
+    pub fn recall(&self, session: &str, target: &Target<'_>) -> Remembered {
+        let shared = self.shared();
+        let mut remembered = Remembered::default();
+        let of_session = shared.sessions.answers.get(session).into_iter().flatten();
+        for answer in of_session.chain(shared.kept.about(target.server)) {
+            if answer.is_about(target) {
+                remembered.add(answer);
+            }
+        }
+        remembered
+    }
+
+    /// Remembers an answer to a question. What is kept on disk is read again first, so that what another
+    /// process wrote meanwhile stays and is known from now on.
+    pub async fn remember(
+        &self,
+        session: &str,
+        target: &Target<'_>,
+        question: Question,
+        answer: Remember,
+    ) -> Result<(), AnswerError> {
+        let answer = Answer::new(target, question, answer)?;
+        match answer.remember {
+            Remember::Once => Ok(()),
+            Remember::Session => {
+                self.shared().sessions.add(session, answer);
+                Ok(())
+            }
+            Remember::Project | Remember::Always | Remember::Never => self.keep(answer).await,
+        }
+    }
+
+    /// Forgets what was answered in a session that ended.
+    pub fn forget_session(&self, session: &str) {
+        self.shared().sessions.forget(session);
+    }
+
+    async fn keep(&self, answer: Answer) -> Result<(), AnswerError> {
+        let store = self.store.clone();
+        let kept = tokio::task::spawn_blocking(move || store.add(answer)).await??;
+        self.shared().kept = kept;
+        Ok(())
+    }
+
+    fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Sessions ===
+
+impl Sessions {
+    fn add(&mut self, session: &str, answer: Answer) {
+        if !self.answers.contains_key(session) {
+            self.make_room();
+            self.order.push_back(session.to_owned());
+        }
+        let answers = self.answers.entry(session.to_owned()).or_default();
+        answers.retain(|known| *known != answer);
+        if answers.len() == PER_SESSION {
+            answers.pop_front();
+        }
+        answers.push_back(answer);
+    }
+
+    fn make_room(&mut self) {
+        if self.order.len() == SESSIONS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.answers.remove(&oldest);
+        }
+    }
+
+    fn forget(&mut self, session: &str) {
+        if self.answers.remove(session).is_some() {
+            self.order.retain(|known| known != session);
+        }
+    }
+}
+
+// === impl Remembered ===
+
+impl Remembered {
+    /// Nothing is remembered.
+    pub fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// A person said yes to this question.
+    pub fn yes(question: Question, answer: Remember) -> Self {
+        Self { no: false, yes: vec![(question, answer)] }
+    }
+
+    /// A person said no for good.
+    pub fn no() -> Self {
+        Self { no: true, yes: Vec::new() }
+    }
+
+    /// Whether a person said no for good.
+    pub fn is_no(&self) -> bool {
+        self.no
+    }
+
+    /// For how long a person said yes to this question, if one did.
+    pub fn yes_to(&self, question: &Question) -> Option<Remember> {
+        self.yes.iter().find(|(answered, _)| answered == question).map(|(_, answer)| *answer)
+    }
+
+    fn add(&mut self, answer: &Answer) {
+        match answer.remember {
+            Remember::Never => self.no = true,
+            lasting => self.yes.push((answer.question.clone(), lasting)),
+        }
+    }
+}
+
+// === impl Remember ===
+
+impl fmt::Display for Remember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Once => "once",
+            Self::Session => "for this session",
+            Self::Project => "for this project",
+            Self::Always => "always",
+            Self::Never => "never",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGET: Target<'_> =
+        Target { project: Path::new("/p"), server: "s", signature: "x", tool: "t" };
+
+    fn answer(tool: &str) -> Answer {
+        let target = Target { tool, ..TARGET };
+        Answer::new(&target, Question::Undecided, Remember::Session).unwrap()
+    }
+
+    #[test]
+    fn sessions_and_their_answers_are_bounded_and_the_oldest_go_first() {
+        let mut sessions = Sessions::default();
+        for number in 0..=SESSIONS {
+            sessions.add(&number.to_string(), answer("t"));
+        }
+        assert_eq!((sessions.answers.len(), sessions.order.len()), (SESSIONS, SESSIONS));
+        assert!(!sessions.answers.contains_key("0") && sessions.answers.contains_key("1"));
+
+        for number in 0..=PER_SESSION {
+            sessions.add("1", answer(&number.to_string()));
+        }
+        let kept = &sessions.answers["1"];
+        assert_eq!(kept.len(), PER_SESSION);
+        assert!(!kept.contains(&answer("0")) && kept.contains(&answer("1")));
+    }
+
+    #[test]
+    fn a_session_that_ended_leaves_nothing() {
+        let mut sessions = Sessions::default();
+        sessions.add("a", answer("t"));
+        sessions.add("a", answer("t"));
+        assert_eq!(sessions.answers["a"].len(), 1);
+        sessions.forget("a");
+        sessions.forget("b");
+        assert!(sessions.answers.is_empty() && sessions.order.is_empty());
+    }
+}

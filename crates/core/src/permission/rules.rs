@@ -1,0 +1,171 @@
+//! Which rules reach a tool.
+//!
+//! A rule is the text of a tool's name, `mcp__<server>__<tool>`, with `*` in it. Servers may have `__` in
+//! their names, so one text can be read in several ways. A rule that takes away (deny, ask) applies in
+//! every reading; a rule that permits must have exactly one.
+
+use switchboard_config::{Mode, PermissionRule, Rules, glob};
+
+use super::Cited;
+use crate::{Problem, ProblemKind};
+
+/// The rules of a workspace, and what happens where they are silent.
+#[derive(Debug, Clone)]
+pub struct Permissions {
+    mode: Mode,
+    deny: Vec<Restriction>,
+    ask: Vec<Restriction>,
+    allow: Vec<Allowance>,
+    configured: Vec<String>,
+}
+
+/// The rules that reach one tool, the first of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ruling<'a> {
+    /// One that denies it.
+    pub deny: Option<&'a Cited>,
+    /// One that asks about it.
+    pub ask: Option<&'a Cited>,
+    /// One that allows it.
+    pub allow: Option<&'a Cited>,
+}
+
+/// A rule that takes away: it reaches every tool whose name it matches as text.
+#[derive(Debug, Clone)]
+struct Restriction {
+    pattern: String,
+    rule: Cited,
+}
+
+/// A rule that permits: one server, and a glob for its tools.
+#[derive(Debug, Clone)]
+struct Allowance {
+    server: String,
+    tools: String,
+    rule: Cited,
+}
+
+// === impl Permissions ===
+
+impl Permissions {
+    /// The rules as they apply where these servers are configured. `mode` is the one that counts, whoever
+    /// chose it. `configured` holds the normalised name of each configured server once: two equal names
+    /// there are two servers, and no allow rule can tell them apart.
+    pub fn new(rules: &Rules, mode: Mode, configured: &[String]) -> (Self, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let mut allow = Vec::new();
+        for rule in &rules.allow {
+            match readings(pattern(&rule.text), configured).as_slice() {
+                // A rule for a server that is configured elsewhere.
+                [] => {}
+                [(server, tools)] => allow.push(Allowance::new(server, tools, rule)),
+                [(one, _), .., (other, _)] => problems.push(ambiguous(rule, one, other)),
+            }
+        }
+        let deny = rules.deny.iter().map(Restriction::from).collect();
+        let ask = rules.ask.iter().map(Restriction::from).collect();
+        (Self { mode, deny, ask, allow, configured: configured.to_vec() }, problems)
+    }
+
+    /// What happens where the rules are silent.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The rules that reach a tool. Both names are normalised and not cut.
+    pub fn ruling(&self, server: &str, tool: &str) -> Ruling<'_> {
+        let name = format!("{server}__{tool}");
+        let first =
+            |rules: &'_ [Restriction]| rules.iter().position(|rule| rule.reaches(server, &name));
+        Ruling {
+            deny: first(&self.deny).map(|at| &self.deny[at].rule),
+            ask: first(&self.ask).map(|at| &self.ask[at].rule),
+            allow: self
+                .allow
+                .iter()
+                .find(|rule| rule.reaches(server, tool))
+                .map(|found| &found.rule),
+        }
+    }
+
+    /// Whether nothing of a server is shown: every tool it has or may get is denied.
+    pub fn hides_server(&self, server: &str) -> bool {
+        self.deny.iter().any(|rule| rule.covers(server))
+    }
+
+    /// Whether a tool is denied, and so not listed.
+    pub fn hides_tool(&self, server: &str, tool: &str) -> bool {
+        !self.deny.is_empty() && self.ruling(server, tool).deny.is_some()
+    }
+
+    /// The rule that would allow exactly this tool; none where its name could mean another server's.
+    pub fn allowing(&self, server: &str, tool: &str) -> Option<String> {
+        let name = format!("{server}__{tool}");
+        match readings(&name, &self.configured).as_slice() {
+            [(only, _)] if *only == server => Some(format!("mcp__{name}")),
+            _ => None,
+        }
+    }
+}
+
+/// A rule without the prefix that all rules have.
+fn pattern(text: &str) -> &str {
+    text.strip_prefix("mcp__").unwrap_or(text)
+}
+
+/// Every server and tool glob that a rule can mean; a server that is configured twice is meant twice.
+fn readings<'a>(pattern: &'a str, configured: &'a [String]) -> Vec<(&'a str, &'a str)> {
+    let read = |server: &'a String| {
+        let rest = pattern.strip_prefix(server.as_str())?;
+        match rest.strip_prefix("__") {
+            _ if rest.is_empty() => Some((server.as_str(), "*")),
+            Some(tools) if !tools.is_empty() => Some((server.as_str(), tools)),
+            _ => None,
+        }
+    };
+    configured.iter().filter_map(read).collect()
+}
+
+fn ambiguous(rule: &PermissionRule, one: &str, other: &str) -> Problem {
+    let what = if one == other {
+        format!("`{one}`, a name that two servers have")
+    } else {
+        format!("server `{one}` or server `{other}`")
+    };
+    let message =
+        format!("the rule `{}` ({}) could mean {what}, and so allows nothing", rule.text, rule.at);
+    Problem::new(ProblemKind::AmbiguousRule, message).of_item(&rule.text)
+}
+
+// === impl Restriction ===
+
+impl From<&PermissionRule> for Restriction {
+    fn from(rule: &PermissionRule) -> Self {
+        Self { pattern: pattern(&rule.text).to_owned(), rule: rule.into() }
+    }
+}
+
+impl Restriction {
+    /// As text, a rule matches whatever any of its readings matches.
+    fn reaches(&self, server: &str, name: &str) -> bool {
+        self.pattern == server || glob(&self.pattern, name)
+    }
+
+    /// Whether it reaches every tool that could be there.
+    fn covers(&self, server: &str) -> bool {
+        let open_ended = self.pattern.ends_with('*');
+        self.pattern == server || (open_ended && glob(&self.pattern, &format!("{server}__")))
+    }
+}
+
+// === impl Allowance ===
+
+impl Allowance {
+    fn new(server: &str, tools: &str, rule: &PermissionRule) -> Self {
+        Self { server: server.to_owned(), tools: tools.to_owned(), rule: rule.into() }
+    }
+
+    fn reaches(&self, server: &str, tool: &str) -> bool {
+        self.server == server && glob(&self.tools, tool)
+    }
+}

@@ -1,0 +1,294 @@
+//! The file that keeps answers: private, replaced whole, changed under a lock.
+//!
+//! A file that cannot be understood is never written over: it is moved aside first.
+
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Question, Remember, Target};
+use crate::{Problem, ProblemKind};
+
+/// The form of the file.
+const VERSION: u32 = 1;
+/// More answers than a person gives.
+const MOST: usize = 10_000;
+/// How long another writer may hold the lock.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often the lock is tried meanwhile.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Why answers could not be read or kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// The disk refused.
+    #[error("cannot {doing} `{}`", path.display())]
+    Io {
+        /// What was under way.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file holds something else than answers.
+    #[error(
+        "`{}` cannot be understood, so no answer in it counts; it is moved aside when the next one is kept",
+        path.display()
+    )]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where it stops making sense.
+        source: serde_json::Error,
+    },
+    /// The file is of another version.
+    #[error(
+        "`{}` is of version {found}, not {VERSION}, so no answer in it counts; it is moved aside when the next \
+         one is kept",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// Somebody else holds the lock.
+    #[error("`{}` is in use by another process", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There are too many.
+    #[error("`{}` holds {MOST} answers, which is as many as are kept", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A project's path that cannot be written down.
+    #[error("the project's path `{}` is not text, so nothing is remembered for it", path.display())]
+    PathNotText {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The runtime went away.
+    #[error("keeping an answer was interrupted")]
+    Interrupted(#[from] tokio::task::JoinError),
+}
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Answer {
+    #[serde(rename = "answer")]
+    pub(super) remember: Remember,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+    server: String,
+    signature: String,
+    tool: String,
+    pub(super) question: Question,
+}
+
+/// The answers that are kept, by server.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kept(HashMap<String, Vec<Answer>>);
+
+/// The place they are kept at.
+#[derive(Debug, Clone)]
+pub(super) struct Store {
+    folder: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Content {
+    version: u32,
+    answers: Vec<Answer>,
+}
+
+// === impl Store ===
+
+impl Store {
+    pub(super) fn new(state_dir: &Path) -> Self {
+        Self { folder: state_dir.to_owned() }
+    }
+
+    /// What is kept; no file keeps nothing.
+    pub(super) fn load(&self) -> Result<Kept, AnswerError> {
+        self.read().map(Kept::from)
+    }
+
+    /// Keeps one more, and returns all. Waits for another writer, so not for async code.
+    pub(super) fn add(&self, answer: Answer) -> Result<Kept, AnswerError> {
+        let path = self.path();
+        self.make_folder()?;
+        let _lock = self.lock()?;
+        let mut answers = match self.read() {
+            Ok(answers) => answers,
+            Err(AnswerError::Corrupt { .. } | AnswerError::Version { .. }) => {
+                self.move_aside()?;
+                Vec::new()
+            }
+            Err(error) => return Err(error),
+        };
+        answers.retain(|known| *known != answer);
+        if answers.len() >= MOST {
+            return Err(AnswerError::Full { path });
+        }
+        answers.push(answer);
+        let content = Content { version: VERSION, answers };
+        self.write(&content).map_err(failed("write", &path))?;
+        Ok(Kept::from(content.answers))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("answers.json")
+    }
+
+    fn read(&self) -> Result<Vec<Answer>, AnswerError> {
+        let path = self.path();
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(failed("read", &path)(source)),
+        };
+        match serde_json::from_slice(&text) {
+            Ok(Content { version: VERSION, answers }) => Ok(answers),
+            Ok(Content { version: found, .. }) => Err(AnswerError::Version { path, found }),
+            Err(source) => Err(AnswerError::Corrupt { path, source }),
+        }
+    }
+
+    fn write(&self, content: &Content) -> io::Result<()> {
+        // Made with mode 0600 by the library.
+        let mut staged = tempfile::NamedTempFile::new_in(&self.folder)?;
+        serde_json::to_writer_pretty(&mut staged, content)?;
+        staged.write_all(b"\n")?;
+        staged.as_file().sync_all()?;
+        staged.persist(self.path())?;
+        Ok(())
+    }
+
+    /// Under a name that is free, so that what was moved aside before stays too.
+    fn move_aside(&self) -> Result<(), AnswerError> {
+        let path = self.path();
+        let name = |number: u32| match number {
+            1 => "answers.json.corrupt".to_owned(),
+            more => format!("answers.json.corrupt-{more}"),
+        };
+        let free = (1..=u32::MAX).map(|number| self.folder.join(name(number)));
+        let Some(aside) = free.into_iter().find(|aside| !aside.exists()) else {
+            return Err(AnswerError::Full { path });
+        };
+        tracing::warn!(aside = %aside.display(), "answers that cannot be understood are moved aside");
+        fs::rename(&path, aside).map_err(failed("move aside", &path))
+    }
+
+    fn make_folder(&self) -> Result<(), AnswerError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        made.map_err(failed("create", &self.folder))
+    }
+
+    /// A file of its own: a lock on one that is replaced would be lost with it.
+    fn lock(&self) -> Result<File, AnswerError> {
+        let path = self.folder.join("answers.lock");
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(&path).map_err(failed("lock", &path))?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(LOOK);
+                }
+                Err(TryLockError::WouldBlock) => return Err(AnswerError::Locked { path }),
+                Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
+            }
+        }
+    }
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AnswerError {
+    let path = path.to_owned();
+    move |source| AnswerError::Io { doing, path, source }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    pub(super) fn new(
+        target: &Target<'_>,
+        question: Question,
+        remember: Remember,
+    ) -> Result<Self, AnswerError> {
+        let project = match (remember, target.project.to_str()) {
+            (Remember::Project, None) => {
+                return Err(AnswerError::PathNotText { path: target.project.to_owned() });
+            }
+            (Remember::Project, Some(path)) => Some(path.to_owned()),
+            _ => None,
+        };
+        Ok(Self {
+            remember,
+            project,
+            server: target.server.to_owned(),
+            signature: target.signature.to_owned(),
+            tool: target.tool.to_owned(),
+            question,
+        })
+    }
+
+    /// Whether it counts for a tool. A no counts whatever became of the server behind its name.
+    pub(super) fn is_about(&self, target: &Target<'_>) -> bool {
+        let same_tool = self.server == target.server && self.tool == target.tool;
+        let same_server = self.remember == Remember::Never || self.signature == target.signature;
+        let here = match (self.remember, &self.project) {
+            (Remember::Project, None) => false,
+            (Remember::Project, Some(project)) => target.project.to_str() == Some(project),
+            _ => true,
+        };
+        same_tool && same_server && here
+    }
+}
+
+// === impl Kept ===
+
+impl Kept {
+    pub(super) fn about(&self, server: &str) -> impl Iterator<Item = &Answer> {
+        self.0.get(server).into_iter().flatten()
+    }
+}
+
+impl From<Vec<Answer>> for Kept {
+    fn from(answers: Vec<Answer>) -> Self {
+        let mut kept: HashMap<String, Vec<Answer>> = HashMap::new();
+        // A file may say anything; what counts for one call or one session has no place in it.
+        let lasting =
+            |answer: &Answer| !matches!(answer.remember, Remember::Once | Remember::Session);
+        for answer in answers.into_iter().filter(lasting) {
+            kept.entry(answer.server.clone()).or_default().push(answer);
+        }
+        Self(kept)
+    }
+}
+
+// === impl AnswerError ===
+
+impl AnswerError {
+    /// As something to show beside what works.
+    pub fn problem(&self) -> Problem {
+        let cause = std::error::Error::source(self);
+        let message = match cause {
+            Some(cause) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        };
+        Problem::new(ProblemKind::Storage, message)
+    }
+}
