@@ -1,1 +1,7 @@
-//! See the module of the same name.
+//! The engine at its boundary: what is desired in, snapshots, events and results out.
+
+mod apply;
+mod call;
+mod elicitation;
+mod script;
+mod session;

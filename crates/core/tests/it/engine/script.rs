@@ -1,0 +1,265 @@
+//! A server whose every answer a test decides, and a workspace that it stands in.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use switchboard_config::{Asked as Wanted, Desired, Dynamic, Environment, Platform, Surroundings};
+use switchboard_core::engine::{
+    Caller, Engine, EngineOptions, InProcess, Session, Snapshot, Workspace, WorkspaceId,
+};
+use switchboard_wire::client::InputRequest;
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::Raw;
+use switchboard_wire::process::Guard;
+use switchboard_wire::server::{Asked, Change, Changes, Context, Description, Handler, Reply};
+use tokio::sync::{Notify, watch};
+
+type Answer = Box<dyn Fn(&str, Raw) -> Result<Reply, RpcError> + Send + Sync>;
+
+/// A server under a test's control.
+pub(super) struct Script {
+    tools: Mutex<Vec<Value>>,
+    resources: Mutex<Vec<Value>>,
+    prompts: Mutex<Vec<Value>>,
+    instructions: Option<String>,
+    /// What a tool answers, by default its arguments.
+    answer: Answer,
+    /// Calls so far, each as `name arguments`.
+    pub(super) seen: watch::Sender<Vec<String>>,
+    /// How many calls to `hang` were dropped.
+    pub(super) dropped: watch::Sender<usize>,
+    pub(super) changes: Changes,
+    pub(super) go_on: Notify,
+}
+
+// === impl Script ===
+
+impl Script {
+    pub(super) fn new(tools: &[&str]) -> Self {
+        let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });
+        Self {
+            tools: Mutex::new(tools.iter().map(tool).collect()),
+            resources: Mutex::default(),
+            prompts: Mutex::default(),
+            instructions: None,
+            answer: Box::new(|_, arguments| text(arguments.as_str())),
+            seen: watch::Sender::default(),
+            dropped: watch::Sender::default(),
+            changes: Changes::default(),
+            go_on: Notify::new(),
+        }
+    }
+
+    pub(super) fn with_tool(self, tool: Value) -> Self {
+        self.tools.lock().unwrap().push(tool);
+        self
+    }
+
+    pub(super) fn with_resource(self, uri: &str) -> Self {
+        self.resources.lock().unwrap().push(json!({ "uri": uri, "name": uri }));
+        self
+    }
+
+    pub(super) fn with_prompt(self, name: &str) -> Self {
+        self.prompts.lock().unwrap().push(json!({ "name": name }));
+        self
+    }
+
+    pub(super) fn answering(
+        mut self,
+        answer: impl Fn(&str, Raw) -> Result<Reply, RpcError> + Send + Sync + 'static,
+    ) -> Self {
+        self.answer = Box::new(answer);
+        self
+    }
+
+    /// Puts another list of tools in the place of the one there was, and says so.
+    pub(super) fn relist(&self, tools: &[&str]) {
+        let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });
+        *self.tools.lock().unwrap() = tools.iter().map(tool).collect();
+        self.changes.announce(Change::List(switchboard_wire::client::List::Tools));
+    }
+
+    async fn tool(&self, asked: Asked) -> Result<Reply, RpcError> {
+        let member = |key| asked.params.get(key).ok().flatten();
+        let name = member("name").and_then(|name| name.to_text()).unwrap_or_default();
+        let arguments = member("arguments").unwrap_or_else(Raw::empty_object);
+        self.seen.send_modify(|seen| seen.push(format!("{name} {arguments}")));
+        match name.as_str() {
+            "hang" => {
+                let _noticed = Noticed(&self.dropped);
+                std::future::pending::<()>().await;
+                unreachable!()
+            }
+            "wait" => {
+                self.go_on.notified().await;
+                text("waited")
+            }
+            "ask" => ask(&asked),
+            other => (self.answer)(other, arguments),
+        }
+    }
+}
+
+struct Noticed<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Noticed<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|dropped| *dropped += 1);
+    }
+}
+
+impl Handler for Script {
+    fn describe(&self) -> Description {
+        Description {
+            info: raw(&json!({ "name": "script", "version": "1" })),
+            capabilities: raw(&json!({
+                "tools": { "listChanged": true }, "resources": {}, "prompts": {}, "completions": {},
+            })),
+            instructions: self.instructions.clone(),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        asked: Asked,
+        _: &'a Context,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        Box::pin(async move {
+            let list = |key: &str, items: &Mutex<Vec<Value>>| {
+                Ok(Reply::Complete(raw(&json!({ key: *items.lock().unwrap() }))))
+            };
+            match asked.method.as_str() {
+                "tools/list" => list("tools", &self.tools),
+                "resources/list" => list("resources", &self.resources),
+                "resources/templates/list" => list("resourceTemplates", &Mutex::default()),
+                "prompts/list" => list("prompts", &self.prompts),
+                "prompts/get" => {
+                    Ok(Reply::Complete(raw(&json!({ "messages": [], "asked": asked.params }))))
+                }
+                "resources/read" => {
+                    let uri = asked.params.get("uri").ok().flatten();
+                    let contents = json!([{ "uri": uri, "text": "read" }]);
+                    Ok(Reply::Complete(raw(&json!({ "contents": contents }))))
+                }
+                "completion/complete" => {
+                    let values = json!({ "values": [asked.params.as_str()] });
+                    Ok(Reply::Complete(raw(&json!({ "completion": values }))))
+                }
+                "tools/call" => self.tool(asked).await,
+                other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
+            }
+        })
+    }
+}
+
+/// Asks who it is, and then says what it was told.
+fn ask(asked: &Asked) -> Result<Reply, RpcError> {
+    if let Some(answer) = asked.answers.first() {
+        return match &answer.outcome {
+            Ok(result) => text(result.as_str()),
+            Err(error) => text(&format!("refused: {}", error.message)),
+        };
+    }
+    let params = json!({
+        "message": "who?",
+        "requestedSchema": { "type": "object", "properties": { "name": { "type": "string" } } },
+    });
+    let question = InputRequest {
+        key: "who".into(),
+        method: "elicitation/create".into(),
+        params: raw(&params),
+    };
+    Ok(Reply::NeedsInput { questions: vec![question], state: Some(Raw::string("asked")) })
+}
+
+/// A result of one text.
+pub(super) fn text(text: &str) -> Result<Reply, RpcError> {
+    Ok(Reply::Complete(raw(&json!({ "content": [{ "type": "text", "text": text }] }))))
+}
+
+pub(super) fn raw(value: &Value) -> Raw {
+    Raw::of(value).unwrap()
+}
+
+/// An engine and one workspace in it.
+pub(super) struct Bench {
+    pub(super) engine: Engine,
+    pub(super) workspace: Workspace,
+    pub(super) folder: tempfile::TempDir,
+}
+
+// === impl Bench ===
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        Self::with(|_| ())
+    }
+
+    pub(super) fn with(change: impl FnOnce(&mut EngineOptions)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let guard = Guard::at(switchboard_testkit::guard_path()).unwrap();
+        let mut options = EngineOptions::new("test", "1", guard);
+        options.state_dir = Some(folder.path().join("state"));
+        options.timing.jitter = switchboard_core::connection::Jitter::NONE;
+        change(&mut options);
+        Self {
+            engine: Engine::new(options),
+            workspace: Workspace {
+                id: WorkspaceId::from("one"),
+                environment: Arc::new([]),
+                in_process: Vec::new(),
+            },
+            folder,
+        }
+    }
+
+    /// What this configuration desires.
+    pub(super) fn desired(&self, configuration: &Value) -> Desired {
+        desired(self.folder.path(), configuration)
+    }
+
+    /// Adds a server of the test's own and applies everything.
+    pub(super) fn serve(&mut self, name: &str, script: Script) -> Arc<Script> {
+        self.serve_with(name, script, &json!({}))
+    }
+
+    pub(super) fn serve_with(
+        &mut self,
+        name: &str,
+        script: Script,
+        configuration: &Value,
+    ) -> Arc<Script> {
+        let script = Arc::new(script);
+        let server = InProcess::new(name, script.clone(), script.changes.clone());
+        self.workspace.in_process.push(server);
+        self.engine.apply(&self.workspace, self.desired(configuration));
+        script
+    }
+
+    pub(super) async fn settled(&self) -> Arc<Snapshot> {
+        self.engine.settled(&self.workspace.id, Duration::from_secs(60)).await.unwrap()
+    }
+
+    pub(super) fn caller(&self, session: &str) -> Caller {
+        self.attach(Session::new(session))
+    }
+
+    pub(super) fn attach(&self, session: Session) -> Caller {
+        self.engine.attach(&self.workspace.id, session).unwrap()
+    }
+}
+
+/// What a configuration desires, given for one run in `folder`.
+pub(super) fn desired(folder: &Path, configuration: &Value) -> Desired {
+    let home = folder.to_str().unwrap().to_owned();
+    let env: Environment = [("HOME".to_owned(), home.clone())].into();
+    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+    surroundings.managed_dir = folder.join("managed");
+    let asked =
+        Wanted { dynamic: vec![Dynamic::Text(configuration.to_string())], ..Wanted::default() };
+    switchboard_config::resolve(&surroundings, &asked)
+}
