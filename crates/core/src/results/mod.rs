@@ -1,1 +1,295 @@
-//! Results kept to a size a model can take.
+//! What becomes of a result that is larger than a model can read.
+//!
+//! Results are data: within the limits they pass as the very same bytes. Past them the text goes to a private
+//! file and the result says where; images are scaled; binary blobs become files. Members that nobody here
+//! knows stay where they are.
+//!
+//! This module refuses to know who asked, which server answered, and how anything is shown.
+
+mod address;
+mod blob;
+mod content;
+mod cut;
+mod image;
+mod note;
+mod place;
+mod pretty;
+mod size;
+mod spill;
+mod store;
+mod text;
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::Serialize;
+use switchboard_wire::json::Raw;
+use tokio::sync::Semaphore;
+
+use crate::{Problem, ProblemKind};
+
+pub use address::{Address, Want};
+pub use place::Place;
+pub use store::{Hit, Pattern, Slice, Store, StoreError};
+
+use content::Content;
+
+/// How many characters of text a result may have.
+pub const MAX_CHARS: usize = 100_000;
+/// How many tokens.
+pub const MAX_TOKENS: usize = 25_000;
+/// How many characters a tool may ask for.
+pub const MOST_CHARS_OF_A_TOOL: usize = 500_000;
+/// How long an image's long side may be, in pixels.
+pub const IMAGE_PIXELS: u32 = 1_568;
+/// How many bytes an image may have, encoded as it is in the result.
+pub const IMAGE_BYTES: usize = 5_000_000;
+
+/// A token is about four characters.
+const CHARS_PER_TOKEN: usize = 4;
+/// How long files and images may take before the result is cut instead.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Results that are worked on at once; each may be large.
+static AT_WORK: Semaphore = Semaphore::const_new(4);
+
+/// What a result is the answer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// `tools/call`: `content` and `structuredContent`.
+    Tool,
+    /// `resources/read`: `contents`.
+    Resource,
+}
+
+/// What is done to results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// How many characters of text may stay.
+    pub max_chars: usize,
+    /// How many tokens may stay.
+    pub max_tokens: usize,
+    /// What becomes of large images.
+    pub images: ImagePolicy,
+    /// What becomes of binary blobs.
+    pub blobs: BlobPolicy,
+    /// Where text goes that is too long.
+    pub spill: Spill,
+    /// Whether the tool promises a structure. A promise that a client checks is not broken by the gateway:
+    /// with [`Spill::Uri`] such a result passes whole.
+    pub has_output_schema: bool,
+}
+
+/// What becomes of large images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImagePolicy {
+    /// They are scaled down.
+    Scale {
+        /// The most pixels on the long side.
+        pixels: u32,
+        /// The most bytes, encoded.
+        bytes: usize,
+    },
+    /// They pass.
+    Leave,
+}
+
+/// What becomes of binary blobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlobPolicy {
+    /// They become files, and the result names them.
+    ToDisk,
+    /// They pass.
+    Leave,
+}
+
+/// Where text goes that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spill {
+    /// To a file that the result names by its path, for a reader on this machine.
+    Path,
+    /// To a file that the result names by a URI, for a reader who has only us.
+    Uri,
+    /// Nowhere; it is cut.
+    Off,
+}
+
+/// A result, as it may be passed on.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// The result. The same bytes as before if nothing had to be done.
+    pub result: Raw,
+    /// What was put in the place of what is gone.
+    pub note: Option<String>,
+    /// Where the text went.
+    pub spilled: Option<Spilled>,
+    /// How many images were scaled or taken out.
+    pub images_scaled: usize,
+    /// Whether text was lost.
+    pub truncated: bool,
+    /// What went wrong with the disk.
+    pub problem: Option<Problem>,
+}
+
+/// Text that became a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Spilled {
+    /// Its name in the store.
+    pub id: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// Applies `policy` to a result. Files and images are worked on off the runtime's threads.
+pub async fn keep(result: Raw, shape: Shape, policy: &Policy, place: &Place) -> Kept {
+    if policy.surely_passes(result.as_str()) {
+        return Kept::whole(result);
+    }
+    let work = {
+        let (result, policy, place) = (result.clone(), policy.clone(), place.clone());
+        async move {
+            let _turn = AT_WORK.acquire().await;
+            tokio::task::spawn_blocking(move || treat(result, shape, &policy, &place)).await
+        }
+    };
+    match tokio::time::timeout(PATIENCE, work).await {
+        Ok(Ok(kept)) => kept,
+        Ok(Err(_)) => without_disk(result, shape, policy, "the work on a result was given up"),
+        Err(_) => without_disk(result, shape, policy, "the disk took too long to keep a result"),
+    }
+}
+
+/// The whole of the policy, on this thread.
+fn treat(result: Raw, shape: Shape, policy: &Policy, place: &Place) -> Kept {
+    let Some(mut content) = Content::of(&result, shape) else {
+        return Kept::whole(result);
+    };
+    let mut kept = Kept::whole(result);
+    kept.images_scaled = image::fit_all(&mut content, policy.images);
+    if policy.blobs == BlobPolicy::ToDisk {
+        kept.problem = blob::to_disk(&mut content, place).err().map(|error| storage(&error));
+    }
+    let size = content.size();
+    if size.chars <= policy.limit() || policy.is_promised() {
+        return content.changed_in(kept);
+    }
+    if policy.spill == Spill::Off {
+        return cut::cut(&content, size, policy.limit(), kept);
+    }
+    match spill::spill(&content, size, policy.spill, place) {
+        Ok((note, spilled)) => {
+            kept.spilled = Some(spilled);
+            content.replaced_by(&note, kept)
+        }
+        Err(error) => {
+            kept.problem = Some(storage(&error));
+            cut::cut(&content, size, policy.limit(), kept)
+        }
+    }
+}
+
+/// What can be done in memory alone.
+fn without_disk(result: Raw, shape: Shape, policy: &Policy, why: &str) -> Kept {
+    let mut kept = Kept::whole(result);
+    kept.problem = Some(Problem::new(ProblemKind::Storage, why));
+    let Some(content) = Content::of(&kept.result, shape) else { return kept };
+    let size = content.size();
+    if size.chars <= policy.limit() || policy.is_promised() {
+        return kept;
+    }
+    cut::cut(&content, size, policy.limit(), kept)
+}
+
+fn storage(error: &StoreError) -> Problem {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    Problem::new(ProblemKind::Storage, format!("{error}{}", cause.unwrap_or_default()))
+}
+
+// === impl Policy ===
+
+impl Policy {
+    /// For a reader on this machine: everything at its usual limit.
+    pub fn local() -> Self {
+        Self {
+            max_chars: MAX_CHARS,
+            max_tokens: MAX_TOKENS,
+            images: ImagePolicy::Scale { pixels: IMAGE_PIXELS, bytes: IMAGE_BYTES },
+            blobs: BlobPolicy::ToDisk,
+            spill: Spill::Path,
+            has_output_schema: false,
+        }
+    }
+
+    /// For the gateway's clients: text alone is limited.
+    pub fn gateway() -> Self {
+        Self {
+            images: ImagePolicy::Leave,
+            blobs: BlobPolicy::Leave,
+            spill: Spill::Uri,
+            ..Self::local()
+        }
+    }
+
+    /// The same with another limit of tokens (`MAX_MCP_OUTPUT_TOKENS`, `--result-limit`); 0 is none.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: usize) -> Self {
+        self.max_tokens = if tokens == 0 { usize::MAX } else { tokens };
+        // A person who asks for more than the usual means it.
+        self.max_chars = self.max_chars.max(self.max_tokens.saturating_mul(CHARS_PER_TOKEN));
+        self
+    }
+
+    /// The same for a tool that asks for a size of its own (`anthropic/maxResultSizeChars`), which replaces
+    /// both limits.
+    #[must_use]
+    pub fn with_tool_chars(mut self, chars: usize) -> Self {
+        self.max_chars = chars.min(MOST_CHARS_OF_A_TOOL);
+        self.max_tokens = usize::MAX;
+        self
+    }
+
+    /// The same for a tool as it was listed: its `_meta` and whether it promises a structure.
+    #[must_use]
+    pub fn for_tool(mut self, tool: &Raw) -> Self {
+        self.has_output_schema = matches!(tool.get("outputSchema"), Ok(Some(_)));
+        let chars = tool.get_path(&["_meta", "anthropic/maxResultSizeChars"]).ok().flatten();
+        match chars.and_then(|chars| chars.decode::<u64>().ok()) {
+            Some(chars) if chars > 0 => {
+                self.with_tool_chars(usize::try_from(chars).unwrap_or(usize::MAX))
+            }
+            _ => self,
+        }
+    }
+
+    /// The limit in characters.
+    pub fn limit(&self) -> usize {
+        self.max_chars.min(self.max_tokens.saturating_mul(CHARS_PER_TOKEN))
+    }
+
+    fn is_promised(&self) -> bool {
+        self.has_output_schema && self.spill == Spill::Uri
+    }
+
+    /// Whether a look at the whole text is enough: a text has at most as many characters as its JSON has bytes.
+    fn surely_passes(&self, text: &str) -> bool {
+        let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
+        text.len() <= self.limit()
+            && (self.images == ImagePolicy::Leave || !has("\"data\""))
+            && (self.blobs == BlobPolicy::Leave || !has("\"blob\""))
+    }
+}
+
+// === impl Kept ===
+
+impl Kept {
+    fn whole(result: Raw) -> Self {
+        Self {
+            result,
+            note: None,
+            spilled: None,
+            images_scaled: 0,
+            truncated: false,
+            problem: None,
+        }
+    }
+}

@@ -1,1 +1,209 @@
 //! Arguments checked against schemas that nobody may trust.
+//!
+//! A server writes the schema and a model writes the arguments; either may be hostile or merely odd. So the
+//! schema is bounded before it is compiled, references never leave the document, patterns run in linear time,
+//! and a check that would take too long is not begun. What is checked is a copy: the text that is sent is
+//! never touched.
+//!
+//! This module refuses to know which tool a schema belongs to.
+
+mod coerce;
+mod decode;
+mod effort;
+mod graph;
+mod keywords;
+mod mistake;
+mod nearest;
+
+use jsonschema::{Draft, PatternOptions, ValidationOptions};
+use serde_json::{Map, Value};
+use switchboard_wire::json::{JsonKind, Raw};
+
+pub use coerce::{Argument, Form, arguments_from};
+pub use mistake::{Invalid, Mistake};
+
+use graph::Graph;
+use mistake::{MOST, shortened};
+
+/// The longest schema that is read.
+const MAX_BYTES: usize = 1024 * 1024;
+/// The deepest.
+const MAX_DEPTH: usize = 64;
+/// The most JSON values in one schema.
+const MAX_VALUES: usize = 20_000;
+/// The most patterns, each of which costs memory while it is compiled.
+const MAX_PATTERNS: usize = 256;
+/// How large one compiled pattern may be.
+const PATTERN_BYTES: usize = 512 * 1024;
+
+/// Why a schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadSchema {
+    /// It is not an object or a boolean.
+    #[error("the schema is not an object")]
+    NotAnObject,
+    /// It is larger than any schema has to be.
+    #[error("the schema has too many {what} (at most {most})")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there may be.
+        most: usize,
+    },
+    /// It refers to another document.
+    #[error("the schema refers to `{0}`, and nothing is fetched")]
+    Remote(String),
+    /// It refers to something that is not there.
+    #[error("the schema refers to `{0}`, which is not in it")]
+    Unresolved(String),
+    /// It has dynamic references across several documents.
+    #[error("the schema has dynamic references between schemas with ids of their own")]
+    Dynamic,
+    /// It is not a valid schema.
+    #[error("the schema is not valid: {0}")]
+    Invalid(String),
+}
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Validator {
+    /// What is checked with.
+    compiled: jsonschema::Validator,
+    /// What tells how much work a check is.
+    graph: Graph,
+    /// The schema itself, for its property names.
+    schema: Value,
+}
+
+/// Whether `schema` can be used at all, and if not, why, in a sentence that is safe to show.
+pub fn check(schema: &Raw) -> Result<(), String> {
+    Validator::compile(schema).map(|_| ()).map_err(|bad| bad.to_string())
+}
+
+// === impl Validator ===
+
+impl Validator {
+    /// Compiles `schema`: 2020-12 unless its `$schema` names another draft.
+    pub fn compile(schema: &Raw) -> Result<Self, BadSchema> {
+        let mut schema = read(schema)?;
+        let graph = Graph::of(&schema)?;
+        let draft = draft_of(&schema);
+        keywords::for_each_mut(&mut schema, &mut |schema| {
+            // The draft is known; a name nobody has heard of must not be looked up.
+            schema.remove("$schema");
+            loosen(schema);
+        });
+        let compiled = options(draft).build(&schema).map_err(|error| {
+            let at = error.instance_path().as_str();
+            let place =
+                if at.is_empty() { String::new() } else { format!(" at {}", shortened(at)) };
+            BadSchema::Invalid(format!("{}{place}", shortened(&error.masked().to_string())))
+        })?;
+        Ok(Self { compiled, graph, schema })
+    }
+
+    /// Checks `arguments`. Nothing of them is repeated in the mistakes but names of properties.
+    pub fn validate(&self, arguments: &Raw) -> Result<(), Invalid> {
+        let Ok(value) = decode::value(arguments.as_str()) else {
+            return Err(Invalid::one("", "nested too deep to be checked"));
+        };
+        if effort::bounded(&self.graph, &value, arguments.as_str().len()).is_err() {
+            return Err(Invalid::one("", "too intricate to be checked against the tool's schema"));
+        }
+        if self.compiled.is_valid(&value) {
+            return Ok(());
+        }
+        let errors = self.compiled.iter_errors(&value);
+        let problems: Vec<_> =
+            errors.flat_map(|error| mistake::mistakes(&error, &self.schema)).take(MOST).collect();
+        if problems.is_empty() {
+            return Err(Invalid::one("", "does not fit the tool's schema"));
+        }
+        Err(Invalid { problems })
+    }
+}
+
+fn options(draft: Draft) -> ValidationOptions<'static> {
+    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
+    jsonschema::options()
+        .with_draft(draft)
+        .offline()
+        .should_validate_formats(false)
+        .with_pattern_options(patterns)
+}
+
+/// The schema as a value, within its bounds.
+fn read(schema: &Raw) -> Result<Value, BadSchema> {
+    if !matches!(schema.kind(), JsonKind::Object | JsonKind::Bool) {
+        return Err(BadSchema::NotAnObject);
+    }
+    if schema.as_str().len() > MAX_BYTES {
+        return Err(BadSchema::TooLarge { what: "bytes", most: MAX_BYTES });
+    }
+    let too_deep = BadSchema::TooLarge { what: "levels", most: MAX_DEPTH };
+    let value = decode::value(schema.as_str()).map_err(|_| too_deep.clone())?;
+    let mut patterns = 0;
+    let values = count(&value, MAX_DEPTH, &mut patterns).ok_or(too_deep)?;
+    if values > MAX_VALUES {
+        return Err(BadSchema::TooLarge { what: "values", most: MAX_VALUES });
+    }
+    if patterns > MAX_PATTERNS {
+        return Err(BadSchema::TooLarge { what: "patterns", most: MAX_PATTERNS });
+    }
+    Ok(value)
+}
+
+/// How many values there are; `None` if they are nested too deep.
+fn count(value: &Value, levels: usize, patterns: &mut usize) -> Option<usize> {
+    let below = levels.checked_sub(1)?;
+    let mut values = 1;
+    match value {
+        Value::Object(map) => {
+            *patterns += usize::from(map.get("pattern").is_some_and(Value::is_string));
+            let named = map.get("patternProperties").and_then(Value::as_object);
+            *patterns += named.map_or(0, Map::len);
+            for inner in map.values() {
+                values += count(inner, below, patterns)?;
+            }
+        }
+        Value::Array(list) => {
+            for inner in list {
+                values += count(inner, below, patterns)?;
+            }
+        }
+        _ => {}
+    }
+    Some(values)
+}
+
+fn draft_of(schema: &Value) -> Draft {
+    match Draft::default().detect(schema) {
+        Draft::Unknown => Draft::Draft202012,
+        known => known,
+    }
+}
+
+/// Takes out patterns that no engine can run in linear time (they look around or back). The server checks
+/// them itself; here a check that is too weak is better than a tool that nobody can call.
+fn loosen(schema: &mut Map<String, Value>) {
+    if schema.get("pattern").and_then(Value::as_str).is_some_and(looks_around) {
+        schema.remove("pattern");
+    }
+    let Some(Value::Object(patterns)) = schema.get_mut("patternProperties") else { return };
+    let before = patterns.len();
+    patterns.retain(|pattern, _| !looks_around(pattern));
+    if patterns.len() < before {
+        // What those patterns allowed would now count as additional.
+        schema.remove("additionalProperties");
+        schema.remove("unevaluatedProperties");
+    }
+}
+
+fn looks_around(pattern: &str) -> bool {
+    let back = pattern
+        .as_bytes()
+        .windows(2)
+        .any(|two| two[0] == b'\\' && matches!(two[1], b'1'..=b'9' | b'k'));
+    back || ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|start| pattern.contains(start))
+}

@@ -1,1 +1,22 @@
-//! See the module of the same name.
+//! Schemas and arguments, good, odd and hostile.
+
+mod coerce;
+mod hostile;
+mod messages;
+
+use switchboard_core::schema::Validator;
+use switchboard_wire::json::Raw;
+
+fn raw(text: impl Into<String>) -> Raw {
+    Raw::parse(text.into()).unwrap()
+}
+
+/// What is said about `arguments`; nothing if they fit.
+fn said(schema: &str, arguments: &str) -> Vec<String> {
+    let validator =
+        Validator::compile(&raw(schema)).unwrap_or_else(|bad| panic!("{schema}: {bad}"));
+    match validator.validate(&raw(arguments)) {
+        Ok(()) => Vec::new(),
+        Err(invalid) => invalid.problems.iter().map(ToString::to_string).collect(),
+    }
+}

@@ -1,0 +1,99 @@
+//! How a spilled result is named to someone who has only us: `switchboard://results/<id>`.
+
+use std::fmt;
+
+use url::Url;
+
+use super::Pattern;
+
+/// A spilled result, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Which result.
+    pub id: String,
+    /// What of it.
+    pub want: Want,
+}
+
+/// What is wanted of a spilled result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Want {
+    /// All of it, as far as it fits.
+    Whole,
+    /// A part, in bytes.
+    Part {
+        /// Where it begins.
+        offset: u64,
+        /// How long it is.
+        length: usize,
+    },
+    /// The lines that match.
+    Search(Pattern),
+}
+
+// === impl Address ===
+
+impl Address {
+    /// All of the result `id`.
+    pub fn whole(id: &str) -> Self {
+        Self { id: id.to_owned(), want: Want::Whole }
+    }
+
+    /// Reads a URI; `None` if it names no result.
+    pub fn parse(uri: &str) -> Option<Self> {
+        let url = Url::parse(uri).ok()?;
+        if url.scheme() != "switchboard" || url.host_str() != Some("results") {
+            return None;
+        }
+        let id = url.path().strip_prefix('/')?.to_owned();
+        let value = |key: &str| url.query_pairs().find(|(name, _)| name == key);
+        let number = |key: &str| value(key).map(|(_, text)| text.parse::<u64>());
+        let want = if let Some((_, text)) = value("search") {
+            Want::Search(Pattern::Text(text.into_owned()))
+        } else if let Some((_, regex)) = value("regex") {
+            Want::Search(Pattern::Regex(regex.into_owned()))
+        } else {
+            match (number("offset").transpose().ok()?, number("length").transpose().ok()?) {
+                (None, None) => Want::Whole,
+                (offset, length) => Want::Part {
+                    offset: offset.unwrap_or(0),
+                    length: usize::try_from(length.unwrap_or(u64::MAX)).unwrap_or(usize::MAX),
+                },
+            }
+        };
+        Some(Self { id, want })
+    }
+
+    pub(super) fn part(&self, offset: u64, length: usize) -> String {
+        format!("{self}?offset={offset}&length={length}")
+    }
+
+    pub(super) fn search(&self, text: &str) -> String {
+        format!("{self}?search={text}")
+    }
+}
+
+/// Without what is wanted of it.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "switchboard://results/{}", self.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let address = Address::whole("abc");
+        let want = |uri: &str| Address::parse(uri).map(|address| address.want);
+        assert_eq!(Address::parse(&address.to_string()), Some(address.clone()));
+        assert_eq!(want(&address.part(5, 7)), Some(Want::Part { offset: 5, length: 7 }));
+        let text = Pattern::Text("a b".into());
+        assert_eq!(want(&address.search("a%20b")), Some(Want::Search(text)));
+        for other in ["switchboard://other/x", "file:///x", "switchboard://results/x?offset=-1"] {
+            assert_eq!(Address::parse(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Binary blobs that become files.
+
+use base64::Engine as _;
+use switchboard_wire::{json::Raw, sanitize};
+
+use super::{
+    Place, Spilled, StoreError,
+    content::{Content, PartKind},
+    size::grouped,
+    text,
+};
+
+/// The kinds that are named by what their file is called.
+const EXTENSIONS: [(&str, &str); 22] = [
+    ("application/pdf", "pdf"),
+    ("application/zip", "zip"),
+    ("application/gzip", "gz"),
+    ("application/json", "json"),
+    ("application/xml", "xml"),
+    ("application/wasm", "wasm"),
+    ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"),
+    ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"),
+    ("application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"),
+    ("audio/mpeg", "mp3"),
+    ("audio/ogg", "ogg"),
+    ("audio/wav", "wav"),
+    ("image/gif", "gif"),
+    ("image/jpeg", "jpg"),
+    ("image/png", "png"),
+    ("image/svg+xml", "svg"),
+    ("image/webp", "webp"),
+    ("text/csv", "csv"),
+    ("text/html", "html"),
+    ("text/plain", "txt"),
+    ("video/mp4", "mp4"),
+    ("video/webm", "webm"),
+];
+
+/// How files of some kinds begin.
+const BEGINNINGS: [(&[u8], &str); 9] = [
+    (b"%PDF-", "pdf"),
+    (b"PK\x03\x04", "zip"),
+    (b"\x1f\x8b", "gz"),
+    (b"\x89PNG\r\n", "png"),
+    (b"\xff\xd8\xff", "jpg"),
+    (b"GIF8", "gif"),
+    (b"OggS", "ogg"),
+    (b"ID3", "mp3"),
+    (b"\0asm", "wasm"),
+];
+
+/// Writes every blob of `content` to a file and puts a note in its place. One that is no base64 stays. At the
+/// first failure of the disk the rest stays too.
+pub(super) fn to_disk(content: &mut Content, place: &Place) -> Result<(), StoreError> {
+    for at in 0..content.parts.len() {
+        let PartKind::Blob { blob, mime, uri } = &content.parts[at].kind else { continue };
+        let Some(bytes) = decoded(blob) else { continue };
+        let extension = extension(mime, &bytes);
+        let spilled = place.store.keep(&place.owner, extension, |out| out.write_all(&bytes))?;
+        let note = note(&spilled, mime, uri);
+        let item = content.text_item_of(&note, uri);
+        content.replace(at, item);
+    }
+    Ok(())
+}
+
+fn note(spilled: &Spilled, mime: &str, uri: &str) -> String {
+    let kind = if mime.is_empty() { "binary data" } else { mime };
+    format!(
+        "{} ({}, {} bytes) is in {}",
+        sanitize::line(uri),
+        sanitize::line(kind),
+        grouped(spilled.bytes),
+        spilled.path.display()
+    )
+}
+
+/// The bytes of a JSON string that holds base64.
+pub(super) fn decoded(quoted: &Raw) -> Option<Vec<u8>> {
+    let inner = quoted.as_str().trim_matches('"');
+    if memchr::memchr2(b'\\', b'\n', inner.as_bytes()).is_none() {
+        return LENIENT.decode(inner).ok();
+    }
+    // Line breaks and escaped slashes: rare, and still base64.
+    let mut plain = text::start(quoted.as_str(), usize::MAX);
+    plain.retain(|c| !c.is_ascii_whitespace());
+    LENIENT.decode(plain).ok()
+}
+
+/// Servers disagree about padding.
+const LENIENT: base64::engine::GeneralPurpose = base64::engine::GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    base64::engine::GeneralPurposeConfig::new()
+        .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent),
+);
+
+fn extension(mime: &str, bytes: &[u8]) -> &'static str {
+    let mime = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let named = EXTENSIONS.iter().find(|(name, _)| *name == mime);
+    let begun = || BEGINNINGS.iter().find(|(start, _)| bytes.starts_with(start));
+    named.map(|(_, extension)| *extension).or_else(|| begun().map(|(_, e)| *e)).unwrap_or("bin")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_called_what_they_are() {
+        for (mime, bytes, expected) in [
+            ("image/png", &b"x"[..], "png"),
+            ("Text/HTML; charset=utf-8", b"x", "html"),
+            ("", b"%PDF-1.7", "pdf"),
+            ("application/octet-stream", b"\x89PNG\r\n\x1a\n", "png"),
+            ("../../etc", b"x", "bin"),
+        ] {
+            assert_eq!(extension(mime, bytes), expected, "{mime}");
+        }
+    }
+
+    #[test]
+    fn base64_of_any_manner() {
+        for text in [r#""aGk=""#, r#""aGk""#, r#""aG\nk=""#] {
+            assert_eq!(decoded(&Raw::parse(text).unwrap()).as_deref(), Some(&b"hi"[..]), "{text}");
+        }
+        assert_eq!(decoded(&Raw::parse(r#""Pz8\/""#).unwrap()).as_deref(), Some(&b"???"[..]));
+        assert_eq!(decoded(&Raw::parse(r#""***""#).unwrap()), None);
+    }
+}

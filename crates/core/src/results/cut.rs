@@ -1,0 +1,45 @@
+//! Text cut at the limit, for when it can go nowhere else.
+
+use std::borrow::Cow;
+
+use super::{
+    Kept,
+    content::{Content, PartKind, Structured},
+    note,
+    size::Size,
+    text,
+};
+
+/// The result with as much text as the limit allows, and a marker.
+pub(super) fn cut(content: &Content, size: Size, limit: usize, mut kept: Kept) -> Kept {
+    let mut left = limit;
+    let mut items: Vec<Cow<'_, str>> = Vec::new();
+    for part in &content.parts {
+        let PartKind::Text { text } = &part.kind else {
+            items.push(part.item.as_str().into());
+            continue;
+        };
+        let chars = text::size(text.as_str()).chars;
+        if chars <= left {
+            items.push(part.item.as_str().into());
+        } else if left > 0 {
+            let start = text::start(text.as_str(), left);
+            items.push(content.text_item(&start).to_string().into());
+        }
+        left = left.saturating_sub(chars);
+    }
+    // Half a structure is none.
+    let structured = match &content.structured {
+        Some(json) if Size::of(json.as_str()).chars > left => Structured::Goes,
+        Some(json) => {
+            left -= Size::of(json.as_str()).chars;
+            Structured::Stays
+        }
+        None => Structured::Stays,
+    };
+    let marker = note::cut(limit - left, size.chars);
+    items.push(content.text_item(&marker).to_string().into());
+    kept.truncated = true;
+    kept.note = Some(marker);
+    content.with_items(items.iter().map(AsRef::as_ref), structured, kept)
+}

@@ -1,0 +1,56 @@
+//! Text that goes to a file, whole and in order.
+
+use std::io::{self, Write};
+
+use super::{
+    Place, Spill, Spilled, StoreError,
+    content::{Content, PartKind},
+    note, pretty,
+    size::Size,
+    text,
+};
+
+/// Writes all text of `content`; the note that takes its place, and where it went.
+pub(super) fn spill(
+    content: &Content,
+    size: Size,
+    form: Spill,
+    place: &Place,
+) -> Result<(String, Spilled), StoreError> {
+    let has_text = content.parts.iter().any(super::content::Part::is_text);
+    let extension = if has_text { "txt" } else { "json" };
+    let spilled = place.store.keep(&place.owner, extension, |out| write(content, out))?;
+    Ok((note::spilled(content, size, form, &spilled), spilled))
+}
+
+/// One text stands alone, byte for byte; several are set apart and numbered.
+fn write(content: &Content, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = out;
+    let several = content.parts.len() + usize::from(content.structured.is_some()) > 1;
+    for (at, part) in content.parts.iter().enumerate() {
+        if several {
+            let what = match &part.kind {
+                PartKind::Text { .. } => "text".to_owned(),
+                PartKind::Image { .. } => "image, left in the result".to_owned(),
+                PartKind::Blob { .. } => "binary, left in the result".to_owned(),
+                PartKind::Other { kind } => format!("{kind:?}, left in the result"),
+            };
+            head(out, at, &format!("item {} ({what})", at + 1))?;
+        }
+        if let PartKind::Text { text } = &part.kind {
+            text::each_piece(text.as_str(), |piece| out.write_all(piece.as_bytes()))?;
+        }
+    }
+    if let Some(structured) = &content.structured {
+        if several {
+            head(out, content.parts.len(), "structured content")?;
+        }
+        pretty::write(structured.as_str(), &mut out)?;
+    }
+    Ok(())
+}
+
+fn head(out: &mut dyn Write, at: usize, what: &str) -> io::Result<()> {
+    let before = if at == 0 { "" } else { "\n\n" };
+    write!(out, "{before}--- {what} ---\n\n")
+}

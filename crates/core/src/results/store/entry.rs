@@ -1,0 +1,68 @@
+//! What belongs to one result on disk: its file, and a card that says whose it is.
+
+use std::{
+    fs, io,
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// The length of an id, decoded.
+pub(super) const ID_BYTES: usize = 16;
+
+/// Whose a file is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Card {
+    pub(super) owner: String,
+    pub(super) file: String,
+}
+
+// === impl Card ===
+
+impl Card {
+    pub(super) fn write(&self, dir: &Path, id: &str) -> io::Result<()> {
+        let open =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(card(dir, id));
+        open?.write_all(serde_json::to_string(self)?.as_bytes())
+    }
+
+    /// The card of `id`; `None` if there is none, or it names a file that is not its own.
+    pub(super) fn read(dir: &Path, id: &str) -> Option<Self> {
+        let text = fs::read_to_string(card(dir, id)).ok()?;
+        let card: Self = serde_json::from_str(&text).ok()?;
+        (id_of(Path::new(&card.file)) == Some(id) && !card.file.contains('/')).then_some(card)
+    }
+}
+
+fn card(dir: &Path, id: &str) -> PathBuf {
+    dir.join(format!("{id}.meta"))
+}
+
+/// Whether `text` can be an id: nothing else reaches a path.
+pub(super) fn is_id(text: &str) -> bool {
+    text.len() == ID_BYTES * 2 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The id that a file belongs to.
+pub(super) fn id_of(file: &Path) -> Option<&str> {
+    let name = file.file_name()?.to_str()?;
+    let id = name.split_once('.')?.0;
+    is_id(id).then_some(id)
+}
+
+/// Removes whatever there is of `id`. What cannot be removed is found again by the next sweep.
+pub(super) fn remove(dir: &Path, id: &str) {
+    for file in files(dir).iter().filter(|file| id_of(file) == Some(id)) {
+        if let Err(error) = fs::remove_file(file) {
+            tracing::debug!(file = %file.display(), %error, "a spilled result stays");
+        }
+    }
+}
+
+/// Every file of the store.
+pub(super) fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| id_of(path).is_some()).collect()
+}

@@ -1,0 +1,126 @@
+//! Reading a kept file as text, in parts and by lines, without holding all of it.
+
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
+    path::Path,
+};
+
+use regex::{Regex, RegexBuilder};
+use serde::Serialize;
+
+use super::StoreError;
+
+/// The most that is read at once.
+const LONGEST_SLICE: usize = 1024 * 1024;
+/// The most of one line that is searched and shown.
+const LONGEST_LINE: usize = 64 * 1024;
+/// How much of a matching line is shown.
+const SHOWN: usize = 500;
+/// The most lines that are found at once.
+const MOST_HITS: usize = 1_000;
+/// How large a compiled pattern may be.
+const PATTERN_BYTES: usize = 1024 * 1024;
+
+/// A part of a kept text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Slice {
+    /// The text.
+    pub text: String,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// Where to go on; nothing if this is the end.
+    pub next: Option<u64>,
+    /// How long the whole is.
+    pub total: u64,
+}
+
+/// A line that matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hit {
+    /// Its number, from 1.
+    pub line: u64,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// The line, or the beginning of a long one.
+    pub text: String,
+}
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pattern {
+    /// This very text.
+    Text(String),
+    /// A regular expression.
+    Regex(String),
+}
+
+// === impl Pattern ===
+
+impl Pattern {
+    pub(super) fn compile(&self) -> Result<Regex, StoreError> {
+        let pattern = match self {
+            Self::Text(text) => regex::escape(text),
+            Self::Regex(regex) => regex.clone(),
+        };
+        let built = RegexBuilder::new(&pattern)
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(PATTERN_BYTES)
+            .build();
+        built.map_err(|error| StoreError::Pattern(error.to_string()))
+    }
+}
+
+pub(super) fn slice(path: &Path, offset: u64, length: usize) -> io::Result<Slice> {
+    let mut file = File::open(path)?;
+    let total = file.metadata()?.len();
+    let offset = offset.min(total);
+    // Three bytes more on either side than the longest part of a character that a cut can leave.
+    let from = offset.saturating_sub(3);
+    file.seek(SeekFrom::Start(from))?;
+    let wanted = length.min(LONGEST_SLICE) as u64 + (offset - from) + 3;
+    let mut bytes = Vec::new();
+    file.take(wanted).read_to_end(&mut bytes)?;
+
+    let start = boundary(&bytes, place(offset - from));
+    let end = boundary(&bytes, place(offset - from).saturating_add(length.min(LONGEST_SLICE)));
+    let text = String::from_utf8_lossy(&bytes[start..end.max(start)]).into_owned();
+    let next = from + end.max(start) as u64;
+    Ok(Slice { text, offset: from + start as u64, next: (next < total).then_some(next), total })
+}
+
+fn place(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+/// The beginning of the character that `at` is in.
+fn boundary(bytes: &[u8], at: usize) -> usize {
+    let at = at.min(bytes.len());
+    let inside = |at: &usize| bytes.get(*at).is_some_and(|byte| byte & 0xC0 == 0x80);
+    (at.saturating_sub(3)..=at).rev().find(|at| !inside(at)).unwrap_or(at)
+}
+
+pub(super) fn search(path: &Path, regex: &Regex, limit: usize) -> io::Result<Vec<Hit>> {
+    let mut reader = BufReader::with_capacity(LONGEST_LINE, File::open(path)?);
+    let mut hits = Vec::new();
+    let (mut number, mut offset) = (1, 0);
+    let mut line = Vec::new();
+    while hits.len() < limit.min(MOST_HITS) {
+        line.clear();
+        let read = reader.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
+        if read == 0 {
+            break;
+        }
+        let ended = line.last() == Some(&b'\n');
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\n', '\r']);
+        if regex.is_match(text) {
+            let text = text.chars().take(SHOWN).collect();
+            hits.push(Hit { line: number, offset, text });
+        }
+        // A line that is longer than is looked at goes on under the same number.
+        number += u64::from(ended);
+        offset += read as u64;
+    }
+    Ok(hits)
+}

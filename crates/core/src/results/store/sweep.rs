@@ -1,0 +1,60 @@
+//! What has to go: first the expired, then the oldest until the rest fits.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use super::entry::{files, id_of, remove};
+
+/// A reader may be on its way to a result that is younger than this.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// All files of one result.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    bytes: u64,
+    age: Duration,
+}
+
+/// Removes what has to go, never `writing`; how many bytes are left.
+pub(super) fn sweep(dir: &Path, cap: u64, keep: Duration, writing: Option<&str>) -> u64 {
+    let mut held: Vec<(String, Held)> = held(dir).into_iter().collect();
+    held.retain(|(id, one)| {
+        let stays = one.age < keep || writing == Some(id);
+        if !stays {
+            remove(dir, id);
+        }
+        stays
+    });
+    let mut bytes: u64 = held.iter().map(|(_, one)| one.bytes).sum();
+    // The oldest first; the young only where nothing else is left.
+    held.sort_by_key(|(_, one)| std::cmp::Reverse(one.age));
+    for (id, one) in held.iter().filter(|(id, _)| writing != Some(id.as_str())) {
+        if bytes <= cap {
+            break;
+        }
+        if one.age < YOUNG {
+            tracing::debug!(id, "a young result makes room for another");
+        }
+        remove(dir, id);
+        bytes -= one.bytes;
+    }
+    bytes
+}
+
+fn held(dir: &Path) -> HashMap<String, Held> {
+    let now = SystemTime::now();
+    let mut held: HashMap<String, Held> = HashMap::new();
+    for file in files(dir) {
+        let (Some(id), Ok(facts)) = (id_of(&file), file.symlink_metadata()) else { continue };
+        // A clock that was set back makes files of the future; they count as new.
+        let age = facts.modified().ok().and_then(|at| now.duration_since(at).ok());
+        let age = age.unwrap_or_default();
+        let one = held.entry(id.to_owned()).or_insert(Held { bytes: 0, age });
+        one.bytes += facts.len();
+        one.age = one.age.min(age);
+    }
+    held
+}

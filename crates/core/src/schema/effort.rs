@@ -1,0 +1,80 @@
+//! How much work a check would be, told before it is made.
+//!
+//! Small schemas can be written that take forever: each definition refers twice to the next, or a schema
+//! refers twice to itself one level down. This walk takes the steps the check would take, without the
+//! checking, and gives up early.
+
+use serde_json::Value;
+
+use super::graph::{Graph, Node};
+
+/// How many times a schema may meet a value in one check; a tenth of a second's work.
+const MOST_STEPS: usize = 200_000;
+/// How many more for each byte that is checked: long lists are honest work.
+const STEPS_PER_BYTE: usize = 10;
+/// How deep the check may call itself. Each level costs stack.
+const MOST_LEVELS: usize = 320;
+
+/// The check would take too long or too much stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooMuch;
+
+/// Whether checking `value`, written in `bytes`, is a bounded piece of work.
+pub(super) fn bounded(graph: &Graph, value: &Value, bytes: usize) -> Result<(), TooMuch> {
+    // A tree of schemas meets each value at most once.
+    if !graph.unfolds {
+        return Ok(());
+    }
+    let left = MOST_STEPS + STEPS_PER_BYTE * bytes;
+    Walk { graph, left, level: 0, path: Vec::new() }.meet(0, value)
+}
+
+struct Walk<'g> {
+    graph: &'g Graph,
+    left: usize,
+    level: usize,
+    /// The schemas and values on the way here.
+    path: Vec<(usize, usize)>,
+}
+
+// === impl Walk ===
+
+impl Walk<'_> {
+    fn meet(&mut self, schema: usize, value: &Value) -> Result<(), TooMuch> {
+        let identity = std::ptr::from_ref(value).addr();
+        let mut same_value = self.path.iter().rev().take_while(|(_, at)| *at == identity);
+        if same_value.any(|(at, _)| *at == schema) {
+            return Ok(());
+        }
+        if self.left == 0 || self.level == MOST_LEVELS {
+            return Err(TooMuch);
+        }
+        self.left -= 1;
+        self.level += 1;
+        self.path.push((schema, identity));
+        let met = self.descend(&self.graph.nodes[schema], value);
+        self.path.pop();
+        self.level -= 1;
+        met
+    }
+
+    fn descend(&mut self, node: &Node, value: &Value) -> Result<(), TooMuch> {
+        // Once to check, once to tell which branches hold, once to collect what they looked at.
+        let rounds = if node.asks_again { 3 } else { 1 };
+        for _ in 0..rounds {
+            self.all(&node.here, value)?;
+        }
+        match value {
+            Value::Object(map) => map.iter().try_for_each(|(name, member)| {
+                self.all(node.members.get(name).map_or(&[][..], Vec::as_slice), member)?;
+                self.all(&node.every_member, member)
+            }),
+            Value::Array(list) => list.iter().try_for_each(|item| self.all(&node.every_item, item)),
+            _ => Ok(()),
+        }
+    }
+
+    fn all(&mut self, schemas: &[usize], value: &Value) -> Result<(), TooMuch> {
+        schemas.iter().try_for_each(|schema| self.meet(*schema, value))
+    }
+}

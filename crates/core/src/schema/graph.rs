@@ -1,0 +1,253 @@
+//! A schema as a graph: which schema leads to which, references resolved within the document.
+//!
+//! The graph knows nothing of keywords' meaning. It is there so that the effort of a check can be told before
+//! the check is made: references turn a small document into an unfolding of any size.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::{
+    BadSchema,
+    keywords::{Applies, below},
+};
+
+/// A document without an id of its own.
+const NAMELESS: &str = "json-schema:///";
+/// The keywords that lead to another schema by name.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// All schemas of a document; the first is the root.
+#[derive(Debug)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    /// Whether a value can meet the same schema more than once.
+    pub(super) unfolds: bool,
+}
+
+/// One schema and where it leads.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    pub(super) here: Vec<usize>,
+    pub(super) members: HashMap<String, Vec<usize>>,
+    pub(super) every_member: Vec<usize>,
+    pub(super) every_item: Vec<usize>,
+    /// It asks what the others have looked at, and so makes them look again.
+    pub(super) asks_again: bool,
+}
+
+/// What stands under which name in the document.
+struct Names<'s> {
+    /// Schemas that have an id of their own, by that id.
+    resources: HashMap<String, &'s Value>,
+    /// Anchors, by the id of their resource and their name.
+    anchors: HashMap<(String, String), &'s Value>,
+}
+
+/// A schema, and the id that its references are relative to.
+#[derive(Clone)]
+struct Place<'s> {
+    schema: &'s Value,
+    base: Url,
+}
+
+/// The graph under construction.
+struct Builder<'s> {
+    names: Names<'s>,
+    known: HashMap<usize, usize>,
+    waiting: Vec<(usize, Place<'s>)>,
+    graph: Graph,
+}
+
+// === impl Graph ===
+
+impl Graph {
+    /// Reads `schema`. A reference that leads out of the document is an error.
+    pub(super) fn of(schema: &Value) -> Result<Self, BadSchema> {
+        let root = Place { schema, base: nameless()? }.entered();
+        let mut names = Names { resources: HashMap::new(), anchors: HashMap::new() };
+        names.resources.insert(plain(&root.base), schema);
+        names.collect(&root);
+        if names.resources.len() > 1 && has_dynamic(schema) {
+            return Err(BadSchema::Dynamic);
+        }
+        let graph = Self { nodes: Vec::new(), unfolds: false };
+        let mut builder = Builder { names, known: HashMap::new(), waiting: Vec::new(), graph };
+        builder.node(root);
+        while let Some((at, place)) = builder.waiting.pop() {
+            builder.read(at, &place)?;
+        }
+        Ok(builder.graph)
+    }
+}
+
+// === impl Names ===
+
+impl<'s> Names<'s> {
+    fn collect(&mut self, place: &Place<'s>) {
+        let Value::Object(map) = place.schema else { return };
+        for keyword in ["$anchor", "$dynamicAnchor"] {
+            if let Some(Value::String(name)) = map.get(keyword) {
+                self.anchors.insert((plain(&place.base), name.clone()), place.schema);
+            }
+        }
+        // Draft 7 has no anchors; an id that is only a fragment is one.
+        if let Some(name) = id_of(place.schema).and_then(|id| id.strip_prefix('#')) {
+            self.anchors.insert((plain(&place.base), name.to_owned()), place.schema);
+        }
+        for below in below(map) {
+            let inner = Place { schema: below.schema, base: place.base.clone() }.entered();
+            if inner.base != place.base {
+                self.resources.insert(plain(&inner.base), inner.schema);
+            }
+            self.collect(&inner);
+        }
+    }
+
+    /// What `reference`, written inside `from`, leads to.
+    fn resolve(&self, from: &Place<'s>, reference: &str) -> Result<Place<'s>, BadSchema> {
+        let target = from.base.join(reference).map_err(|_| missing(reference))?;
+        let fragment = target.fragment().unwrap_or_default().to_owned();
+        let base = without_fragment(target);
+        let Some(schema) = self.resources.get(base.as_str()).copied() else {
+            return Err(BadSchema::Remote(shown(reference)));
+        };
+        if fragment.is_empty() {
+            return Ok(Place { schema, base });
+        }
+        let fragment = percent_decoded(&fragment);
+        if !fragment.starts_with('/') {
+            let found = self.anchors.get(&(plain(&base), fragment)).copied();
+            return found.map(|schema| Place { schema, base }).ok_or_else(|| missing(reference));
+        }
+        let mut place = Place { schema, base };
+        for step in fragment.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            let inner = match place.schema {
+                Value::Object(map) => map.get(&step),
+                Value::Array(list) => step.parse().ok().and_then(|at: usize| list.get(at)),
+                _ => None,
+            };
+            let schema = inner.ok_or_else(|| missing(reference))?;
+            place = Place { schema, ..place }.entered();
+        }
+        Ok(place)
+    }
+}
+
+// === impl Place ===
+
+impl Place<'_> {
+    /// The same schema, its own id taken into account.
+    fn entered(mut self) -> Self {
+        let id = id_of(self.schema).filter(|id| !id.starts_with('#'));
+        if let Some(base) = id.and_then(|id| self.base.join(id).ok()) {
+            self.base = without_fragment(base);
+        }
+        self
+    }
+}
+
+// === impl Builder ===
+
+impl<'s> Builder<'s> {
+    /// The number of the schema at `place`; it is read later.
+    fn node(&mut self, place: Place<'s>) -> usize {
+        let next = self.graph.nodes.len();
+        let at = *self.known.entry(std::ptr::from_ref(place.schema).addr()).or_insert(next);
+        if at == next {
+            self.graph.nodes.push(Node::default());
+            self.waiting.push((at, place));
+        }
+        at
+    }
+
+    fn read(&mut self, at: usize, place: &Place<'s>) -> Result<(), BadSchema> {
+        let Value::Object(map) = place.schema else { return Ok(()) };
+        for keyword in REFERENCES {
+            if let Some(Value::String(reference)) = map.get(keyword) {
+                let target = self.names.resolve(place, reference)?;
+                let target = self.node(target);
+                self.graph.nodes[at].here.push(target);
+                self.graph.unfolds = true;
+            }
+        }
+        if map.contains_key("unevaluatedProperties") || map.contains_key("unevaluatedItems") {
+            self.graph.nodes[at].asks_again = true;
+            self.graph.unfolds = true;
+        }
+        for below in below(map) {
+            let inner = Place { schema: below.schema, base: place.base.clone() }.entered();
+            let inner = self.node(inner);
+            let node = &mut self.graph.nodes[at];
+            match (below.applies, below.name) {
+                (Applies::Here, _) => node.here.push(inner),
+                (Applies::Member, Some(name)) => {
+                    node.members.entry(name.to_owned()).or_default().push(inner);
+                }
+                (Applies::Member | Applies::EveryMember, _) => node.every_member.push(inner),
+                (Applies::EveryItem, _) => node.every_item.push(inner),
+                // Read all the same: a broken reference in there is a broken schema.
+                (Applies::Nowhere, _) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn id_of(schema: &Value) -> Option<&str> {
+    schema.get("$id").and_then(Value::as_str)
+}
+
+/// References that depend on how a schema was reached. Within one resource they are plain references;
+/// across several, what they lead to multiplies with every way there.
+fn has_dynamic(schema: &Value) -> bool {
+    let Value::Object(map) = schema else { return false };
+    let here = |map: &Map<String, Value>| {
+        map.contains_key("$dynamicRef") || map.contains_key("$recursiveRef")
+    };
+    here(map) || below(map).iter().any(|below| has_dynamic(below.schema))
+}
+
+fn nameless() -> Result<Url, BadSchema> {
+    Url::parse(NAMELESS).map_err(|error| BadSchema::Invalid(error.to_string()))
+}
+
+fn without_fragment(mut url: Url) -> Url {
+    url.set_fragment(None);
+    url
+}
+
+fn plain(url: &Url) -> String {
+    url.as_str().to_owned()
+}
+
+fn percent_decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = text.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn missing(reference: &str) -> BadSchema {
+    BadSchema::Unresolved(shown(reference))
+}
+
+/// A reference as a person may see it.
+fn shown(reference: &str) -> String {
+    super::mistake::shortened(reference)
+}

@@ -1,0 +1,269 @@
+//! What is wrong with arguments, in words a person or a model can act on.
+//!
+//! A message names the place, what was expected and what *kind* of value was found. It never repeats a value:
+//! arguments carry secrets, and whoever made them has them already.
+
+use std::fmt;
+
+use jsonschema::{ValidationError, error::TypeKind, error::ValidationErrorKind as Kind};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use switchboard_wire::sanitize;
+
+use super::nearest::nearest;
+
+/// How many mistakes are told at once.
+pub(super) const MOST: usize = 5;
+/// How many names or allowed values are listed in one message.
+const LISTED: usize = 20;
+/// How much of a name or an allowed value is shown.
+const SHOWN: usize = 80;
+
+/// Arguments that do not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{}", Listed(.problems))]
+pub struct Invalid {
+    /// The first few mistakes, at least one.
+    pub problems: Vec<Mistake>,
+}
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mistake {
+    /// Where, as a JSON pointer; empty for the arguments as a whole.
+    pub path: String,
+    /// What was expected there and what was found.
+    pub message: String,
+}
+
+struct Listed<'a>(&'a [Mistake]);
+
+// === impl Invalid ===
+
+impl Invalid {
+    /// One mistake alone.
+    pub(super) fn one(path: &str, message: impl Into<String>) -> Self {
+        Self { problems: vec![Mistake::new(path, message)] }
+    }
+}
+
+// === impl Mistake ===
+
+impl Mistake {
+    pub(super) fn new(path: &str, message: impl Into<String>) -> Self {
+        Self { path: sanitize::line(path).into_owned(), message: message.into() }
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{path}: {}", self.message),
+        }
+    }
+}
+
+// === impl Listed ===
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, mistake) in self.0.iter().enumerate() {
+            let separator = if at == 0 { "" } else { "; " };
+            write!(f, "{separator}{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What `error` says, against `schema`.
+pub(super) fn mistakes(error: &ValidationError<'_>, schema: &Value) -> Vec<Mistake> {
+    let path = error.instance_path().as_str();
+    let got = || kind_of(error.instance());
+    let is = |message: String| vec![Mistake::new(path, message)];
+    match error.kind() {
+        Kind::Type { kind } => is(format!("expected {}, got {}", types(kind), got())),
+        Kind::Required { property } => is(required(error, property, schema)),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            unexpected.iter().map(|name| unknown(path, name, error, schema)).collect()
+        }
+        Kind::Enum { options } => is(format!("expected one of {}, got {}", values(options), got())),
+        Kind::Constant { expected_value } => {
+            is(format!("expected {}, got {}", value(expected_value), other(expected_value, error)))
+        }
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            none_fits(path, context, schema, error.instance())
+        }
+        Kind::PropertyNames { error: inner } => {
+            let inner = mistakes(inner, schema).into_iter().map(|mistake| mistake.message).next();
+            is(format!("has a property name that is not allowed: {}", inner.unwrap_or_default()))
+        }
+        kind => is(plainly(kind, &got())),
+    }
+}
+
+/// The messages that need no look at the schema.
+fn plainly(kind: &Kind, got: &str) -> String {
+    let at =
+        |relation: &str, limit: &Value| format!("expected a number {relation} {}", value(limit));
+    match kind {
+        Kind::Minimum { limit } => at("of at least", limit),
+        Kind::Maximum { limit } => at("of at most", limit),
+        Kind::ExclusiveMinimum { limit } => at("greater than", limit),
+        Kind::ExclusiveMaximum { limit } => at("less than", limit),
+        Kind::MultipleOf { multiple_of } => format!("expected a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("expected at least {limit} characters"),
+        Kind::MaxLength { limit } => format!("expected at most {limit} characters"),
+        Kind::MinItems { limit } => format!("expected at least {limit} items"),
+        Kind::MaxItems { limit } => format!("expected at most {limit} items"),
+        Kind::AdditionalItems { limit } => format!("expected at most {limit} items"),
+        Kind::UnevaluatedItems { .. } => "has items that are not expected".to_owned(),
+        Kind::MinProperties { limit } => format!("expected at least {limit} properties"),
+        Kind::MaxProperties { limit } => format!("expected at most {limit} properties"),
+        Kind::UniqueItems => "expected items that all differ".to_owned(),
+        Kind::Contains => "no item is of the kind that has to be there".to_owned(),
+        Kind::Pattern { pattern } => format!("expected text that matches {}", quoted(pattern)),
+        Kind::Format { format } => format!("expected a {}", shortened(format)),
+        Kind::OneOfMultipleValid { .. } => "fits more than one of the allowed forms".to_owned(),
+        Kind::Not { .. } => format!("this {got} is of a form that is not allowed"),
+        Kind::FalseSchema => format!("nothing is allowed here, got {got}"),
+        other => format!("this {got} does not satisfy `{}`", shortened(other.keyword())),
+    }
+}
+
+fn required(error: &ValidationError<'_>, property: &Value, schema: &Value) -> String {
+    let name = property.as_str().unwrap_or_default();
+    let given = error.instance().as_object();
+    let known = known_beside(error, schema);
+    // A misspelt name shows as one that is missing and one that nobody knows.
+    let strangers = given.into_iter().flat_map(Map::keys).filter(|key| !known.contains(key));
+    match nearest(name, strangers.map(String::as_str)) {
+        Some(meant) => format!("{} is required; is it meant by {}?", quoted(name), quoted(meant)),
+        None => format!("{} is required", quoted(name)),
+    }
+}
+
+fn unknown(path: &str, name: &str, error: &ValidationError<'_>, schema: &Value) -> Mistake {
+    let known = known_beside(error, schema);
+    let at = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+    Mistake::new(&shortened(&at), unknown_name(name, &known))
+}
+
+/// The sentence for a property that does not exist among `known`.
+pub(super) fn unknown_name(name: &str, known: &[&String]) -> String {
+    let hint = match nearest(name, known.iter().map(|known| known.as_str())) {
+        Some(meant) => format!("; did you mean {}?", quoted(meant)),
+        None if known.is_empty() => String::new(),
+        None => format!("; known are {}", names(known)),
+    };
+    format!("unknown property {}{hint}", quoted(name))
+}
+
+/// The properties of the schema whose keyword complains.
+fn known_beside<'s>(error: &ValidationError<'_>, schema: &'s Value) -> Vec<&'s String> {
+    let keyword = error.schema_path().as_str();
+    let holder = keyword.rsplit_once('/').map_or("", |(holder, _)| holder);
+    let properties = schema.pointer(holder).and_then(|holder| holder.get("properties"));
+    properties.and_then(Value::as_object).map(|map| map.keys().collect()).unwrap_or_default()
+}
+
+/// Of several forms that all fail, the one that was most likely meant is explained.
+fn none_fits(
+    path: &str,
+    forms: &[Vec<ValidationError<'_>>],
+    schema: &Value,
+    instance: &Value,
+) -> Vec<Mistake> {
+    let wanted: Vec<&TypeKind> =
+        forms.iter().filter_map(|errors| type_only(errors, path)).collect();
+    if !forms.is_empty() && wanted.len() == forms.len() {
+        let mut wanted: Vec<String> = wanted.into_iter().map(types).collect();
+        wanted.dedup();
+        let message = format!("expected {}, got {}", wanted.join(" or "), kind_of(instance));
+        return vec![Mistake::new(path, message)];
+    }
+    // A form of another type was hardly meant; of the rest, the one with the fewest mistakes.
+    let candidates = forms.iter().filter(|errors| type_only(errors, path).is_none());
+    let Some(meant) = candidates.min_by_key(|errors| errors.len()) else {
+        return vec![Mistake::new(path, "fits none of the allowed forms")];
+    };
+    meant
+        .iter()
+        .flat_map(|error| mistakes(error, schema))
+        .take(MOST)
+        .map(|mistake| Mistake {
+            message: format!("{} (the nearest of {} forms)", mistake.message, forms.len()),
+            ..mistake
+        })
+        .collect()
+}
+
+/// The type a form wants, if the type is all that is wrong with the value at `path`.
+fn type_only<'e>(errors: &'e [ValidationError<'_>], path: &str) -> Option<&'e TypeKind> {
+    errors.iter().find_map(|error| match error.kind() {
+        Kind::Type { kind } if error.instance_path().as_str() == path => Some(kind),
+        _ => None,
+    })
+}
+
+fn types(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Multiple(set) => {
+            set.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
+        }
+    }
+}
+
+/// What kind of value it is.
+pub(super) fn kind_of(value: &Value) -> String {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    kind.to_owned()
+}
+
+fn other(expected: &Value, error: &ValidationError<'_>) -> String {
+    let got = kind_of(error.instance());
+    if got == kind_of(expected) { format!("another {got}") } else { got }
+}
+
+/// Values that the schema allows.
+fn values(options: &Value) -> String {
+    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    listed(options.iter().map(value), options.len())
+}
+
+fn value(value: &Value) -> String {
+    shortened(&value.to_string())
+}
+
+/// Names as a list.
+pub(super) fn names(names: &[&String]) -> String {
+    listed(names.iter().map(|name| quoted(name)), names.len())
+}
+
+fn listed(items: impl Iterator<Item = String>, count: usize) -> String {
+    let shown: Vec<String> = items.take(LISTED).collect();
+    let more = count.saturating_sub(shown.len());
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
+}
+
+pub(super) fn quoted(name: &str) -> String {
+    format!("`{}`", shortened(name))
+}
+
+/// Text of a schema, fit to be shown in one line.
+pub(super) fn shortened(text: &str) -> String {
+    let clean = sanitize::line(text);
+    match clean.char_indices().nth(SHOWN) {
+        Some((cut, _)) => format!("{}…", &clean[..cut]),
+        None => clean.into_owned(),
+    }
+}
