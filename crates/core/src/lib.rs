@@ -19,4 +19,6 @@ pub mod problem;
 pub mod results;
 pub mod schema;
 
+pub use dispatch::{CallError, CallEvent, Outcome, Request, Running};
+pub use engine::{Caller, Engine, EngineOptions, Session, Snapshot, Workspace, WorkspaceId};
 pub use problem::{Problem, ProblemKind};

@@ -14,6 +14,12 @@ use crate::trust::hex;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Signature(String);
 
+impl std::fmt::Display for Signature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 impl Signature {
     /// The signature of an entry.
     pub fn of(entry: &Entry) -> Self {

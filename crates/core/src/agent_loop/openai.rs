@@ -68,9 +68,8 @@ fn message(id: &Value, made: &Made) -> Value {
 
 /// A block of content for a model that takes only text.
 pub(super) fn in_words(block: &Raw) -> String {
-    let words = |path: &[&str]| {
-        block.get_path(path).ok().flatten().and_then(|value| value.to_text())
-    };
+    let words =
+        |path: &[&str]| block.get_path(path).ok().flatten().and_then(|value| value.to_text());
     let of = |path: &[&str]| words(path).unwrap_or_else(|| "unknown".to_owned());
     match words(&["type"]).as_deref() {
         Some("text") => words(&["text"]).unwrap_or_default(),

@@ -5,11 +5,12 @@ use tokio::time::timeout;
 
 use super::tool::ToolCall;
 use super::{About, CallError, CallEvent, Consent, Question, Reply, Stage};
+use crate::catalog::Tool;
 use crate::engine::{Answers, Placed};
 use crate::hooks::PermissionAnswer;
 use crate::permission::{
-    Because, Classifier, HookVerdict, Inquiry, Origin, Question as Asked, Remember, Subject, Target,
-    Verdict, judge,
+    Because, Classifier, HookVerdict, Inquiry, Interaction, Origin, Question as Asked, Remember,
+    Subject, Target, Verdict, judge,
 };
 
 // === impl Stage ===
@@ -28,8 +29,8 @@ impl Stage {
             permissions: &permissions,
             server: &server,
             tool: &tool,
-            annotations: call.found.item.tool.annotations,
-            interaction: call.found.item.tool.meta.interaction(),
+            annotations: call.found.item.tool.annotations.into(),
+            interaction: interaction(&call.found.item.tool),
             origin: Origin::Server,
             consent: self.caller.session().consent,
         };
@@ -73,7 +74,7 @@ impl Stage {
         };
         let inquiry = Inquiry {
             tool: &call.found.item.tool.name,
-            annotations: &call.found.item.tool.annotations,
+            annotations: &call.found.item.tool.annotations.into(),
             input: &call.arguments,
             server: &call.found.placed.name,
             workspace: &self.applied.desired.root,
@@ -95,7 +96,7 @@ impl Stage {
         let about = About::Permission(Box::new(Consent {
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
-            annotations: call.found.item.tool.annotations,
+            annotations: call.found.item.tool.annotations.into(),
             because: because.clone(),
             allow: allow.clone().unwrap_or_default(),
         }));
@@ -123,9 +124,7 @@ impl Stage {
         self.note(&call.found.placed, &said.notes);
         match said.answer {
             None => Ok(None),
-            Some(PermissionAnswer::Deny { reason }) => {
-                Ok(Some(Err(Because::Hook { reason })))
-            }
+            Some(PermissionAnswer::Deny { reason }) => Ok(Some(Err(Because::Hook { reason }))),
             Some(PermissionAnswer::Allow { updated_input }) => {
                 if let Some(input) = updated_input {
                     call.arguments = input;
@@ -160,10 +159,13 @@ impl Stage {
         remember: Remember,
     ) {
         // A no counts once, unless it is for good; what cannot be answered in advance is not remembered.
-        let (Some(question), true) = (question, yes != (remember == Remember::Never)) else { return };
+        let (Some(question), true) = (question, yes != (remember == Remember::Never)) else {
+            return;
+        };
         let session = &self.caller.session().id;
-        let kept = self.engine.memory.remember(session, &self.target(call), question, remember);
-        if let Err(error) = kept.await {
+        let target = self.target(call);
+        if let Err(error) = self.engine.memory.remember(session, &target, question, remember).await
+        {
             tracing::warn!(%error, "an answer could not be remembered");
         }
     }
@@ -176,6 +178,10 @@ impl Stage {
             tool: &call.found.item.tool.name,
         }
     }
+}
+
+fn interaction(tool: &Tool) -> Interaction {
+    if tool.meta.requires_user_interaction { Interaction::Required } else { Interaction::Free }
 }
 
 fn denied(name: &str, because: Because, allow: Option<String>) -> CallError {

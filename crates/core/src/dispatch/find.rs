@@ -61,10 +61,9 @@ impl Stage {
             return Ok(placed.clone());
         }
         match self.applied.desired.named(server).next() {
-            Some(known) => Err(CallError::NotStarted {
-                server: server.to_owned(),
-                state: known.state.name(),
-            }),
+            Some(known) => {
+                Err(CallError::NotStarted { server: server.to_owned(), state: known.state.name() })
+            }
             None => Err(CallError::NotFound { name: server.to_owned(), similar: Vec::new() }),
         }
     }

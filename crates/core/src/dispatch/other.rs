@@ -51,8 +51,8 @@ pub(super) async fn complete(
 ) -> Result<Outcome, CallError> {
     let params = request.params();
     let reference = member(&params, "ref")?;
-    let reference = reference
-        .ok_or_else(|| CallError::Request { reason: "`ref` is missing".to_owned() })?;
+    let reference =
+        reference.ok_or_else(|| CallError::Request { reason: "`ref` is missing".to_owned() })?;
     if let Ok(name) = text(&reference, "name") {
         let found = stage
             .find(&name, |catalog| {

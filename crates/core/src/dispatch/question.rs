@@ -4,8 +4,7 @@ use serde::Serialize;
 use switchboard_wire::{envelope::RpcError, json::Raw};
 use tokio::sync::oneshot;
 
-use crate::catalog::Annotations;
-use crate::permission::{Because, Remember};
+use crate::permission::{Annotations, Because, Remember};
 
 /// Something somebody has to decide before a call goes on. Dropped, it counts as cancelled.
 #[derive(Debug)]

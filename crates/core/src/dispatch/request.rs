@@ -58,7 +58,9 @@ impl Request {
     pub fn complete(reference: Reference<'_>, argument: &str, value: &str, known: &Raw) -> Self {
         let reference = match reference {
             Reference::Prompt(name) => format!(r#"{{"type":"ref/prompt","name":{}}}"#, quote(name)),
-            Reference::Template(uri) => format!(r#"{{"type":"ref/resource","uri":{}}}"#, quote(uri)),
+            Reference::Template(uri) => {
+                format!(r#"{{"type":"ref/resource","uri":{}}}"#, quote(uri))
+            }
         };
         let argument = format!(r#"{{"name":{},"value":{}}}"#, quote(argument), quote(value));
         let context = if known.members().next().is_some() {

@@ -6,7 +6,7 @@ use switchboard_wire::json::Raw;
 
 use super::running::Emit;
 use super::{CallError, Request};
-use crate::engine::{Applied, Caller, Inner, Placed};
+use crate::engine::{Applied, Caller, Inner, Placed, log_of};
 use crate::hooks::HookNote;
 use crate::results::{Kept, Place, Policy, Shape, keep};
 
@@ -89,7 +89,7 @@ impl Stage {
             tracing::warn!(server = %placed.name, at = %note.at, "a hook: {}", note.message);
             if let Some(logs) = &self.engine.logs {
                 let line = format!("hook at {}: {}", note.at, note.message);
-                logs.line(&placed.name, &self.caller.workspace().id.to_string(), &line);
+                logs.line(&placed.name, &log_of(&placed.spec), &line);
             }
         }
     }

@@ -29,8 +29,7 @@ impl Stage {
     /// Sends a request to its server and follows it to its end.
     pub(super) async fn send(&self, sent: &Sent<'_>, request: Request) -> Result<Raw, CallError> {
         let server = &sent.placed.name;
-        let not_ready =
-            |error: NotReady| CallError::NotConnected { server: server.clone(), error };
+        let not_ready = |error: NotReady| CallError::NotConnected { server: server.clone(), error };
         let connection =
             self.engine.connection(&self.caller, sent.placed).await.map_err(not_ready)?;
         let session = &self.caller.session().id;

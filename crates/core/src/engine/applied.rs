@@ -131,7 +131,7 @@ impl Plan {
             timeout: self.timeout.map(std::time::Duration::from_millis),
             share: self.share,
             transport: self.transport,
-            signature: self.signature.map(|signature| digest(&signature)).unwrap_or_default(),
+            signature: self.signature.map(|signature| signature.to_string()).unwrap_or_default(),
             spec: self.spec,
             connection,
         }

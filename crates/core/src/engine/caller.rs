@@ -62,7 +62,7 @@ impl Session {
             answers: Answers::Caller,
             mode: None,
             consent: Consent::None,
-            results: Policy::default(),
+            results: Policy::local(),
             client: String::new(),
         }
     }

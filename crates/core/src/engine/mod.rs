@@ -8,6 +8,7 @@ mod caller;
 mod choose;
 mod event;
 mod in_process;
+mod kept;
 mod listener;
 mod numbers;
 mod options;
@@ -45,6 +46,7 @@ pub(crate) use workspace::Standing;
 
 use applied::Plan;
 use choose::Claims;
+use kept::Kept;
 use listener::{Completed, Ear};
 use pool::{Holder, Of, Pool};
 use strays::Strays;
@@ -94,15 +96,9 @@ pub(crate) struct Inner {
 // === impl Engine ===
 
 impl Engine {
-    /// An engine without servers. Needs a tokio runtime.
-    pub fn new(options: EngineOptions) -> Self {
-        let folder = |name: &str| options.state_dir.as_ref().map(|state| state.join(name));
-        let logs = folder("logs").map(Logs::open);
-        let store = folder("results").map(Store::open);
-        let (memory, problems) = match &options.state_dir {
-            Some(state) => Memory::open(state),
-            None => (Memory::forgetful(), Vec::new()),
-        };
+    /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
+    pub async fn start(options: EngineOptions) -> Self {
+        let Kept { logs, store, memory, problems } = Kept::open(options.state_dir.clone()).await;
         let queue = Queue::new(options.patience);
         Self(Arc::new_cyclic(|inner| {
             let shared = Arc::new(shared(&options, logs.clone()));
@@ -137,7 +133,8 @@ impl Engine {
 
     /// What a workspace looks like now. `None` if nothing was applied to it, or it has ended.
     pub fn snapshot(&self, workspace: &WorkspaceId) -> Option<Arc<Snapshot>> {
-        Some(self.0.snapshot(&self.0.standing(workspace)?))
+        let standing = self.0.standing(workspace)?;
+        Some(self.0.snapshot(&standing))
     }
 
     /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
@@ -224,7 +221,7 @@ impl Engine {
         self.0.tasks.close();
         self.0.tasks.wait().await;
         if let Some(logs) = &self.0.logs {
-            logs.flush().await;
+            logs.settle().await;
         }
     }
 }
@@ -282,7 +279,10 @@ impl Inner {
                 let spec = Spec {
                     server: server.name.clone(),
                     scope: Scope::Dynamic,
-                    reach: Reach::InProcess(connection::InProcess { id, open: server.open.clone() }),
+                    reach: Reach::InProcess(connection::InProcess {
+                        id,
+                        open: server.open.clone(),
+                    }),
                     working_dir: desired.root.clone(),
                     environment: workspace.environment.clone(),
                     root: None,
@@ -498,7 +498,14 @@ fn shared(options: &EngineOptions, logs: Option<Logs>) -> Shared {
     let mut shared = Shared::new(client, options.guard.clone(), options.timing.clone());
     shared.program.clone_from(&options.program);
     if let Some(logs) = logs {
-        shared.stderr = Arc::new(move |spec| StderrOptions { sink: Some(logs.sink(&spec.server)) });
+        shared.stderr = Arc::new(move |spec| StderrOptions {
+            sink: Some(logs.sink(&spec.server, &log_of(spec))),
+        });
     }
     shared
+}
+
+/// Which log of a server's name it is: servers of one name in two folders are two.
+pub(crate) fn log_of(spec: &Spec) -> String {
+    spec.working_dir.to_string_lossy().into_owned()
 }

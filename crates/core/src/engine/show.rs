@@ -101,12 +101,13 @@ fn stale(applied: &Applied, parsed: &[Parsed]) -> Vec<Problem> {
         let lists: Option<&RawLists> = parsed.raw.as_deref();
         let lists = lists.into_iter().flat_map(|lists| LISTS.map(|list| (list, lists.get(list))));
         let wrong = lists.filter_map(|(list, read)| Some((list, read.problem.as_ref()?)));
-        let problem = |(list, error): (switchboard_wire::client::List, &crate::connection::Error)| {
-            let what = list.member();
-            let message = format!("its {what} could not be read: {error}");
-            let message = switchboard_wire::sanitize::line(&message).into_owned();
-            Problem::new(ProblemKind::StaleList, message).of_server(&placed.name).of_item(what)
-        };
+        let problem =
+            |(list, error): (switchboard_wire::client::List, &crate::connection::Error)| {
+                let what = list.member();
+                let message = format!("its {what} could not be read: {error}");
+                let message = switchboard_wire::sanitize::line(&message).into_owned();
+                Problem::new(ProblemKind::StaleList, message).of_server(&placed.name).of_item(what)
+            };
         wrong.map(problem).collect::<Vec<_>>()
     };
     applied.placed.iter().zip(parsed).flat_map(of).collect()

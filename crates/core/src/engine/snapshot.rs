@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_config::{Location, Scope, State as Configuration};
-use switchboard_wire::client::ServerFacts;
 use switchboard_wire::Remedy;
+use switchboard_wire::client::ServerFacts;
 
 use tokio::time::Instant;
 
@@ -121,9 +121,10 @@ impl Status {
         match state {
             State::Pending(_) | State::Stopped => Self::Pending,
             State::Connected(_) => Self::Connected,
-            State::Failed(failed) => {
-                Self::Failed { error: failed.error.clone(), retry_in: failed.retry_at.map(|at| at.saturating_duration_since(Instant::now())) }
-            }
+            State::Failed(failed) => Self::Failed {
+                error: failed.error.clone(),
+                retry_in: failed.retry_at.map(|at| at.saturating_duration_since(Instant::now())),
+            },
             State::NeedsAuth(needs) => Self::NeedsAuth { reason: needs.reason.clone() },
         }
     }

@@ -42,12 +42,7 @@ impl Strays {
 
 impl Stray {
     /// Asks, and waits no longer than `patience`. `None` if the session does not take it.
-    pub(super) async fn ask(
-        self,
-        server: &str,
-        about: About,
-        patience: Duration,
-    ) -> Option<Reply> {
+    pub(super) async fn ask(self, server: &str, about: About, patience: Duration) -> Option<Reply> {
         let (question, answer) = Question::new(server, about);
         self.0.try_send(question).ok()?;
         timeout(patience, answer).await.ok()?.ok()

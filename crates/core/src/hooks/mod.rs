@@ -68,6 +68,11 @@ impl Hooks {
         (Self { hooks, runner }, problems)
     }
 
+    /// What commands run with.
+    pub fn runner(&self) -> &Runner {
+        &self.runner
+    }
+
     /// Whether anything happens at this event. `name` is the tool's full name, or the server's for the
     /// events of elicitation. Meant to be asked first, since most calls have no hook.
     pub fn has(&self, event: HookEvent, name: &str) -> bool {

@@ -172,7 +172,10 @@ mod tests {
         let ws = "ws-ide ws://127.0.0.1:4001";
         let check = |text: String, expected: &[&str], problems: usize| {
             let (editors, wrong) = found(&[("4001.lock", &text)]);
-            assert_eq!((editors, wrong), (expected.iter().map(ToString::to_string).collect(), problems));
+            assert_eq!(
+                (editors, wrong),
+                (expected.iter().map(ToString::to_string).collect(), problems)
+            );
         };
         check(at(r#"["/work/app"]"#, r#","authToken":"t","transport":"ws""#), &[ws], 0);
         check(at(r#"["/work"]"#, ""), &[ws], 0);
@@ -189,8 +192,12 @@ mod tests {
     fn the_closest_folder_comes_first() {
         let us = std::process::id();
         let at = |folder: &str| format!(r#"{{"pid":{us},"workspaceFolders":["{folder}"]}}"#);
-        let (editors, _) =
-            found(&[("1.lock", &at("/")), ("2.lock", &at("/work/app")), ("x.txt", "{"), ("y.lock", &at("/"))]);
+        let (editors, _) = found(&[
+            ("1.lock", &at("/")),
+            ("2.lock", &at("/work/app")),
+            ("x.txt", "{"),
+            ("y.lock", &at("/")),
+        ]);
         assert_eq!(editors, ["ws-ide ws://127.0.0.1:2", "ws-ide ws://127.0.0.1:1"]);
     }
 }

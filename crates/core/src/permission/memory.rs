@@ -63,7 +63,8 @@ pub struct Remembered {
 /// Everything that is remembered. A handle: clones share it.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    store: Store,
+    /// Where the lasting ones are kept; without it they last as long as this does.
+    store: Option<Store>,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -92,7 +93,13 @@ impl Memory {
             Err(error) => (Kept::default(), vec![error.problem()]),
         };
         let shared = Shared { kept, sessions: Sessions::default() };
-        (Self { store, shared: Arc::new(Mutex::new(shared)) }, problems)
+        (Self { store: Some(store), shared: Arc::new(Mutex::new(shared)) }, problems)
+    }
+
+    /// A memory that keeps nothing on disk: what would last lasts as long as this does.
+    pub fn forgetful() -> Self {
+        let shared = Shared { kept: Kept::default(), sessions: Sessions::default() };
+        Self { store: None, shared: Arc::new(Mutex::new(shared)) }
     }
 
     /// What is remembered about a tool, in this session.
@@ -134,7 +141,10 @@ impl Memory {
     }
 
     async fn keep(&self, answer: Answer) -> Result<(), AnswerError> {
-        let store = self.store.clone();
+        let Some(store) = self.store.clone() else {
+            self.shared().kept.add(answer);
+            return Ok(());
+        };
         let kept = tokio::task::spawn_blocking(move || store.add(answer)).await??;
         self.shared().kept = kept;
         Ok(())

@@ -67,6 +67,12 @@ impl Permissions {
         (Self { mode, deny, ask, allow, configured: configured.to_vec() }, problems)
     }
 
+    /// The same rules under another mode.
+    #[must_use]
+    pub fn with_mode(&self, mode: Mode) -> Self {
+        Self { mode, ..self.clone() }
+    }
+
     /// What happens where the rules are silent.
     pub fn mode(&self) -> Mode {
         self.mode

@@ -261,6 +261,12 @@ impl Answer {
 // === impl Kept ===
 
 impl Kept {
+    pub(super) fn add(&mut self, answer: Answer) {
+        let answers = self.0.entry(answer.server.clone()).or_default();
+        answers.retain(|known| *known != answer);
+        answers.push(answer);
+    }
+
     pub(super) fn about(&self, server: &str) -> impl Iterator<Item = &Answer> {
         self.0.get(server).into_iter().flatten()
     }

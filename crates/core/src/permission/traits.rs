@@ -4,6 +4,8 @@
 use serde::Serialize;
 use switchboard_wire::json::Raw;
 
+use crate::catalog;
+
 /// The hints of a tool. An absent hint means what the protocol says it means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,6 +60,16 @@ impl Annotations {
     /// Whether it reaches beyond a closed world; assumed so.
     pub fn is_open_world(self) -> bool {
         self.open_world_hint.unwrap_or(true)
+    }
+}
+
+impl From<catalog::Annotations> for Annotations {
+    fn from(hints: catalog::Annotations) -> Self {
+        Self {
+            read_only_hint: Some(hints.read_only),
+            destructive_hint: Some(hints.destructive),
+            open_world_hint: Some(hints.open_world),
+        }
     }
 }
 

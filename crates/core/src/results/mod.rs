@@ -140,16 +140,23 @@ pub struct Spilled {
     pub bytes: u64,
 }
 
-/// Applies `policy` to a result. Files and images are worked on off the runtime's threads.
-pub async fn keep(result: Raw, shape: Shape, policy: &Policy, place: &Place) -> Kept {
+/// Applies `policy` to a result. Files and images are worked on off the runtime's threads. Without a place there
+/// are no files: what is too long is cut, and blobs pass.
+pub async fn keep<'a>(
+    result: Raw,
+    shape: Shape,
+    policy: &Policy,
+    place: impl Into<Option<&'a Place>>,
+) -> Kept {
     if policy.surely_passes(result.as_str()) {
         return Kept::whole(result);
     }
+    let place = place.into().cloned();
     let work = {
-        let (result, policy, place) = (result.clone(), policy.clone(), place.clone());
+        let (result, policy) = (result.clone(), policy.clone());
         async move {
             let _turn = AT_WORK.acquire().await;
-            tokio::task::spawn_blocking(move || treat(result, shape, &policy, &place)).await
+            tokio::task::spawn_blocking(move || treat(result, shape, &policy, place.as_ref())).await
         }
     };
     match tokio::time::timeout(PATIENCE, work).await {
@@ -160,22 +167,22 @@ pub async fn keep(result: Raw, shape: Shape, policy: &Policy, place: &Place) -> 
 }
 
 /// The whole of the policy, on this thread.
-fn treat(result: Raw, shape: Shape, policy: &Policy, place: &Place) -> Kept {
+fn treat(result: Raw, shape: Shape, policy: &Policy, place: Option<&Place>) -> Kept {
     let Some(mut content) = Content::of(&result, shape) else {
         return Kept::whole(result);
     };
     let mut kept = Kept::whole(result);
     kept.images_scaled = image::fit_all(&mut content, policy.images);
-    if policy.blobs == BlobPolicy::ToDisk {
+    if let (BlobPolicy::ToDisk, Some(place)) = (policy.blobs, place) {
         kept.problem = blob::to_disk(&mut content, place).err().map(|error| storage(&error));
     }
     let size = content.size();
     if size.chars <= policy.limit() || policy.is_promised() {
         return content.changed_in(kept);
     }
-    if policy.spill == Spill::Off {
+    let Some(place) = place.filter(|_| policy.spill != Spill::Off) else {
         return cut::cut(&content, size, policy.limit(), kept);
-    }
+    };
     match spill::spill(&content, size, policy.spill, place) {
         Ok((note, spilled)) => {
             kept.spilled = Some(spilled);
