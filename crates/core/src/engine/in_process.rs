@@ -33,6 +33,11 @@ impl InProcess {
         })
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whatever stands at the other end of a link, made anew for each connection.
     pub fn linked(
         name: impl Into<String>,

@@ -1,7 +1,5 @@
 //! The engine at its boundary: what is desired in, snapshots, events and results out.
 
 mod apply;
-mod call;
-mod elicitation;
 mod script;
 mod session;

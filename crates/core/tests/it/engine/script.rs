@@ -1,6 +1,7 @@
 //! A server whose every answer a test decides, and a workspace that it stands in.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,9 +13,13 @@ use switchboard_core::engine::{
 };
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::Era;
 use switchboard_wire::json::Raw;
+use switchboard_wire::link::{Frame, pair};
 use switchboard_wire::process::Guard;
-use switchboard_wire::server::{Asked, Change, Changes, Context, Description, Handler, Reply};
+use switchboard_wire::server::{
+    Asked, Change, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+};
 use tokio::sync::{Notify, watch};
 
 type Answer = Box<dyn Fn(&str, Raw) -> Result<Reply, RpcError> + Send + Sync>;
@@ -33,6 +38,9 @@ pub(super) struct Script {
     pub(super) dropped: watch::Sender<usize>,
     pub(super) changes: Changes,
     pub(super) go_on: Notify,
+    era: Era,
+    /// How often somebody connected.
+    pub(super) opened: Arc<AtomicUsize>,
 }
 
 // === impl Script ===
@@ -50,7 +58,15 @@ impl Script {
             dropped: watch::Sender::default(),
             changes: Changes::default(),
             go_on: Notify::new(),
+            era: Era::Modern,
+            opened: Arc::default(),
         }
+    }
+
+    /// A server that knows only the older era.
+    pub(super) fn legacy(mut self) -> Self {
+        self.era = Era::Legacy;
+        self
     }
 
     pub(super) fn with_tool(self, tool: Value) -> Self {
@@ -185,6 +201,43 @@ pub(super) fn raw(value: &Value) -> Raw {
     Raw::of(value).unwrap()
 }
 
+/// The same server, but it has never heard of the newer era.
+fn legacy(name: &str, script: Arc<Script>) -> InProcess {
+    InProcess::linked(name, move || {
+        let (ours, between) = pair::pair();
+        let (behind, theirs) = pair::pair();
+        script.opened.fetch_add(1, Ordering::SeqCst);
+        let script = script.clone();
+        tokio::spawn(async move {
+            let changes = script.changes.clone();
+            let serving = serve(theirs, script, &changes, ServeOptions::default());
+            let ((client, mut from_client), (server, mut from_server)) = (between, behind);
+            let inward = async {
+                while let Ok(Some(frame)) = from_client.next().await {
+                    let Frame::Text(text) = frame else { continue };
+                    if text.contains("server/discover") {
+                        let id = Raw::parse(text).unwrap().get("id").unwrap().unwrap();
+                        let error = r#"{"code":-32601,"message":"no such method"}"#;
+                        let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+                        client.send(answer.into()).await.unwrap();
+                    } else if server.send(text).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            let outward = async {
+                while let Ok(Some(Frame::Text(text))) = from_server.next().await {
+                    if client.send(text).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            tokio::select! { _ = serving => {}, () = inward => {}, () = outward => {} }
+        });
+        Ok(ours)
+    })
+}
+
 /// An engine and one workspace in it.
 pub(super) struct Bench {
     pub(super) engine: Engine,
@@ -195,11 +248,11 @@ pub(super) struct Bench {
 // === impl Bench ===
 
 impl Bench {
-    pub(super) fn new() -> Self {
-        Self::with(|_| ())
+    pub(super) async fn new() -> Self {
+        Self::with(|_| ()).await
     }
 
-    pub(super) fn with(change: impl FnOnce(&mut EngineOptions)) -> Self {
+    pub(super) async fn with(change: impl FnOnce(&mut EngineOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let guard = Guard::at(switchboard_testkit::guard_path()).unwrap();
         let mut options = EngineOptions::new("test", "1", guard);
@@ -207,7 +260,7 @@ impl Bench {
         options.timing.jitter = switchboard_core::connection::Jitter::NONE;
         change(&mut options);
         Self {
-            engine: Engine::new(options),
+            engine: Engine::start(options).await,
             workspace: Workspace {
                 id: WorkspaceId::from("one"),
                 environment: Arc::new([]),
@@ -234,7 +287,10 @@ impl Bench {
         configuration: &Value,
     ) -> Arc<Script> {
         let script = Arc::new(script);
-        let server = InProcess::new(name, script.clone(), script.changes.clone());
+        let server = match script.era {
+            Era::Modern => InProcess::new(name, script.clone(), script.changes.clone()),
+            Era::Legacy => legacy(name, script.clone()),
+        };
         self.workspace.in_process.push(server);
         self.engine.apply(&self.workspace, self.desired(configuration));
         script
@@ -262,4 +318,10 @@ pub(super) fn desired(folder: &Path, configuration: &Value) -> Desired {
     let asked =
         Wanted { dynamic: vec![Dynamic::Text(configuration.to_string())], ..Wanted::default() };
     switchboard_config::resolve(&surroundings, &asked)
+}
+
+/// What a tool said, if it said one text.
+pub(super) fn said(result: &Raw) -> String {
+    let result: Value = result.decode().unwrap();
+    result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
 }

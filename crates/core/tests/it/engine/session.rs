@@ -1,0 +1,170 @@
+//! What ends with a session, and what is a session's own.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::json;
+use switchboard_core::engine::{Session, Status, Workspace, WorkspaceId};
+use switchboard_core::{CallEvent, Request};
+use switchboard_testkit::processes::Identity;
+use switchboard_testkit::programs::program;
+use switchboard_wire::json::Raw;
+use tokio::time::Instant;
+
+use super::script::{Bench, Script};
+
+#[tokio::test(start_paused = true)]
+async fn a_workspace_ends_a_minute_after_its_last_session() {
+    let mut bench = Bench::new().await;
+    bench.serve("one", Script::new(&["a"]));
+    bench.settled().await;
+    let id = bench.workspace.id.clone();
+    let (first, second) = (bench.caller("a"), bench.caller("b"));
+    drop(first);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(bench.engine.snapshot(&id).is_some(), "one session is still there");
+    drop(second);
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    let third = bench.caller("c");
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(bench.engine.snapshot(&id).is_some(), "somebody came back in time");
+    let began = Instant::now();
+    drop(third);
+    let mut changes = bench.engine.changes();
+    while bench.engine.snapshot(&id).is_some() {
+        changes.changed().await.unwrap();
+    }
+    assert_eq!(began.elapsed(), Duration::from_secs(60));
+    bench.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_an_agent_brought_along_ends_with_its_session() {
+    let bench = Bench::new().await;
+    let home = bench.folder.path();
+    let server = program("fixture-server");
+    let agents = home.join(".config/switchboard/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let front = format!("mcpServers:\n  - inline:\n      command: {}\n", server.display());
+    std::fs::write(agents.join("helper.md"), format!("---\nname: helper\n{front}---\nBe kind.\n"))
+        .unwrap();
+    let desired = {
+        use switchboard_config::{Asked, Platform, Surroundings, resolve};
+        let home = home.to_str().unwrap().to_owned();
+        let env = [("HOME".to_owned(), home.clone())].into();
+        let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+        surroundings.managed_dir = bench.folder.path().join("managed");
+        resolve(&surroundings, &Asked { agent: Some("helper".into()), ..Asked::default() })
+    };
+    let workspace =
+        Workspace { id: WorkspaceId::from("agent"), ..bench.workspace.clone() };
+    bench.engine.apply(&workspace, desired);
+    let snapshot = bench.engine.settled(&workspace.id, Duration::from_secs(60)).await.unwrap();
+    let inline = snapshot.server("inline").unwrap();
+    assert!(matches!(inline.status, Status::Connected), "{:?}", inline.status);
+    let process = Identity::of(inline.stats.as_ref().unwrap().pid.unwrap()).unwrap();
+
+    let (first, second) = (
+        bench.engine.attach(&workspace.id, Session::new("a")).unwrap(),
+        bench.engine.attach(&workspace.id, Session::new("b")).unwrap(),
+    );
+    drop(first);
+    assert!(process.is_alive(), "another session of the agent is there");
+    drop(second);
+    let gone = async {
+        while process.is_alive() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), gone).await.expect("it outlived its session");
+    bench.engine.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_share_a_server_unless_it_is_not_to_be_shared() {
+    let check = async |share: &str, expected: usize| {
+        let bench = Bench::new().await;
+        let server = program("fixture-server");
+        let configuration =
+            json!({ "mcpServers": { "one": { "command": server, "share": share } } });
+        bench.engine.apply(&bench.workspace, bench.desired(&configuration));
+        let callers: Vec<_> = ["a", "b", "c"].map(|name| bench.caller(name)).into();
+        for caller in &callers {
+            let request = Request::tool("mcp__one__echo", &Raw::empty_object());
+            bench.engine.call(caller, request).outcome().await.unwrap();
+        }
+        let children = switchboard_testkit::processes::working_in(bench.folder.path());
+        assert_eq!(children.len(), expected, "share: {share}");
+        drop(callers);
+        bench.engine.shutdown().await;
+        let left = switchboard_testkit::processes::working_in(bench.folder.path());
+        assert!(left.is_empty(), "share: {share}: {left:?}");
+    };
+    tokio::time::resume();
+    check("always", 1).await;
+    check("auto", 1).await;
+    check("never", 3).await;
+}
+
+#[tokio::test]
+async fn a_session_that_can_sample_has_a_connection_on_which_that_was_said() {
+    let mut bench = Bench::new().await;
+    let script = bench.serve("one", Script::new(&["a"]).legacy());
+    bench.settled().await;
+    let call = async |session: &str, capabilities: &str| {
+        let capabilities = Raw::parse(capabilities.to_owned()).unwrap();
+        let caller = bench.attach(Session { capabilities, ..Session::new(session) });
+        let request = Request::tool("mcp__one__a", &Raw::empty_object());
+        bench.engine.call(&caller, request).outcome().await.unwrap();
+        caller
+    };
+    let plain = call("plain", "{}").await;
+    assert_eq!(script.opened.load(Ordering::SeqCst), 1);
+    let sampling = call("sampling", r#"{"sampling":{}}"#).await;
+    let another = call("another", r#"{"sampling":{}}"#).await;
+    assert_eq!(script.opened.load(Ordering::SeqCst), 2, "those who can sample share one");
+    drop((plain, sampling, another));
+    bench.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_is_cancelled_at_its_server() {
+    let mut bench = Bench::new().await;
+    let script = bench.serve("one", Script::new(&["hang"]));
+    bench.settled().await;
+    let caller = bench.caller("s");
+    let mut running =
+        bench.engine.call(&caller, Request::tool("mcp__one__hang", &Raw::empty_object()));
+    let mut seen = script.seen.subscribe();
+    tokio::select! {
+        event = running.next() => panic!("{event:?}"),
+        _ = seen.wait_for(|seen| seen.len() == 1) => {}
+    }
+    drop(running);
+    let mut dropped = script.dropped.subscribe();
+    let heard = dropped.wait_for(|dropped| *dropped == 1);
+    tokio::time::timeout(Duration::from_secs(20), heard).await.unwrap().unwrap();
+    bench.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn progress_reaches_its_call() {
+    let bench = Bench::new().await;
+    let server = program("fixture-server");
+    let configuration = json!({ "mcpServers": { "one": { "command": server } } });
+    bench.engine.apply(&bench.workspace, bench.desired(&configuration));
+    let caller = bench.caller("s");
+    let arguments = Raw::parse(r#"{"to":3}"#).unwrap();
+    let request = Request::tool("mcp__one__count", &arguments).with_progress();
+    let mut running = bench.engine.call(&caller, request);
+    let mut progress = 0;
+    loop {
+        match running.next().await.unwrap() {
+            CallEvent::Progress(_) => progress += 1,
+            CallEvent::Done(_) => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(progress, 3);
+    bench.engine.shutdown().await;
+}
