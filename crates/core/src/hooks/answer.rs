@@ -155,8 +155,8 @@ impl Answer {
 
 fn ended(exit: Exit, stderr: &str) -> String {
     match shown(stderr) {
-        words if words.is_empty() => format!("it {exit}"),
-        words => format!("it {exit}: {words}"),
+        words if words.is_empty() => exit.to_string(),
+        words => format!("{exit}: {words}"),
     }
 }
 

@@ -72,7 +72,7 @@ impl Classifier {
             Self::Command { command, runner } => match ask(command, runner, inquiry).await {
                 Ok(answer) => answer.into(),
                 Err(failure) => {
-                    asking(&format!("its command failed, {}", sanitize::line(&failure)))
+                    asking(&format!("its command failed: {}", sanitize::line(&failure)))
                 }
             },
         }
@@ -104,7 +104,7 @@ async fn ask(command: &str, runner: &Runner, inquiry: &Inquiry<'_>) -> Result<An
 
 fn read(ran: &Ran) -> Result<Answer, String> {
     if ran.exit != Exit::Code(0) {
-        return Err(format!("it {}", ran.exit));
+        return Err(ran.exit.to_string());
     }
     serde_json::from_slice(&ran.stdout).map_err(|error| format!("its answer is none: {error}"))
 }

@@ -240,11 +240,8 @@ impl fmt::Display for Remember {
 mod tests {
     use super::*;
 
-    const TARGET: Target<'_> =
-        Target { project: Path::new("/p"), server: "s", signature: "x", tool: "t" };
-
     fn answer(tool: &str) -> Answer {
-        let target = Target { tool, ..TARGET };
+        let target = Target { project: Path::new("/p"), server: "s", signature: "x", tool };
         Answer::new(&target, Question::Undecided, Remember::Session).unwrap()
     }
 

@@ -1,1 +1,112 @@
-//! See the module of the same name.
+//! Hooks, as real commands under a real guard.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod after;
+mod before;
+mod elicitation;
+mod failing;
+mod matching;
+mod request;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use switchboard_config::{Hook, HookEvent, Mode, Origin, Scope};
+use switchboard_core::Problem;
+use switchboard_core::hooks::{HookNote, Hooks, Runner, ToolUse};
+use switchboard_testkit::processes::{wait_until, working_in};
+use switchboard_wire::json::Raw;
+use switchboard_wire::process::Guard;
+
+/// Everything here ends within this, or has failed.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// Runs a test on a runtime of its own, for a bounded time.
+pub(crate) fn bounded(test: impl Future<Output = ()>) {
+    // May have to be built first, which takes as long as it takes.
+    switchboard_testkit::guard_path();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let ended = runtime.block_on(async { tokio::time::timeout(BOUND, test).await });
+    ended.expect("the test hangs");
+}
+
+/// A project of its own, in which hooks run.
+pub(crate) struct Folder {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        Self { _folder: folder, path }
+    }
+
+    pub(crate) fn runner(&self) -> Runner {
+        Runner {
+            guard: Guard::at(switchboard_testkit::guard_path()).unwrap(),
+            environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
+            cwd: self.path.clone(),
+        }
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path.join(name)).unwrap()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.path.join(name).exists()
+    }
+
+    /// Nobody who was started here is left.
+    pub(crate) fn is_deserted(&self) {
+        let left = || working_in(&self.path);
+        let gone = wait_until(Duration::from_secs(2), || left().is_empty());
+        assert!(gone.is_some(), "still there: {:?}", left());
+    }
+
+    fn hooks(&self, hooks: &[Hook]) -> Hooks {
+        let (hooks, problems) = self.hooks_and_problems(hooks);
+        assert_eq!(problems, []);
+        hooks
+    }
+
+    fn hooks_and_problems(&self, hooks: &[Hook]) -> (Hooks, Vec<Problem>) {
+        // Each stands on a line of its own.
+        let numbered = hooks.iter().zip(1..).map(|(hook, line)| {
+            let mut hook = hook.clone();
+            hook.at.line = line;
+            hook
+        });
+        Hooks::new(&numbered.collect::<Vec<_>>(), self.runner())
+    }
+}
+
+fn hook(event: HookEvent, command: &str) -> Hook {
+    Hook {
+        event,
+        matcher: None,
+        command: command.to_owned(),
+        timeout: Duration::from_secs(30),
+        scope: Scope::User,
+        at: Origin::file("settings.json").start(),
+    }
+}
+
+fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned()).unwrap()
+}
+
+fn tool_use(input: &Raw) -> ToolUse<'_> {
+    ToolUse { session: "s-1", mode: Mode::Client, tool: "mcp__disk__delete", input, id: "call-1" }
+}
+
+/// `line kind: message` of each note.
+fn told(notes: &[HookNote]) -> Vec<String> {
+    let tell = |note: &HookNote| format!("{} {:?}: {}", note.at.line, note.kind, note.message);
+    notes.iter().map(tell).collect()
+}

@@ -1,1 +1,41 @@
-//! See the module of the same name.
+//! Whether a call may happen.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod classifier;
+mod judge;
+mod memory;
+mod rules;
+
+use switchboard_config::{Mode, Origin, PermissionRule, Rule, Rules, Scope};
+use switchboard_core::Problem;
+use switchboard_core::permission::Permissions;
+
+/// Rules of a user's file, in which each stands on a line of its own.
+fn rules_of(lines: &[(&str, &str)]) -> Rules {
+    let mut rules = Rules::default();
+    let mut at = Origin::file("settings.json").start();
+    for (kind, text) in lines {
+        let rule = Rule::parse(text).unwrap();
+        let rule =
+            PermissionRule { text: (*text).to_owned(), rule, scope: Scope::User, at: at.clone() };
+        at.line += 1;
+        match *kind {
+            "allow" => rules.allow.push(rule),
+            "deny" => rules.deny.push(rule),
+            "ask" => rules.ask.push(rule),
+            other => panic!("no rules are called {other}"),
+        }
+    }
+    rules
+}
+
+fn permissions(
+    lines: &[(&str, &str)],
+    mode: Mode,
+    configured: &[&str],
+) -> (Permissions, Vec<Problem>) {
+    let configured: Vec<String> = configured.iter().map(|name| (*name).to_owned()).collect();
+    Permissions::new(&rules_of(lines), mode, &configured)
+}

@@ -1,0 +1,118 @@
+//! What the `auto` mode makes of a call.
+
+use std::path::Path;
+
+use switchboard_core::permission::{Annotations, Classifier, Inquiry};
+use switchboard_wire::json::Raw;
+
+use crate::hooks::{Folder, bounded};
+
+fn hints(read_only: Option<bool>, destructive: Option<bool>, open: Option<bool>) -> Annotations {
+    Annotations { read_only_hint: read_only, destructive_hint: destructive, open_world_hint: open }
+}
+
+async fn classify(classifier: &Classifier, annotations: Annotations) -> String {
+    let input = Raw::parse(r#"{"big":12345678901234567890,"path":"/x"}"#).unwrap();
+    let inquiry = Inquiry {
+        tool: "delete",
+        annotations: &annotations,
+        input: &input,
+        server: "disk",
+        workspace: Path::new("/work"),
+    };
+    classifier.classify(&inquiry).await.to_string()
+}
+
+#[tokio::test]
+async fn hints_alone_allow_only_what_reads_in_a_closed_world() {
+    let check = async |hints, expected: &str| {
+        let verdict = classify(&Classifier::Hints, hints).await;
+        assert_eq!(verdict, expected, "{hints:?}");
+    };
+    let (yes, no) = (Some(true), Some(false));
+    let reads = "allow: the classifier says: the tool only reads, in a closed world";
+    check(hints(yes, None, no), reads).await;
+    let out = "ask: the classifier says: the tool reaches out into the open";
+    check(hints(yes, None, yes), out).await;
+    check(hints(yes, None, None), out).await;
+    let changes = "ask: the classifier says: the tool changes something";
+    check(hints(no, no, no), changes).await;
+    let destroys = "ask: the classifier says: the tool may destroy something";
+    check(hints(no, yes, no), destroys).await;
+    check(hints(None, None, None), destroys).await;
+}
+
+#[test]
+fn a_command_decides_and_its_failure_asks() {
+    bounded(async {
+        let folder = Folder::new();
+        let check = async |command: &str, expected: &str| {
+            let command = command.to_owned();
+            let classifier = Classifier::Command { command, runner: folder.runner() };
+            assert_eq!(classify(&classifier, hints(Some(true), None, None)).await, expected);
+        };
+        check(
+            r#"echo '{"decision":"allow","reason":"harmless"}'"#,
+            "allow: the classifier says: harmless",
+        )
+        .await;
+        check(r#"echo '{"decision":"deny","reason":"no"}'"#, "deny: the classifier says: no").await;
+        check(r#"echo '{"decision":"ask"}'"#, "ask: the classifier says: ").await;
+        check(
+            r#"printf '{"decision":"deny","reason":"a\\u001b[31mb"}'"#,
+            "deny: the classifier says: a[31mb",
+        )
+        .await;
+        let failed = "ask: the classifier says: its command failed: ";
+        check("echo '{\"decision\":\"allow\"}'; exit 1", &format!("{failed}exited with status 1"))
+            .await;
+        check(
+            "echo allow",
+            &format!("{failed}its answer is none: expected value at line 1 column 1"),
+        )
+        .await;
+        check(
+            r#"echo '{"decision":"sure"}'"#,
+            &format!(
+                "{failed}its answer is none: unknown variant `sure`, expected one of `allow`, `ask`, \
+                 `deny` at line 1 column 18"
+            ),
+        )
+        .await;
+        check(
+            "head -c 2000000 /dev/zero",
+            &format!("{failed}it wrote more than 1048576 bytes and was stopped"),
+        )
+        .await;
+    });
+}
+
+#[test]
+fn a_command_is_told_everything() {
+    bounded(async {
+        let folder = Folder::new();
+        let command = r#"cat > seen; echo '{"decision":"allow"}'"#.to_owned();
+        let classifier = Classifier::Command { command, runner: folder.runner() };
+        classify(&classifier, hints(Some(true), None, None)).await;
+        assert_eq!(
+            folder.read("seen"),
+            r#"{"tool":"delete","annotations":{"readOnlyHint":true},"input":{"big":12345678901234567890,"path":"/x"},"server":"disk","workspace":"/work"}"#
+        );
+    });
+}
+
+/// The clock is real, since the command is: the ten seconds are the test.
+#[test]
+fn a_command_that_takes_too_long_is_stopped() {
+    bounded(async {
+        let folder = Folder::new();
+        let command = "trap '' INT TERM; while :; do sleep 60; done".to_owned();
+        let classifier = Classifier::Command { command, runner: folder.runner() };
+        let verdict = classify(&classifier, hints(None, None, None)).await;
+        assert_eq!(
+            verdict,
+            "ask: the classifier says: its command failed: it took longer than 10 s and was stopped"
+        );
+        folder.is_deserted();
+    });
+}

@@ -1,0 +1,199 @@
+//! The whole decision, as a table.
+
+use std::fmt::Write as _;
+
+use switchboard_config::Mode;
+use switchboard_core::permission::{
+    Annotations, Consent, HookVerdict, Interaction, Origin, Question, Remember, Remembered,
+    Subject, Verdict, judge,
+};
+
+use super::permissions;
+
+const MODES: [Mode; 6] =
+    [Mode::Default, Mode::Client, Mode::Plan, Mode::Auto, Mode::BypassPermissions, Mode::DontAsk];
+const RULES: [&str; 4] = ["none", "allow", "ask", "deny"];
+const READ_ONLY: Annotations =
+    Annotations { read_only_hint: Some(true), destructive_hint: None, open_world_hint: None };
+
+fn hooks() -> [(&'static str, HookVerdict); 4] {
+    [
+        ("none", HookVerdict::None),
+        ("allow", HookVerdict::Allow),
+        ("ask", HookVerdict::Ask { reason: "look at it".into() }),
+        ("deny", HookVerdict::Deny { reason: "it is late".into() }),
+    ]
+}
+
+/// One call of `mcp__s__t`, with everything else the same in each test.
+#[derive(Clone)]
+struct Case {
+    mode: Mode,
+    rules: Vec<(&'static str, &'static str)>,
+    hook: HookVerdict,
+    annotations: Annotations,
+    interaction: Interaction,
+    origin: Origin,
+    consent: Consent,
+    remembered: Remembered,
+}
+
+impl Case {
+    fn in_mode(mode: Mode) -> Self {
+        Self {
+            mode,
+            rules: Vec::new(),
+            hook: HookVerdict::None,
+            annotations: Annotations::default(),
+            interaction: Interaction::Free,
+            origin: Origin::Server,
+            consent: Consent::None,
+            remembered: Remembered::nothing(),
+        }
+    }
+
+    fn with_rule(self, rule: &'static str) -> Self {
+        let rules = if rule == "none" { Vec::new() } else { vec![(rule, "mcp__s__t")] };
+        Self { rules, ..self }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let (permissions, _) = permissions(&self.rules, self.mode, &["s"]);
+        let subject = Subject {
+            permissions: &permissions,
+            server: "s",
+            tool: "t",
+            annotations: self.annotations,
+            interaction: self.interaction,
+            origin: self.origin,
+            consent: self.consent,
+        };
+        judge(&subject, &self.hook, &self.remembered)
+    }
+}
+
+/// Every combination: 6 modes, 4 rules, 4 hooks, 2 kinds of tools, 2 of interaction, 2 of consent.
+#[test]
+fn every_combination() {
+    let mut table = String::new();
+    for mode in MODES {
+        for (tool, annotations) in [("reads", READ_ONLY), ("writes", Annotations::default())] {
+            let _ = writeln!(table, "\n== {}, a tool that {tool}", mode.word());
+            for interaction in [Interaction::Free, Interaction::Required] {
+                for consent in [Consent::None, Consent::Typed] {
+                    let base = Case { annotations, interaction, consent, ..Case::in_mode(mode) };
+                    rules_and_hooks(&base, &mut table);
+                }
+            }
+        }
+    }
+    insta::assert_snapshot!("every_combination", table.trim_start());
+}
+
+fn rules_and_hooks(base: &Case, table: &mut String) {
+    let extras = match (base.interaction, base.consent) {
+        (Interaction::Free, Consent::None) => "",
+        (Interaction::Free, Consent::Typed) => ", typed",
+        (Interaction::Required, Consent::None) => ", wants a person",
+        (Interaction::Required, Consent::Typed) => ", wants a person, typed",
+    };
+    for rule in RULES {
+        for (name, hook) in hooks() {
+            let verdict = Case { hook, ..base.clone().with_rule(rule) }.verdict();
+            let _ = writeln!(table, "rule {rule:5}  hook {name:5}{extras}  →  {verdict}");
+        }
+    }
+}
+
+/// What must hold in every row of that table, said once more and independently of it.
+#[test]
+fn laws() {
+    for mode in MODES {
+        for rule in RULES {
+            for (name, hook) in hooks() {
+                for consent in [Consent::None, Consent::Typed] {
+                    let case =
+                        Case { hook: hook.clone(), consent, ..Case::in_mode(mode).with_rule(rule) };
+                    let about = format!("{mode:?} {rule} {name} {consent:?}");
+                    let verdict = case.verdict();
+                    let denied = matches!(verdict, Verdict::Deny { .. });
+                    if rule == "deny" || name == "deny" || mode == Mode::Plan {
+                        assert!(denied, "{about}: a deny, or plan, lets nothing through");
+                    } else if consent == Consent::Typed {
+                        assert!(matches!(verdict, Verdict::Allow { .. }), "{about}: consent");
+                    } else if rule == "ask" || name == "ask" {
+                        let expected = mode == Mode::DontAsk;
+                        assert_eq!(denied, expected, "{about}: only dontAsk refuses an ask");
+                        assert_ne!(expected, matches!(verdict, Verdict::Ask { .. }), "{about}");
+                    } else if rule == "allow" || name == "allow" {
+                        assert!(matches!(verdict, Verdict::Allow { .. }), "{about}: allowed");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_remembered_answer_counts_for_exactly_its_question() {
+    let undecided = || Remembered::yes(Question::Undecided, Remember::Project);
+    let to_rule = || Remembered::yes(Question::Rule("mcp__s__t".into()), Remember::Session);
+    let default = || Case::in_mode(Mode::Default);
+    let check = |case: Case, remembered, expected: &str| {
+        let verdict = Case { remembered, ..case }.verdict();
+        assert_eq!(verdict.to_string(), expected);
+    };
+    check(default(), undecided(), "allow: answered before (for this project)");
+    check(Case::in_mode(Mode::Auto), undecided(), "allow: answered before (for this project)");
+    check(Case::in_mode(Mode::DontAsk), undecided(), "allow: answered before (for this project)");
+    check(default(), to_rule(), "ask: mode `default`");
+    let asks = || default().with_rule("ask");
+    let rule = "rule `mcp__s__t` (user scope, settings.json:1:1)";
+    check(asks(), undecided(), &format!("ask: {rule}"));
+    check(asks(), to_rule(), "allow: answered before (for this session)");
+    let quiet = Case::in_mode(Mode::DontAsk).with_rule("ask");
+    check(quiet.clone(), to_rule(), "allow: answered before (for this session)");
+    check(quiet, undecided(), &format!("deny: {rule}; mode `dontAsk` asks nobody"));
+    check(default().with_rule("deny"), undecided(), &format!("deny: {rule}"));
+    // Neither a hook nor a tool that wants a person can be answered in advance.
+    let hook = HookVerdict::Ask { reason: "look at it".into() };
+    check(Case { hook, ..asks() }, to_rule(), "ask: a hook says: look at it");
+    let wants = Case { interaction: Interaction::Required, ..default() };
+    check(wants, undecided(), "ask: the tool wants a person to look at each call");
+    check(Case::in_mode(Mode::Plan), undecided(), "deny: mode `plan`");
+    // A no is a deny.
+    check(default().with_rule("allow"), Remembered::no(), "deny: answered before (never)");
+    let bypass = Case::in_mode(Mode::BypassPermissions);
+    check(bypass, Remembered::no(), "deny: answered before (never)");
+}
+
+#[test]
+fn our_own_tools_need_no_permission_but_can_be_denied() {
+    for mode in MODES {
+        let ours = Case { origin: Origin::BuiltIn, ..Case::in_mode(mode) };
+        assert_eq!(ours.verdict().to_string(), "allow: the tool is built in", "{mode:?}");
+        let asked = ours.clone().with_rule("ask").verdict();
+        assert_eq!(asked.to_string(), "allow: the tool is built in", "{mode:?}");
+        let denied = ours.with_rule("deny").verdict();
+        assert!(matches!(denied, Verdict::Deny { .. }), "{mode:?}");
+    }
+}
+
+/// The form in which a log keeps a decision.
+#[test]
+fn a_verdict_can_be_kept() {
+    let check = |case: Case, expected: &str| {
+        assert_eq!(serde_json::to_string(&case.verdict()).unwrap(), expected);
+    };
+    check(Case::in_mode(Mode::Auto), r#"{"verdict":"classify"}"#);
+    check(Case::in_mode(Mode::Plan), r#"{"verdict":"deny","because":{"by":"mode","mode":"plan"}}"#);
+    check(
+        Case::in_mode(Mode::DontAsk).with_rule("ask"),
+        r#"{"verdict":"deny","because":{"by":"nobody-asked","ask":{"by":"rule","text":"mcp__s__t","scope":"user","at":{"origin":"settings.json","line":1,"column":1}}}}"#,
+    );
+    let remembered = Remembered::yes(Question::Undecided, Remember::Always);
+    check(
+        Case { remembered, ..Case::in_mode(Mode::Default) },
+        r#"{"verdict":"allow","because":{"by":"remembered","answer":"always"}}"#,
+    );
+}

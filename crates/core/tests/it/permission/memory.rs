@@ -1,0 +1,177 @@
+//! What is remembered, by whom, and what a broken file does.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use switchboard_core::ProblemKind;
+use switchboard_core::permission::{AnswerError, Memory, Question, Remember, Remembered, Target};
+
+fn target() -> Target<'static> {
+    Target { project: Path::new("/work/one"), server: "github", signature: "5ig", tool: "get" }
+}
+
+fn open(folder: &Path) -> Memory {
+    let (memory, problems) = Memory::open(folder);
+    assert_eq!(problems, []);
+    memory
+}
+
+async fn remember(memory: &Memory, answer: Remember) {
+    memory.remember("session", &target(), Question::Undecided, answer).await.unwrap();
+}
+
+fn yes(answer: Remember) -> Remembered {
+    Remembered::yes(Question::Undecided, answer)
+}
+
+/// What is recalled in the same session, in another one, in another project, of a server that changed,
+/// and of another tool: first at once, then by a new process.
+async fn check(answer: Remember, at_once: [bool; 5], later: [bool; 5]) {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let memory = open(&state);
+    remember(&memory, answer).await;
+    let recalled = |memory: &Memory| {
+        [
+            ("session", target()),
+            ("other", target()),
+            ("session", Target { project: Path::new("/work/two"), ..target() }),
+            ("session", Target { signature: "0ther", ..target() }),
+            ("session", Target { tool: "put", ..target() }),
+        ]
+        .map(|(session, target)| memory.recall(session, &target) != Remembered::nothing())
+    };
+    assert_eq!(recalled(&memory), at_once, "{answer:?}");
+    assert_eq!(recalled(&open(&state)), later, "{answer:?} later");
+}
+
+#[tokio::test]
+async fn an_answer_counts_as_far_as_it_was_given() {
+    let nowhere = [false; 5];
+    check(Remember::Once, nowhere, nowhere).await;
+    check(Remember::Session, [true, false, true, false, false], nowhere).await;
+    let project = [true, true, false, false, false];
+    check(Remember::Project, project, project).await;
+    let always = [true, true, true, false, false];
+    check(Remember::Always, always, always).await;
+    // A no outlives a change of the server's command.
+    let never = [true, true, true, true, false];
+    check(Remember::Never, never, never).await;
+}
+
+#[tokio::test]
+async fn a_session_that_ended_is_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path());
+    remember(&memory, Remember::Session).await;
+    assert_eq!(memory.recall("session", &target()), yes(Remember::Session));
+    memory.forget_session("session");
+    assert_eq!(memory.recall("session", &target()), Remembered::nothing());
+}
+
+#[tokio::test]
+async fn an_answer_belongs_to_its_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path());
+    let rule = Question::Rule("mcp__github".into());
+    memory.remember("session", &target(), rule.clone(), Remember::Always).await.unwrap();
+    for memory in [memory, open(folder.path())] {
+        let recalled = memory.recall("session", &target());
+        assert_eq!(recalled.yes_to(&rule), Some(Remember::Always));
+        assert_eq!(recalled.yes_to(&Question::Undecided), None);
+        assert!(!recalled.is_no());
+    }
+}
+
+#[tokio::test]
+async fn the_file_is_private_and_readable() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("a/state");
+    remember(&open(&state), Remember::Project).await;
+    let file = state.join("answers.json");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&state), mode(&file)), (0o700, 0o600));
+    insta::assert_snapshot!("answers_file", fs::read_to_string(file).unwrap());
+    let names = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert_eq!(names, ["answers.json", "answers.lock"]);
+}
+
+#[tokio::test]
+async fn what_another_process_kept_stays_and_is_learnt() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, other) = (open(folder.path()), open(folder.path()));
+    remember(&one, Remember::Always).await;
+    let put = Target { tool: "put", ..target() };
+    other.remember("session", &put, Question::Undecided, Remember::Never).await.unwrap();
+    assert_eq!(other.recall("session", &target()), yes(Remember::Always));
+    let third = open(folder.path());
+    assert_eq!(third.recall("session", &target()), yes(Remember::Always));
+    assert!(third.recall("session", &put).is_no());
+}
+
+#[tokio::test]
+async fn many_writers_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools: Vec<String> = (0..20).map(|number| format!("tool{number}")).collect();
+    let memories: Vec<Memory> = tools.iter().map(|_| open(folder.path())).collect();
+    let writes = memories.iter().zip(&tools).map(|(memory, tool)| {
+        let target = Target { tool, ..target() };
+        async move { memory.remember("s", &target, Question::Undecided, Remember::Always).await }
+    });
+    for written in futures_util::future::join_all(writes).await {
+        written.unwrap();
+    }
+    let memory = open(folder.path());
+    for tool in &tools {
+        let target = Target { tool, ..target() };
+        assert_eq!(memory.recall("s", &target), yes(Remember::Always), "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_understood_is_kept_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("answers.json");
+    let broken = ["{\"version\":1,\"answers\":[", "{\"version\":2,\"answers\":[]}", "\u{0}"];
+    for (number, text) in broken.iter().enumerate() {
+        fs::write(&file, text).unwrap();
+        let (memory, problems) = Memory::open(folder.path());
+        let [problem] = problems.as_slice() else { panic!("{text}: {problems:?}") };
+        assert_eq!(problem.kind, ProblemKind::Storage);
+        assert_eq!(fs::read_to_string(&file).unwrap(), *text, "reading changes nothing");
+
+        remember(&memory, Remember::Always).await;
+        let aside = match number {
+            0 => "answers.json.corrupt".to_owned(),
+            more => format!("answers.json.corrupt-{}", more + 1),
+        };
+        assert_eq!(fs::read_to_string(folder.path().join(aside)).unwrap(), *text);
+        assert_eq!(open(folder.path()).recall("s", &target()), yes(Remember::Always));
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("answers.json")).unwrap();
+    let (memory, problems) = Memory::open(folder.path());
+    assert_eq!(problems.len(), 1);
+    let error = memory.remember("s", &target(), Question::Undecided, Remember::Always).await;
+    assert!(matches!(error, Err(AnswerError::Io { doing: "read", .. })), "{error:?}");
+}
+
+#[test]
+fn a_lock_that_is_held_is_waited_for_and_not_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path());
+    let lock = File::create(folder.path().join("answers.lock")).unwrap();
+    lock.lock().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let error =
+        runtime.block_on(memory.remember("s", &target(), Question::Undecided, Remember::Always));
+    assert!(matches!(error, Err(AnswerError::Locked { .. })), "{error:?}");
+    assert!(!folder.path().join("answers.json").exists());
+}
