@@ -7,6 +7,7 @@ pub mod http;
 #[cfg(target_os = "linux")]
 pub mod processes;
 pub mod programs;
+pub mod scripted;
 pub mod ws;
 
 pub use programs::guard_path;

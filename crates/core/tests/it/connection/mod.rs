@@ -1,1 +1,14 @@
-//! See the module of the same name.
+//! One connection, on a clock of the test's own, with a server that follows a script.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod bench;
+mod calls;
+mod keys;
+mod lists;
+#[cfg(target_os = "linux")]
+mod processes;
+mod ready;
+mod slots;
+mod states;
+mod stopping;

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use switchboard_testkit::processes::Identity;
+use switchboard_testkit::{
+    processes::{Identity, wait_until, working_in},
+    programs::program,
+};
 use switchboard_wire::{
     Error,
-    client::{Call, Greeting},
+    client::{Call, Client, Greeting, Stdio, Target},
+    process::{Command, Guard, StderrOptions},
 };
 
 use super::{Bench, Served, Transport, connect, options, over_all_five, raw};
@@ -102,4 +106,52 @@ async fn a_connection_that_fails_leaves_nothing() {
     let connected = peer.connect(options(Greeting::Probe)).await;
     assert!(matches!(connected, Err(Error::Rpc(_))), "{:?}", connected.err());
     settled(|| tasks() <= before).await;
+}
+
+/// One that is given up half-way leaves as little: by its deadline, by its caller, or by being dropped.
+#[tokio::test]
+async fn a_connection_given_up_leaves_nothing() {
+    let before = tasks();
+    let silent = || {
+        let (near, far) = switchboard_wire::link::pair::pair();
+        (Target::InProcess(near), far)
+    };
+    let mut hasty = options(Greeting::Probe);
+    hasty.connect_timeout = Duration::from_millis(50);
+
+    let (target, _far) = silent();
+    let late = Client::connect(target, hasty.clone()).await.map(drop);
+    assert!(matches!(late, Err(Error::Timeout { .. })), "{late:?}");
+    assert_eq!(tasks(), before, "after its deadline");
+
+    let (target, _far) = silent();
+    let abandoned = tokio::time::sleep(Duration::from_millis(50));
+    let patient = options(Greeting::Probe);
+    let given_up = Client::connect_unless(target, patient.clone(), abandoned).await.map(drop);
+    assert!(matches!(given_up, Err(Error::Closed)), "{given_up:?}");
+    assert_eq!(tasks(), before, "after its caller gave it up");
+
+    let (target, _far) = silent();
+    let dropped = Client::connect(target, patient);
+    assert!(tokio::time::timeout(Duration::from_millis(50), dropped).await.is_err());
+    settled(|| tasks() <= before).await;
+}
+
+/// A process that never answers is gone when the attempt to connect has ended.
+#[tokio::test]
+async fn a_process_given_up_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program("stubborn"));
+    command.args = vec!["tree".into()];
+    command.cwd = Some(folder.path().to_owned());
+    let guard = Guard::at(program("guard")).unwrap();
+    let target = Target::Stdio(Stdio { command, guard, stderr: StderrOptions::default() });
+    let there = folder.path().to_owned();
+    let all_run = tokio::task::spawn_blocking(move || {
+        wait_until(Duration::from_secs(20), || working_in(&there).len() == 4)
+    });
+    let abandoned = async { assert!(all_run.await.unwrap().is_some(), "the tree does not grow") };
+    let given_up = Client::connect_unless(target, options(Greeting::Probe), abandoned).await;
+    assert!(matches!(given_up.map(drop), Err(Error::Closed)));
+    assert_eq!(working_in(folder.path()), []);
 }

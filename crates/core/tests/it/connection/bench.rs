@@ -1,0 +1,177 @@
+//! A connection, its scripted server, and everything that was heard of it.
+
+use std::{
+    future::Future,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use http::Method;
+use switchboard_config::Scope;
+use switchboard_core::connection::{
+    Connection, Declared, InProcess, Jitter, Listener, Notice, Reach, Shared, Spec, State, Timing,
+    Variant,
+};
+use switchboard_testkit::scripted::{Part, Scripted};
+use switchboard_wire::{
+    Error,
+    client::{Implementation, List},
+    http::{Doing, HttpError, NoCredentials},
+    process::Guard,
+};
+use tokio::time::{Instant, sleep};
+
+/// A connection under test.
+pub(super) struct Bench {
+    pub(super) connection: Arc<Connection>,
+    pub(super) server: Arc<Scripted>,
+    pub(super) heard: Arc<Heard>,
+    pub(super) began: Instant,
+}
+
+/// Writes down what it hears, with the time.
+#[derive(Debug)]
+pub(super) struct Heard {
+    began: Instant,
+    lines: Mutex<Vec<String>>,
+}
+
+// === impl Bench ===
+
+impl Bench {
+    /// A connection to a server that plays these parts.
+    pub(super) fn new(parts: impl IntoIterator<Item = Part>) -> Self {
+        Self::with(Scripted::new(parts), shared(timing()))
+    }
+
+    pub(super) fn with(server: Arc<Scripted>, shared: Arc<Shared>) -> Self {
+        Self::of(spec("scripted", &server), server, shared)
+    }
+
+    pub(super) fn of(spec: Spec, server: Arc<Scripted>, shared: Arc<Shared>) -> Self {
+        let heard = Arc::new(Heard::new());
+        let connection = Connection::start(spec, shared, heard.clone());
+        Self { connection, server, heard, began: Instant::now() }
+    }
+
+    /// Waits until the connection is in the state of this name.
+    pub(super) async fn until(&self, word: &str) -> State {
+        let mut state = self.connection.watch();
+        let found = bounded(state.wait_for(|state| state.word() == word)).await;
+        found.unwrap().clone()
+    }
+
+    /// Waits until each list is known.
+    pub(super) async fn until_known(&self) {
+        let mut lists = self.connection.watch_lists();
+        bounded(lists.wait_for(|lists| lists.known())).await.unwrap();
+    }
+
+    /// When each attempt was made, in seconds.
+    pub(super) fn attempts(&self) -> Vec<f64> {
+        let attempts = self.server.attempts();
+        attempts.into_iter().map(|at| tenths(at.duration_since(self.began))).collect()
+    }
+}
+
+// === impl Heard ===
+
+impl Heard {
+    pub(super) fn new() -> Self {
+        Self { began: Instant::now(), lines: Mutex::default() }
+    }
+
+    /// Everything so far, which is then forgotten.
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.lines.lock().unwrap())
+    }
+}
+
+impl Listener for Heard {
+    fn notice(&self, connection: &Arc<Connection>, notice: Notice) {
+        let at = tenths(self.began.elapsed());
+        let said = match notice {
+            Notice::StateChanged => told(&connection.state()),
+            Notice::ListsChanged(list) => format!("read {}", word(list)),
+            Notice::ListProblem { list, .. } => format!("could not read {}", word(list)),
+            Notice::Log(_) => "log".into(),
+            Notice::ResourceUpdated { uri, .. } => format!("updated {uri}"),
+            Notice::ElicitationComplete(_) => "elicitation complete".into(),
+            Notice::Question(question) => format!("asks {}", question.method()),
+            Notice::Withdrawn { key } => format!("withdraws {key}"),
+            Notice::Other(note) => format!("says {}", note.method()),
+            Notice::Unreadable(_) => "unreadable".into(),
+        };
+        self.lines.lock().unwrap().push(format!("{at:.1} {said}"));
+    }
+}
+
+/// A state in a few words.
+pub(super) fn told(state: &State) -> String {
+    match state {
+        State::Failed(failed) => {
+            let what = if failed.was_connected { "lost" } else { "failed" };
+            match failed.retry_at {
+                Some(at) => format!("{what}, again in {}", tenths(at - failed.since)),
+                None => format!("{what} for good"),
+            }
+        }
+        other => other.word().to_owned(),
+    }
+}
+
+fn word(list: List) -> &'static str {
+    list.member()
+}
+
+pub(super) fn tenths(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10.0).round() / 10.0
+}
+
+/// The numbers of the contract, without jitter.
+pub(super) fn timing() -> Timing {
+    Timing { jitter: Jitter::NONE, ..Timing::default() }
+}
+
+pub(super) fn shared(timing: Timing) -> Arc<Shared> {
+    let client = Implementation { name: "test".into(), version: "1".into() };
+    Arc::new(Shared::new(client, Guard::none(), timing))
+}
+
+pub(super) fn spec(id: &str, server: &Arc<Scripted>) -> Spec {
+    let server = server.clone();
+    let open = Arc::new(move || server.open());
+    Spec {
+        server: id.to_owned(),
+        scope: Scope::User,
+        reach: Reach::InProcess(InProcess { id: id.to_owned(), open }),
+        working_dir: "/".into(),
+        environment: Arc::new([]),
+        root: None,
+        declared: Declared::default(),
+        variant: Variant::Shared,
+        credentials: Arc::new(NoCredentials),
+        credential_id: String::new(),
+    }
+}
+
+/// The error of a server that somebody has to sign in to.
+pub(super) fn sign_in() -> Error {
+    let doing = Doing::new(Method::POST, &"https://example.test/mcp".parse().unwrap());
+    let challenges = vec!["Bearer".to_owned()];
+    HttpError::SignIn { doing, reason: "expired".into(), challenges }.into()
+}
+
+pub(super) fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// Lets the test's clock run.
+pub(super) async fn pass(time: Duration) {
+    sleep(time).await;
+}
+
+/// Nothing here takes an hour.
+pub(super) async fn bounded<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_hours(1), future).await.expect("the test hangs")
+}

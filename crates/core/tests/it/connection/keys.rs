@@ -1,0 +1,174 @@
+//! When two specs mean one connection.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use switchboard_config::{Entry, InheritEnv, Remote, Share, Stdio, ToolFilter, Transport};
+use switchboard_core::connection::{Declared, Reach, Spec, Variant};
+use switchboard_testkit::scripted::Scripted;
+
+/// A change to one part of a spec.
+type Change = fn(&mut Spec);
+
+fn stdio(spec: &mut Spec) -> &mut Stdio {
+    match entry(spec) {
+        Entry { transport: Transport::Stdio(stdio), .. } => stdio,
+        _ => panic!("not a process"),
+    }
+}
+
+fn entry(spec: &mut Spec) -> &mut Entry {
+    match &mut spec.reach {
+        Reach::Entry(entry) => entry,
+        Reach::InProcess(_) => panic!("no entry"),
+    }
+}
+
+/// A spec of a process, with two folders in which its command can be found.
+fn process(folder: &Path) -> Spec {
+    for name in ["one", "two"] {
+        let bin = folder.join(name);
+        fs::create_dir_all(&bin).unwrap();
+        fs::write(bin.join("server"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(bin.join("server"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::write(folder.join("vars"), "SECRET=1\n").unwrap();
+    let stdio = Stdio {
+        command: "server".into(),
+        args: vec!["--flag".into()],
+        env: [("A".to_owned(), "1".to_owned())].into(),
+        ..Stdio::default()
+    };
+    let mut spec = super::bench::spec("server", &Scripted::new([]));
+    spec.reach = Reach::Entry(Box::new(Entry::new(Transport::Stdio(stdio))));
+    spec.working_dir = folder.to_owned();
+    let path = folder.join("one");
+    spec.environment =
+        [("PATH".into(), path.into()), ("HOME".into(), "/h".into()), ("KEY".into(), "k".into())]
+            .into();
+    spec.root = Some(folder.to_owned());
+    spec.credential_id = "me".into();
+    spec
+}
+
+fn remote(_: &Path) -> Spec {
+    let remote = Remote {
+        url: "https://example.test/mcp".into(),
+        headers: [("x-team".to_owned(), "a".to_owned())].into(),
+        ..Remote::default()
+    };
+    let mut spec = super::bench::spec("server", &Scripted::new([]));
+    spec.reach = Reach::Entry(Box::new(Entry::new(Transport::Http(remote))));
+    spec
+}
+
+fn with_environment(
+    spec: &mut Spec,
+    change: impl FnOnce(&mut Vec<(std::ffi::OsString, std::ffi::OsString)>),
+) {
+    let mut environment = spec.environment.to_vec();
+    change(&mut environment);
+    spec.environment = environment.into();
+}
+
+#[track_caller]
+fn check(of: fn(&Path) -> Spec, changes: &[(&str, Change)], same: bool) {
+    for (what, change) in changes {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = of(folder.path());
+        let mut changed = of(folder.path());
+        change(&mut changed);
+        assert_eq!(plain.key() == changed.key(), same, "{what}");
+    }
+}
+
+#[test]
+fn what_the_server_could_notice_makes_another_connection() {
+    let changes: &[(&str, Change)] = &[
+        ("command", |spec| stdio(spec).command = "other".into()),
+        ("argument", |spec| stdio(spec).args.push("x".into())),
+        ("arguments joined", |spec| stdio(spec).args = vec!["--fl".into(), "ag".into()]),
+        ("variable of the entry", |spec| {
+            stdio(spec).env.insert("A".into(), "2".into());
+        }),
+        ("inherited variable", |spec| {
+            stdio(spec).inherit_env = InheritEnv::Names(vec!["KEY".into()]);
+        }),
+        ("file of variables", |spec| stdio(spec).env_file = Some("vars".into())),
+        ("usual variable of the caller", |spec| {
+            with_environment(spec, |env| env[1].1 = "/other".into());
+        }),
+        ("the caller's PATH", |spec| {
+            let path = spec.working_dir.join("two");
+            with_environment(spec, |env| env[0].1 = path.into());
+        }),
+        ("folder", |spec| spec.working_dir = spec.working_dir.join("one")),
+        ("folder of the entry", |spec| stdio(spec).cwd = Some("two".into())),
+        ("no root", |spec| spec.root = None),
+        ("root", |spec| spec.root = Some("/elsewhere".into())),
+        ("sampling", |spec| spec.declared = Declared { sampling: true }),
+        ("session", |spec| spec.variant = Variant::Session("s".into())),
+        ("credential", |spec| spec.credential_id = "you".into()),
+    ];
+    check(process, changes, false);
+    let changes: &[(&str, Change)] = &[
+        ("url", |spec| {
+            let remote = Remote { url: "https://example.test/other".into(), ..Remote::default() };
+            entry(spec).transport = Transport::Http(remote);
+        }),
+        ("transport", |spec| {
+            let Transport::Http(remote) = entry(spec).transport.clone() else { panic!() };
+            entry(spec).transport = Transport::Sse(remote);
+        }),
+        ("secret in a header", |spec| {
+            let Transport::Http(remote) = &mut entry(spec).transport else { panic!() };
+            remote.headers.insert("x-team".into(), "b".into());
+        }),
+        ("credential", |spec| spec.credential_id = "you".into()),
+    ];
+    check(remote, changes, false);
+}
+
+#[test]
+fn what_it_could_not_notice_does_not() {
+    let changes: &[(&str, Change)] = &[
+        ("nothing", |_| {}),
+        ("name", |spec| spec.server = "other".into()),
+        ("tools shown", |spec| {
+            entry(spec).tools = ToolFilter { allow: None, deny: vec!["x".into()] };
+        }),
+        ("timeout", |spec| entry(spec).timeout = Some(5000)),
+        ("always loaded", |spec| entry(spec).always_load = true),
+        ("shared", |spec| entry(spec).share = Share::Always),
+        ("order of the caller's variables", |spec| with_environment(spec, |env| env.reverse())),
+        ("a variable that is overruled", |spec| {
+            with_environment(spec, |env| env.insert(0, ("HOME".into(), "/old".into())));
+        }),
+        ("a variable the server does not get", |spec| {
+            with_environment(spec, |env| env[2].1 = "another key".into());
+        }),
+    ];
+    check(process, changes, true);
+    // A remote server sees neither the caller's environment nor its folders.
+    let changes: &[(&str, Change)] = &[
+        ("environment", |spec| {
+            with_environment(spec, |env| env.push(("PATH".into(), "/x".into())))
+        }),
+        ("folder", |spec| spec.working_dir = "/x".into()),
+    ];
+    check(remote, changes, true);
+}
+
+/// A command that moves is another command, and so is one that appears.
+#[test]
+fn a_key_goes_with_the_file_and_the_variables_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = process(folder.path());
+    stdio(&mut spec).env_file = Some("vars".into());
+    let before = spec.key();
+    fs::write(folder.path().join("vars"), "SECRET=2\n").unwrap();
+    assert_ne!(before, spec.key());
+    fs::write(folder.path().join("vars"), "SECRET=1\n").unwrap();
+    assert_eq!(before, spec.key());
+    fs::remove_file(folder.path().join("one/server")).unwrap();
+    assert_ne!(before, spec.key());
+}

@@ -1,0 +1,196 @@
+//! Every transition, and when it happens.
+
+use std::time::Duration;
+
+use switchboard_core::connection::{Jitter, State, Timing};
+use switchboard_testkit::scripted::{Part, Scripted};
+use switchboard_wire::{Error, process::SpawnError};
+
+use super::bench::{Bench, pass, seconds, shared, sign_in, tenths, timing};
+
+/// What is heard of the state while a server plays these parts for so many seconds.
+async fn check(parts: impl IntoIterator<Item = Part>, time: u64, expected: &[&str]) {
+    let bench = Bench::new(parts);
+    pass(seconds(time)).await;
+    let mut heard = bench.heard.take();
+    heard.retain(|line| !line.contains("read"));
+    assert_eq!(heard, expected);
+}
+
+fn not_found() -> Error {
+    SpawnError::NotFound { program: "x".into(), searched: None }.into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_works_is_connected() {
+    check([Part::Serves], 1000, &["0.0 pending", "0.0 connected"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_dies_is_tried_five_times_more() {
+    let expected = [
+        "0.0 pending",
+        "0.0 failed, again in 1",
+        "1.0 pending",
+        "1.0 failed, again in 2",
+        "3.0 pending",
+        "3.0 failed, again in 4",
+        "7.0 pending",
+        "7.0 failed, again in 8",
+        "15.0 pending",
+        "15.0 failed, again in 16",
+        "31.0 pending",
+        "31.0 failed for good",
+    ];
+    check([Part::Dies], 10_000, &expected).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_hangs_is_given_thirty_seconds() {
+    let expected = ["0.0 pending", "30.0 failed, again in 1", "31.0 pending", "31.0 connected"];
+    check([Part::Hangs, Part::Serves], 100, &expected).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_comes_back_is_connected() {
+    let expected = [
+        "0.0 pending",
+        "0.0 failed, again in 1",
+        "1.0 pending",
+        "1.0 failed, again in 2",
+        "3.0 pending",
+        "3.0 connected",
+    ];
+    check([Part::Dies, Part::Dies, Part::Serves], 100, &expected).await;
+}
+
+/// What nobody but a person can mend is not tried again.
+#[tokio::test(start_paused = true)]
+async fn what_cannot_work_is_not_tried_again() {
+    let expected = ["0.0 pending", "0.0 failed for good"];
+    check([Part::Refuses(-32603)], 1000, &expected).await;
+    check([Part::Fails(not_found())], 1000, &expected).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn sign_in_is_waited_for() {
+    check([Part::Fails(sign_in())], 10_000, &["0.0 pending", "0.0 needs-auth"]).await;
+    let bench = Bench::new([Part::Fails(sign_in())]);
+    let State::NeedsAuth(needs) = bench.until("needs-auth").await else { panic!() };
+    assert_eq!(
+        (needs.reason.as_str(), &*needs.challenges),
+        ("expired", &["Bearer".to_owned()][..])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_ends_is_lost_and_made_again() {
+    let expected =
+        ["0.0 pending", "0.0 connected", "5.0 lost, again in 1", "6.0 pending", "6.0 connected"];
+    check([Part::ServesFor(seconds(5)), Part::Serves], 100, &expected).await;
+}
+
+/// A server that restarts all the time has not recovered each time it starts.
+#[tokio::test(start_paused = true)]
+async fn one_that_restarts_every_second_is_given_up() {
+    let bench = Bench::new([Part::ServesFor(seconds(1))]);
+    pass(seconds(10_000)).await;
+    assert_eq!(bench.attempts(), [0.0, 2.0, 5.0, 10.0, 19.0, 36.0]);
+    let State::Failed(failed) = bench.connection.state() else { panic!() };
+    assert!(failed.was_connected && failed.retry_at.is_none());
+    assert_eq!(bench.connection.stats().restarts, 5);
+}
+
+/// One that lasts has, and has all its attempts again.
+#[tokio::test(start_paused = true)]
+async fn a_session_that_lasts_gives_the_attempts_back() {
+    let check = async |lasts: u64, expected: &[f64]| {
+        let parts = [Part::Dies, Part::Dies, Part::ServesFor(seconds(lasts)), Part::Dies];
+        let bench = Bench::new(parts);
+        pass(seconds(10_000)).await;
+        assert_eq!(bench.attempts(), expected);
+    };
+    // Connected at 3, lost at 32: two of five are used up.
+    check(29, &[0.0, 1.0, 3.0, 36.0, 44.0, 60.0]).await;
+    // Connected at 3, lost at 33: all five are left.
+    check(30, &[0.0, 1.0, 3.0, 34.0, 36.0, 40.0, 48.0, 64.0]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pauses_are_jittered_and_the_same_for_the_same_seed() {
+    let times = async |seed| {
+        let timing = Timing { jitter: Jitter { percent: 20, seed }, ..Timing::default() };
+        let bench = Bench::with(Scripted::new([Part::Dies]), shared(timing));
+        pass(seconds(10_000)).await;
+        let attempts = bench.server.attempts();
+        let pauses = attempts.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
+        pauses.into_iter().map(tenths).collect::<Vec<_>>()
+    };
+    let first = times(1).await;
+    assert_eq!(first, times(1).await);
+    assert_ne!(first, times(2).await);
+    for (pause, usual) in first.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0]) {
+        assert!((usual * 0.8..=usual * 1.2).contains(pause), "{pause} is not about {usual}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn numbers_can_be_changed() {
+    let timing = Timing { retries: 2, first_pause: Duration::from_secs(20), ..timing() };
+    let bench = Bench::with(Scripted::new([Part::Dies]), shared(timing));
+    pass(seconds(10_000)).await;
+    assert_eq!(bench.attempts(), [0.0, 20.0, 50.0]);
+}
+
+/// By hand everything begins anew, whatever the state.
+#[tokio::test(start_paused = true)]
+async fn reconnecting_begins_anew() {
+    let check = async |parts: &[Part], after: u64, expected: &[&str]| {
+        let bench = Bench::new(parts.iter().cloned().chain([Part::Serves]));
+        pass(seconds(after)).await;
+        bench.heard.take();
+        bench.connection.reconnect();
+        pass(seconds(1)).await;
+        let mut heard = bench.heard.take();
+        heard.retain(|line| !line.contains("read"));
+        let words: Vec<_> = heard.iter().map(|line| line.split_once(' ').unwrap().1).collect();
+        assert_eq!(words, expected, "{parts:?}");
+        assert_eq!(bench.server.serving(), 1);
+    };
+    check(&[Part::Serves], 5, &["pending", "pending", "connected"]).await;
+    check(&[Part::Hangs], 5, &["pending", "connected"]).await;
+    check(&[Part::Fails(sign_in())], 5, &["pending", "connected"]).await;
+    check(&[Part::Fails(not_found())], 5, &["pending", "connected"]).await;
+    check(&[Part::Dies, Part::Dies], 2, &["pending", "connected"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn reconnecting_gives_the_attempts_back_and_forgets_the_lists() {
+    let parts = [Part::Serves, Part::Dies];
+    let bench = Bench::new(parts);
+    bench.until_known().await;
+    bench.connection.reconnect();
+    bench.until("failed").await;
+    assert!(bench.connection.lists().tools.listing.is_none());
+    pass(seconds(100)).await;
+    assert_eq!(bench.attempts(), [0.0, 0.0, 1.0, 3.0, 7.0, 15.0, 31.0]);
+    bench.connection.reconnect();
+    pass(seconds(100)).await;
+    assert_eq!(bench.attempts().len(), 13);
+}
+
+/// The caller's environment may ask for another deadline.
+#[tokio::test(start_paused = true)]
+async fn the_connect_timeout_is_the_callers() {
+    let check = async |value: &str, expected: f64| {
+        let server = Scripted::new([Part::Hangs]);
+        let mut spec = super::bench::spec("slow", &server);
+        spec.environment = [("MCP_TIMEOUT".into(), value.into())].into();
+        let bench = Bench::of(spec, server, shared(timing()));
+        bench.until("failed").await;
+        assert_eq!(tenths(bench.began.elapsed()), expected, "{value}");
+    };
+    check("5000", 5.0).await;
+    check("0", 30.0).await;
+    check("soon", 30.0).await;
+}
