@@ -1,0 +1,194 @@
+//! Putting the lists of all servers together.
+
+use std::{collections::HashSet, sync::Arc};
+
+use switchboard_config::{Scope, ToolFilter, glob};
+
+use super::{
+    Catalog, Configured, Label, Listed, ListedPrompt, ListedResource, ListedTemplate, Lists,
+    Neighbours, Prompt, ServerName, Style, Tool,
+    contents::{Places, Shown},
+    named::unique,
+    text,
+};
+use crate::problem::{Problem, ProblemKind};
+
+/// A server that has lists, whatever state it is in.
+#[derive(Debug, Clone)]
+pub struct Member<'m> {
+    /// Its name.
+    pub server: &'m str,
+    /// Where it comes from.
+    pub scope: Scope,
+    /// What it offers.
+    pub lists: Arc<Lists>,
+    /// Which of its tools its entry shows.
+    pub filter: &'m ToolFilter,
+    /// Whether its entry says that its tools are always loaded.
+    pub always_load: bool,
+}
+
+/// Who is looking.
+#[derive(Clone, Copy)]
+pub struct View<'v> {
+    /// Which tools the agent sees: globs of full names, of the names servers give, or `mcp__<server>` for all of one.
+    pub agent: Option<&'v ToolFilter>,
+    /// Whether a tool is hidden, by the normalised names of server and tool.
+    pub hides_tool: &'v dyn Fn(&str, &str) -> bool,
+    /// Whether everything of a server is hidden, by its normalised name.
+    pub hides_server: &'v dyn Fn(&str) -> bool,
+}
+
+/// A member whose names are worked out.
+struct Placed<'a> {
+    member: &'a Member<'a>,
+    name: Arc<ServerName>,
+}
+
+// === impl Catalog ===
+
+impl Catalog {
+    /// What `view` shows of `members`, in their order, greatest precedence first.
+    ///
+    /// Names depend on everything that is `configured`, connected or not, and on whole lists, before anything is
+    /// hidden: neither a lost connection nor a rule renames a tool.
+    pub fn compose(configured: &[Configured<'_>], members: &[Member<'_>], view: &View<'_>) -> Self {
+        let mut catalog = Self::default();
+        for placed in placed(configured, members) {
+            if !(view.hides_server)(placed.name.normal()) {
+                catalog.add(&placed, view);
+            }
+        }
+        catalog.withhold_clashes();
+        catalog.places = Places::of(&catalog);
+        catalog
+    }
+
+    fn add(&mut self, placed: &Placed<'_>, view: &View<'_>) {
+        let Placed { member, name } = placed;
+        let lists = &member.lists;
+        let labels = name.labels(lists.tools.iter().map(|tool| &*tool.name));
+        let tools = lists.tools.iter().zip(labels);
+        let tools = tools.filter(|(tool, label)| shows(member, view, tool, label));
+        self.tools.extend(tools.map(|(tool, label)| listed(member, tool, label)));
+        let labels = name.labels(lists.prompts.iter().map(|prompt| &*prompt.name));
+        let prompts = lists.prompts.iter().zip(labels);
+        self.prompts.extend(prompts.map(|(prompt, label)| listed_prompt(prompt, label)));
+        self.resources.extend(
+            lists.resources.iter().map(|resource| ListedResource {
+                server: name.clone(),
+                resource: resource.clone(),
+            }),
+        );
+        self.templates.extend(
+            lists.templates.iter().map(|template| ListedTemplate {
+                server: name.clone(),
+                template: template.clone(),
+            }),
+        );
+        self.problems.extend(lists.problems().cloned());
+        let instructions = lists.instructions.clone();
+        self.servers.push(Shown { name: name.clone(), instructions });
+    }
+
+    /// Takes out what shares a full name with something else: the hash of two names was the same.
+    fn withhold_clashes(&mut self) {
+        let names = unique(self.tools.iter().map(|listed| &listed.label), Style::Full);
+        let mut names = names.into_iter();
+        self.tools.retain(|listed| {
+            let is_alone = names.next().flatten().is_some();
+            if !is_alone {
+                self.problems.push(clash(listed.server(), &listed.tool.name, "tool"));
+            }
+            is_alone
+        });
+        let names = unique(self.prompts.iter().map(|listed| &listed.label), Style::Full);
+        let mut names = names.into_iter();
+        self.prompts.retain(|listed| {
+            let is_alone = names.next().flatten().is_some();
+            if !is_alone {
+                self.problems.push(clash(listed.server(), &listed.prompt.name, "prompt"));
+            }
+            is_alone
+        });
+    }
+}
+
+/// The members in their order, each server once.
+fn placed<'a>(
+    configured: &[Configured<'_>],
+    members: &'a [Member<'a>],
+) -> impl Iterator<Item = Placed<'a>> {
+    let others = members.iter().map(Member::configured);
+    let neighbours = Neighbours::among(configured.iter().copied().chain(others));
+    let mut seen = HashSet::new();
+    members
+        .iter()
+        .filter(move |member| seen.insert(member.server))
+        .map(move |member| Placed { member, name: neighbours.server(member.configured()) })
+}
+
+fn listed(member: &Member<'_>, tool: &Arc<Tool>, label: Label) -> Listed {
+    let meta = &tool.meta;
+    let is_loaded = member.always_load || meta.always_load || meta.defer_loading == Some(false);
+    let name = label.name(Style::Full);
+    Listed { name, label, tool: tool.clone(), deferred: !is_loaded }
+}
+
+fn listed_prompt(prompt: &Arc<Prompt>, label: Label) -> ListedPrompt {
+    ListedPrompt { name: label.name(Style::Full), label, prompt: prompt.clone() }
+}
+
+fn clash(server: &str, item: &str, noun: &str) -> Problem {
+    let message = format!("the {noun} is left out: its name would also mean another {noun}");
+    let problem = Problem::new(ProblemKind::Quarantined, message).of_server(server);
+    problem.of_item(text::line(item))
+}
+
+fn shows(member: &Member<'_>, view: &View<'_>, tool: &Tool, label: &Label) -> bool {
+    member.filter.shows(&tool.name)
+        && !(view.hides_tool)(label.server().normal(), label.normal())
+        && view.agent.is_none_or(|agent| agent_sees(agent, tool, label))
+}
+
+/// A tool goes by several names here; one that is denied hides it, one that is allowed shows it.
+fn agent_sees(agent: &ToolFilter, tool: &Tool, label: &Label) -> bool {
+    let server = format!("mcp__{}", label.server().normal());
+    let names = [&label.uncut(), &label.name(Style::Full), &tool.name, &server];
+    let matches =
+        |globs: &[String]| globs.iter().any(|pattern| names.iter().any(|name| glob(pattern, name)));
+    !matches(&agent.deny) && agent.allow.as_deref().is_none_or(matches)
+}
+
+// === impl Places ===
+
+impl Places {
+    fn of(catalog: &Catalog) -> Self {
+        let mut places = Self::default();
+        for (place, listed) in catalog.tools.iter().enumerate() {
+            let tools = places.tools.entry(listed.server().to_owned()).or_default();
+            tools.insert(listed.tool.name.clone(), place);
+        }
+        for (place, listed) in catalog.resources.iter().enumerate() {
+            places.resources.entry(listed.resource.uri.clone()).or_insert(place);
+        }
+        places
+    }
+}
+
+// === impl Member ===
+
+impl<'m> Member<'m> {
+    fn configured(&self) -> Configured<'m> {
+        Configured { name: self.server, scope: self.scope }
+    }
+}
+
+// === impl View ===
+
+impl View<'_> {
+    /// A view that hides nothing.
+    pub fn everything() -> Self {
+        Self { agent: None, hides_tool: &|_, _| false, hides_server: &|_| false }
+    }
+}

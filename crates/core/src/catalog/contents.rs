@@ -1,0 +1,198 @@
+//! A catalog: what is in it, and how to find it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use super::{
+    Hit, Label, Named, Prompt, Resource, ServerName, Style, Template, Tool, named::Lookups,
+    search::Index, suggest,
+};
+use crate::problem::Problem;
+
+/// What one view shows of all servers. It never changes; when something does, another one takes its place.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    pub(super) tools: Vec<Listed>,
+    pub(super) prompts: Vec<ListedPrompt>,
+    pub(super) resources: Vec<ListedResource>,
+    pub(super) templates: Vec<ListedTemplate>,
+    pub(super) servers: Vec<Shown>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) places: Places,
+    pub(super) styles: [OnceLock<Lookups>; Style::ALL.len()],
+    pub(super) index: OnceLock<Index>,
+}
+
+/// A tool, under the name it is shown by.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// Its full name.
+    pub name: String,
+    /// What its names are made of.
+    pub label: Label,
+    /// The tool.
+    pub tool: Arc<Tool>,
+    /// Whether it may stay out of a list until it is searched for.
+    ///
+    /// Every tool may, unless its server's entry or the tool itself says that it is always loaded, or the tool says
+    /// that it is not to be deferred.
+    pub deferred: bool,
+}
+
+/// A prompt, under the name it is shown by.
+#[derive(Debug, Clone)]
+pub struct ListedPrompt {
+    /// Its full name.
+    pub name: String,
+    /// What its names are made of.
+    pub label: Label,
+    /// The prompt.
+    pub prompt: Arc<Prompt>,
+}
+
+/// A resource and its server.
+#[derive(Debug, Clone)]
+pub struct ListedResource {
+    /// The server.
+    pub server: Arc<ServerName>,
+    /// The resource.
+    pub resource: Arc<Resource>,
+}
+
+/// A template and its server.
+#[derive(Debug, Clone)]
+pub struct ListedTemplate {
+    /// The server.
+    pub server: Arc<ServerName>,
+    /// The template.
+    pub template: Arc<Template>,
+}
+
+/// A server that is not hidden.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) name: Arc<ServerName>,
+    pub(super) instructions: Option<String>,
+}
+
+/// Where things stand that are looked for by what their servers call them.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Tools, by server and then by name.
+    pub(super) tools: HashMap<String, HashMap<String, usize>>,
+    /// Resources, by address; the first server that lists one owns it.
+    pub(super) resources: HashMap<String, usize>,
+}
+
+// === impl Catalog ===
+
+impl Catalog {
+    /// The tools, in the order of the servers and of their lists.
+    pub fn tools(&self) -> &[Listed] {
+        &self.tools
+    }
+
+    /// The tool of this full name, exactly.
+    pub fn tool(&self, name: &str) -> Option<&Listed> {
+        self.named(Style::Full).tool(name)
+    }
+
+    /// A server's tool, by the name that server gave it.
+    pub fn tool_of(&self, server: &str, tool: &str) -> Option<&Listed> {
+        self.places.tools.get(server)?.get(tool).map(|place| &self.tools[*place])
+    }
+
+    /// The prompts, in the order of the servers and of their lists.
+    pub fn prompts(&self) -> &[ListedPrompt] {
+        &self.prompts
+    }
+
+    /// The prompt of this full name, exactly.
+    pub fn prompt(&self, name: &str) -> Option<&ListedPrompt> {
+        self.named(Style::Full).prompt(name)
+    }
+
+    /// The resources, in the order of the servers and of their lists.
+    pub fn resources(&self) -> &[ListedResource] {
+        &self.resources
+    }
+
+    /// The templates, in the order of the servers and of their lists.
+    pub fn templates(&self) -> &[ListedTemplate] {
+        &self.templates
+    }
+
+    /// The same tools and prompts under names of another style.
+    pub fn named(&self, style: Style) -> Named<'_> {
+        let lookups = self.styles[style as usize].get_or_init(|| Lookups::of(self, style));
+        Named::new(self, lookups)
+    }
+
+    /// Whose resource this is: of the first server that lists it, else of the first with a template it fits, else of
+    /// the one that last mentioned it, if that one is shown.
+    pub fn owner(&self, uri: &str, mentioned_by: Option<&str>) -> Option<&str> {
+        let listed = self.places.resources.get(uri).map(|place| &self.resources[*place].server);
+        let fits = |listed: &&ListedTemplate| listed.template.uri_template.matches(uri);
+        let owner =
+            listed.or_else(|| self.templates.iter().find(fits).map(|listed| &listed.server));
+        let mentioned = || self.servers().find(|server| Some(*server) == mentioned_by);
+        owner.map(|server| server.as_str()).or_else(mentioned)
+    }
+
+    /// The servers that are not hidden, in order.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(|server| server.name.as_str())
+    }
+
+    /// What servers say about using them, in order.
+    pub fn instructions(&self) -> Vec<(&str, &str)> {
+        let servers = self.servers.iter();
+        servers
+            .filter_map(|server| Some((server.name.as_str(), server.instructions.as_deref()?)))
+            .collect()
+    }
+
+    /// About how many tokens each server's tools take in a list of all.
+    pub fn cost(&self) -> Vec<(&str, usize)> {
+        let mut costs: HashMap<&str, usize> = HashMap::new();
+        for listed in &self.tools {
+            *costs.entry(listed.server()).or_default() += listed.tool.cost;
+        }
+        self.servers().map(|server| (server, costs.get(server).copied().unwrap_or(0))).collect()
+    }
+
+    /// What is wrong with the items of servers that are not hidden.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Up to three tools that whoever typed `name` may have meant, closest first.
+    pub fn suggest(&self, name: &str) -> Vec<String> {
+        suggest::closest(&self.tools, name)
+    }
+
+    /// The `limit` tools that fit `query` best, best first.
+    pub fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
+        self.index.get_or_init(|| Index::of(&self.tools)).search(&self.tools, query, limit)
+    }
+}
+
+// === impl Listed ===
+
+impl Listed {
+    /// Its server, as configured.
+    pub fn server(&self) -> &str {
+        self.label.server().as_str()
+    }
+}
+
+// === impl ListedPrompt ===
+
+impl ListedPrompt {
+    /// Its server, as configured.
+    pub fn server(&self) -> &str {
+        self.label.server().as_str()
+    }
+}

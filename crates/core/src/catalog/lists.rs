@@ -1,0 +1,87 @@
+//! Everything one server offers, at one moment.
+//!
+//! A value: when one list is read again, a new value takes its place that shares the other lists.
+
+use std::sync::Arc;
+
+use super::{Parsed, Prompt, Resource, Template, Tool, text};
+use crate::problem::Problem;
+
+/// Everything one server offers.
+#[derive(Debug, Clone, Default)]
+pub struct Lists {
+    /// Tools, in the order sent.
+    pub tools: Vec<Arc<Tool>>,
+    /// Prompts, in the order sent.
+    pub prompts: Vec<Arc<Prompt>>,
+    /// Resources, in the order sent.
+    pub resources: Vec<Arc<Resource>>,
+    /// Templates of resources, in the order sent.
+    pub templates: Vec<Arc<Template>>,
+    /// What the server says about using it, at most 2,048 characters.
+    pub instructions: Option<String>,
+    problems: Problems,
+}
+
+/// What is wrong with each list, so that a new list brings its own.
+#[derive(Debug, Clone, Default)]
+struct Problems {
+    tools: Vec<Problem>,
+    prompts: Vec<Problem>,
+    resources: Vec<Problem>,
+    templates: Vec<Problem>,
+}
+
+// === impl Lists ===
+
+impl Lists {
+    /// The same with other tools.
+    #[must_use]
+    pub fn with_tools(&self, tools: Parsed<Tool>) -> Self {
+        let mut lists = self.clone();
+        (lists.tools, lists.problems.tools) = (tools.items, tools.problems);
+        lists
+    }
+
+    /// The same with other prompts.
+    #[must_use]
+    pub fn with_prompts(&self, prompts: Parsed<Prompt>) -> Self {
+        let mut lists = self.clone();
+        (lists.prompts, lists.problems.prompts) = (prompts.items, prompts.problems);
+        lists
+    }
+
+    /// The same with other resources.
+    #[must_use]
+    pub fn with_resources(&self, resources: Parsed<Resource>) -> Self {
+        let mut lists = self.clone();
+        (lists.resources, lists.problems.resources) = (resources.items, resources.problems);
+        lists
+    }
+
+    /// The same with other templates.
+    #[must_use]
+    pub fn with_templates(&self, templates: Parsed<Template>) -> Self {
+        let mut lists = self.clone();
+        (lists.templates, lists.problems.templates) = (templates.items, templates.problems);
+        lists
+    }
+
+    /// The same with other instructions, cleaned and cut.
+    #[must_use]
+    pub fn with_instructions(&self, instructions: Option<&str>) -> Self {
+        let shown = instructions.map(text::block).filter(|text| !text.is_empty());
+        Self { instructions: shown, ..self.clone() }
+    }
+
+    /// What is wrong with any of the lists.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        let Problems { tools, prompts, resources, templates } = &self.problems;
+        [tools, prompts, resources, templates].into_iter().flatten()
+    }
+
+    /// About how many tokens a model spends on all the tools.
+    pub fn cost(&self) -> usize {
+        self.tools.iter().map(|tool| tool.cost).sum()
+    }
+}

@@ -1,0 +1,166 @@
+//! `@server:uri` in a line that a person types.
+//!
+//! The server is one of the configured names, exactly; the longest that fits counts. The address goes up to the next
+//! blank, without the punctuation of the sentence around it. One with blanks in it is quoted, `@docs:"file:///a b"`,
+//! or has a `\` before each blank. An `@` inside a word, as in a mail address, mentions nothing.
+
+use std::ops::Range;
+
+/// A resource that a line mentions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// The server, as configured.
+    pub server: String,
+    /// The address, without quotes and escapes.
+    pub uri: String,
+    /// Where it stands in the line, in bytes, from the `@` on.
+    pub range: Range<usize>,
+}
+
+/// Ways to go on with a mention that is being typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// What of the line is replaced, in bytes.
+    pub range: Range<usize>,
+    /// By what, in the order given.
+    pub candidates: Vec<String>,
+}
+
+/// One letter of an address, and where it ends in the text.
+struct Letter {
+    c: char,
+    end: usize,
+    is_escaped: bool,
+}
+
+/// Everything that `line` mentions of `servers`, in order.
+pub fn find(line: &str, servers: &[&str]) -> Vec<Mention> {
+    let mut mentions = Vec::new();
+    let mut from = 0;
+    while let Some(at) = line[from..].find('@').map(|place| from + place) {
+        from = at + 1;
+        if let Some(mention) = at_sign(line, at, servers) {
+            from = mention.range.end;
+            mentions.push(mention);
+        }
+    }
+    mentions
+}
+
+/// How to go on where `line` ends: `@ser` with servers, `@server:` with what `uris` says that server has.
+pub fn complete(
+    line: &str,
+    servers: &[&str],
+    uris: &dyn Fn(&str) -> Vec<String>,
+) -> Option<Completion> {
+    let signs = line.match_indices('@').map(|(at, _)| at);
+    let at = signs.rev().find(|at| opens(line, *at))?;
+    let typed = &line[at + 1..];
+    let completion = |from, candidates| Some(Completion { range: from..line.len(), candidates });
+    if let Some(server) = server_of(typed, servers) {
+        let from = at + 1 + server.len() + 1;
+        let start = unfinished(&line[from..])?;
+        let fitting = uris(server).into_iter().filter(|uri| uri.starts_with(&start));
+        return completion(from, fitting.map(|uri| written(&uri)).collect());
+    }
+    let fitting = servers.iter().filter(|server| server.starts_with(typed));
+    let candidates: Vec<_> = fitting.map(|server| format!("{server}:")).collect();
+    if candidates.is_empty() { None } else { completion(at + 1, candidates) }
+}
+
+/// An address as it has to be typed.
+pub fn written(uri: &str) -> String {
+    let plain = bare(uri);
+    if !uri.starts_with('"') && (&*plain.0, plain.1) == (uri, uri.len()) {
+        return uri.to_owned();
+    }
+    format!("\"{}\"", uri.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The mention whose `@` stands at `at`.
+fn at_sign(line: &str, at: usize, servers: &[&str]) -> Option<Mention> {
+    let server = opens(line, at).then(|| server_of(&line[at + 1..], servers))??;
+    let from = at + 1 + server.len() + 1;
+    let text = &line[from..];
+    let (uri, length) = quoted(text).unwrap_or_else(|| bare(text));
+    let range = at..from + length;
+    (!uri.is_empty()).then(|| Mention { server: server.to_owned(), uri, range })
+}
+
+/// Whether a mention may start at `at`: at the beginning, after a blank, or after an opening bracket or quote.
+fn opens(line: &str, at: usize) -> bool {
+    let before = line[..at].chars().next_back();
+    before.is_none_or(|c| c.is_whitespace() || "([{<\"'`".contains(c))
+}
+
+/// The longest of `servers` that stands before a `:` at the start of `text`.
+fn server_of<'s>(text: &str, servers: &[&'s str]) -> Option<&'s str> {
+    let stands =
+        |server: &&&str| text.strip_prefix(**server).is_some_and(|rest| rest.starts_with(':'));
+    servers.iter().filter(stands).max_by_key(|server| server.len()).copied()
+}
+
+/// A quoted address, and how much of `text` it takes; nothing if no quote opens and closes it.
+fn quoted(text: &str) -> Option<(String, usize)> {
+    let mut letters = text.strip_prefix('"')?.char_indices();
+    let mut uri = String::new();
+    loop {
+        match letters.next()? {
+            (at, '"') => return Some((uri, at + 2)),
+            (_, '\\') => uri.push(letters.next()?.1),
+            (_, c) => uri.push(c),
+        }
+    }
+}
+
+/// An address without quotes, and how much of `text` it takes.
+fn bare(text: &str) -> (String, usize) {
+    let mut letters = letters(text);
+    while is_around(&letters) {
+        letters.pop();
+    }
+    let length = letters.last().map_or(0, |letter| letter.end);
+    (letters.into_iter().map(|letter| letter.c).collect(), length)
+}
+
+/// The address that goes up to the end of `text`, as far as it is typed; nothing if it has ended before.
+fn unfinished(text: &str) -> Option<String> {
+    if let Some(inner) = text.strip_prefix('"') {
+        let closed = format!("{inner}\"");
+        return quoted(text)
+            .is_none()
+            .then(|| quoted(&format!("\"{closed}")).map(|(uri, _)| uri))?;
+    }
+    let letters = letters(text);
+    let length = letters.last().map_or(0, |letter| letter.end);
+    (length == text.len()).then(|| letters.into_iter().map(|letter| letter.c).collect())
+}
+
+/// The letters of `text` up to a blank that is not escaped.
+fn letters(text: &str) -> Vec<Letter> {
+    let mut letters = Vec::new();
+    let mut rest = text.char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        let is_escape = c == '\\';
+        let escaped = rest.next_if(|(_, c)| is_escape && (c.is_whitespace() || *c == '\\'));
+        match escaped {
+            Some((at, c)) => letters.push(Letter { c, end: at + c.len_utf8(), is_escaped: true }),
+            None if c.is_whitespace() => break,
+            None => letters.push(Letter { c, end: at + c.len_utf8(), is_escaped: false }),
+        }
+    }
+    letters
+}
+
+/// Whether the last letter belongs to the sentence: punctuation, or a bracket that was opened before the address.
+fn is_around(letters: &[Letter]) -> bool {
+    let count = |wanted| letters.iter().filter(|letter| letter.c == wanted).count();
+    let closes_more = |open, close| count(close) > count(open);
+    match letters.last() {
+        None | Some(Letter { is_escaped: true, .. }) => false,
+        Some(Letter { c: ')', .. }) => closes_more('(', ')'),
+        Some(Letter { c: ']', .. }) => closes_more('[', ']'),
+        Some(Letter { c: '}', .. }) => closes_more('{', '}'),
+        Some(letter) => ".,;:!?\"'`>".contains(letter.c),
+    }
+}

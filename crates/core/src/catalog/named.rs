@@ -1,0 +1,98 @@
+//! The catalog under names of one style.
+
+use std::collections::HashMap;
+
+use super::{Catalog, Label, Listed, ListedPrompt, Style};
+
+/// The tools and prompts of a catalog under names of one style.
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'c> {
+    catalog: &'c Catalog,
+    lookups: &'c Lookups,
+}
+
+/// The names of one style, both ways.
+#[derive(Debug)]
+pub(super) struct Lookups {
+    tools: Lookup,
+    prompts: Lookup,
+}
+
+#[derive(Debug)]
+struct Lookup {
+    /// One for each item; none where two items would share it.
+    names: Vec<Option<String>>,
+    places: HashMap<String, usize>,
+}
+
+/// One name for each label; none where two would share it, since the name could mean either.
+pub(super) fn unique<'l>(
+    labels: impl Iterator<Item = &'l Label>,
+    style: Style,
+) -> Vec<Option<String>> {
+    let names: Vec<_> = labels.map(|label| label.name(style)).collect();
+    let mut count: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+    for name in &names {
+        *count.entry(name).or_default() += 1;
+    }
+    let alone: Vec<_> = names.iter().map(|name| count[&**name] == 1).collect();
+    names.into_iter().zip(alone).map(|(name, is_alone)| is_alone.then_some(name)).collect()
+}
+
+// === impl Named ===
+
+impl<'c> Named<'c> {
+    pub(super) fn new(catalog: &'c Catalog, lookups: &'c Lookups) -> Self {
+        Self { catalog, lookups }
+    }
+
+    /// The tools and their names. A tool whose name would be another's too is not there.
+    pub fn tools(self) -> impl Iterator<Item = (&'c str, &'c Listed)> {
+        self.lookups.tools.names().zip(&self.catalog.tools).filter_map(both)
+    }
+
+    /// The tool of this name, exactly.
+    pub fn tool(self, name: &str) -> Option<&'c Listed> {
+        self.lookups.tools.places.get(name).map(|place| &self.catalog.tools[*place])
+    }
+
+    /// The prompts and their names.
+    pub fn prompts(self) -> impl Iterator<Item = (&'c str, &'c ListedPrompt)> {
+        self.lookups.prompts.names().zip(&self.catalog.prompts).filter_map(both)
+    }
+
+    /// The prompt of this name, exactly.
+    pub fn prompt(self, name: &str) -> Option<&'c ListedPrompt> {
+        self.lookups.prompts.places.get(name).map(|place| &self.catalog.prompts[*place])
+    }
+}
+
+fn both<'c, T>((name, item): (Option<&'c str>, &'c T)) -> Option<(&'c str, &'c T)> {
+    name.map(|name| (name, item))
+}
+
+// === impl Lookups ===
+
+impl Lookups {
+    pub(super) fn of(catalog: &Catalog, style: Style) -> Self {
+        Self {
+            tools: Lookup::of(catalog.tools.iter().map(|listed| &listed.label), style),
+            prompts: Lookup::of(catalog.prompts.iter().map(|listed| &listed.label), style),
+        }
+    }
+}
+
+// === impl Lookup ===
+
+impl Lookup {
+    fn of<'l>(labels: impl Iterator<Item = &'l Label>, style: Style) -> Self {
+        let names = unique(labels, style);
+        let place =
+            |(place, name): (usize, &Option<String>)| name.clone().map(|name| (name, place));
+        Self { places: names.iter().enumerate().filter_map(place).collect(), names }
+    }
+
+    fn names(&self) -> impl Iterator<Item = Option<&str>> {
+        self.names.iter().map(Option::as_deref)
+    }
+}

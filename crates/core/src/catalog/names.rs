@@ -1,0 +1,287 @@
+//! Names that are exact both ways.
+//!
+//! A tool is shown as `mcp__<server>__<tool>`, both parts reduced to `[A-Za-z0-9_-]`. Two different tools could so
+//! get one name. Whoever could be mistaken for another ends in `_` and eight digits of a hash of its true names
+//! instead:
+//!
+//! - every item of servers whose names could be confused: equal, or one `__` before the other, as `a` with tool
+//!   `b__c` and `a__b` with tool `c`;
+//! - every item of one list that is reduced to the same text as another of that list;
+//! - every name that is too long, after it is cut;
+//! - every name that *looks* as if it ended so. What is left plain therefore never equals what is not.
+//!
+//! All of it follows from the configured names and the one list an item stands in, never from who is connected, so a
+//! name means the same thing tomorrow. What remains is two items with the same hash; whoever puts names together
+//! shows neither of them.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    fmt::Write,
+    sync::Arc,
+};
+
+use sha2::{Digest, Sha256};
+use switchboard_config::{
+    Scope,
+    name::{normalize, normalize_connector},
+};
+
+/// How many characters `_` and the digits of the hash take.
+const SUFFIX: usize = 9;
+
+/// A form in which names are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Style {
+    /// `mcp__<server>__<tool>`, at most 64 characters.
+    Full,
+    /// `<server>__<tool>`, at most 46: clients put a prefix of their own before it.
+    Gateway,
+    /// `<tool>`, at most 64; for a view of one server.
+    Bare,
+}
+
+/// A server that is configured, whether or not anything is connected to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Configured<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Where it comes from.
+    pub scope: Scope,
+}
+
+/// Which configured servers could be mistaken for one another.
+#[derive(Debug, Clone, Default)]
+pub struct Neighbours {
+    /// Normalised names.
+    crowded: HashSet<String>,
+}
+
+/// One server, as far as names go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerName {
+    raw: String,
+    normal: String,
+    is_crowded: bool,
+}
+
+/// What the names of one item are made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    server: Arc<ServerName>,
+    normal: String,
+    /// The list has another item that is reduced to the same text.
+    has_twin: bool,
+    hash: [u8; 4],
+}
+
+/// A server's name as it stands in tool names and rules.
+pub fn normal_server(configured: Configured<'_>) -> String {
+    match configured.scope {
+        Scope::Connectors => normalize_connector(configured.name),
+        _ => normalize(configured.name),
+    }
+}
+
+// === impl Neighbours ===
+
+impl Neighbours {
+    /// Looks at all configured servers, in any order; naming one twice changes nothing.
+    pub fn among<'a>(configured: impl IntoIterator<Item = Configured<'a>>) -> Self {
+        let heads: BTreeSet<_> = configured
+            .into_iter()
+            .map(|server| (format!("{}__", normal_server(server)), server.name))
+            .collect();
+        let mut crowded = HashSet::new();
+        // Sorted, everything that begins with a head directly follows it.
+        let mut first: Option<&str> = None;
+        for (head, _) in &heads {
+            match first {
+                Some(first) if head.starts_with(first) => {
+                    crowded.extend([first, head].map(|head| head[..head.len() - 2].to_owned()));
+                }
+                _ => first = Some(head),
+            }
+        }
+        Self { crowded }
+    }
+
+    /// One of the servers.
+    pub fn server(&self, configured: Configured<'_>) -> Arc<ServerName> {
+        let normal = normal_server(configured);
+        let is_crowded = self.crowded.contains(&normal);
+        Arc::new(ServerName { raw: configured.name.to_owned(), normal, is_crowded })
+    }
+}
+
+// === impl ServerName ===
+
+impl ServerName {
+    /// The name as configured.
+    pub fn as_str(&self) -> &str {
+        &self.raw
+    }
+
+    /// The name as it stands in tool names and rules.
+    pub fn normal(&self) -> &str {
+        &self.normal
+    }
+
+    /// Labels for all items of one list, in the list's order.
+    pub fn labels<'i>(self: &Arc<Self>, items: impl IntoIterator<Item = &'i str>) -> Vec<Label> {
+        let mut labels: Vec<_> = items.into_iter().map(|item| self.label(item)).collect();
+        let mut count: HashMap<&str, usize> = HashMap::with_capacity(labels.len());
+        for label in &labels {
+            *count.entry(&label.normal).or_default() += 1;
+        }
+        let twins: Vec<_> = labels.iter().map(|label| count[&*label.normal] > 1).collect();
+        for (label, has_twin) in labels.iter_mut().zip(twins) {
+            label.has_twin = has_twin;
+        }
+        labels
+    }
+
+    fn label(self: &Arc<Self>, item: &str) -> Label {
+        let digest =
+            Sha256::new().chain_update(&self.raw).chain_update([0]).chain_update(item).finalize();
+        let hash = [digest[0], digest[1], digest[2], digest[3]];
+        Label { server: self.clone(), normal: normalize(item), has_twin: false, hash }
+    }
+}
+
+// === impl Label ===
+
+impl Label {
+    /// The server.
+    pub fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// The item's name as it stands in rules.
+    pub fn normal(&self) -> &str {
+        &self.normal
+    }
+
+    /// `mcp__<server>__<tool>`, neither cut nor marked: what rules and globs are written for.
+    pub fn uncut(&self) -> String {
+        self.plain(Style::Full)
+    }
+
+    /// The name to show.
+    pub fn name(&self, style: Style) -> String {
+        let mut name = self.plain(style);
+        let is_crowded = self.server.is_crowded && style != Style::Bare;
+        if is_crowded || self.has_twin || name.len() > style.limit() || looks_marked(&name) {
+            name.truncate(style.limit() - SUFFIX);
+            // Writing to a string cannot fail.
+            let _ = write!(name, "_{:08x}", u32::from_be_bytes(self.hash));
+        }
+        name
+    }
+
+    fn plain(&self, style: Style) -> String {
+        let (server, item) = (&self.server.normal, &self.normal);
+        match style {
+            Style::Full => format!("mcp__{server}__{item}"),
+            Style::Gateway => format!("{server}__{item}"),
+            Style::Bare => item.clone(),
+        }
+    }
+}
+
+/// Whether a name ends as if a hash had been put there.
+fn looks_marked(name: &str) -> bool {
+    let Some((_, [b'_', digits @ ..])) = name.as_bytes().split_last_chunk::<SUFFIX>() else {
+        return false;
+    };
+    digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+// === impl Style ===
+
+impl Style {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Gateway, Self::Bare];
+
+    /// The most characters a name has.
+    pub fn limit(self) -> usize {
+        match self {
+            Self::Full | Self::Bare => 64,
+            Self::Gateway => 46,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of `items` of the first of `servers`.
+    fn check(servers: &[&str], items: &[&str], style: Style, expected: &[&str]) {
+        let configured = servers.iter().map(|name| Configured { name, scope: Scope::User });
+        let neighbours = Neighbours::among(configured);
+        let server = neighbours.server(Configured { name: servers[0], scope: Scope::User });
+        let labels = server.labels(items.iter().copied());
+        let names: Vec<_> = labels.iter().map(|label| label.name(style)).collect();
+        assert_eq!(names, expected, "{servers:?} {items:?}");
+    }
+
+    #[test]
+    fn plain_names_stay_plain() {
+        check(
+            &["git-hub", "gitlab"],
+            &["get_issue", "a.b/c"],
+            Style::Full,
+            &["mcp__git-hub__get_issue", "mcp__git-hub__a_b_c"],
+        );
+        check(&["a"], &["x"], Style::Gateway, &["a__x"]);
+        check(&["a"], &["x y"], Style::Bare, &["x_y"]);
+    }
+
+    #[test]
+    fn whoever_could_be_mistaken_is_marked() {
+        for neighbour in ["a__b", "a_", "a__"] {
+            check(&["a", neighbour], &["x"], Style::Full, &["mcp__a__x_8b86bced"]);
+            check(&["a", neighbour], &["x"], Style::Bare, &["x"]);
+        }
+        check(&["a", "a"], &["x"], Style::Full, &["mcp__a__x"]);
+        check(&["a", "a_b", "ab", "b__a"], &["x"], Style::Full, &["mcp__a__x"]);
+        check(&["a.b", "a/b"], &["x"], Style::Gateway, &["a_b__x_c6f9c73b"]);
+    }
+
+    #[test]
+    fn twins_of_a_list_are_all_marked() {
+        check(&["s"], &["a.b", "c", "a/b"], Style::Bare, &["a_b_407e8e5c", "c", "a_b_fb3c0e4c"]);
+    }
+
+    #[test]
+    fn a_name_that_looks_marked_is_marked() {
+        check(&["s"], &["x_0123abcd"], Style::Bare, &["x_0123abcd_0a0aab3e"]);
+        check(&["s"], &["x_0123ABCD"], Style::Bare, &["x_0123ABCD"]);
+        check(&["s"], &["0123abcd"], Style::Bare, &["0123abcd"]);
+        check(&["s"], &["0123abcd"], Style::Gateway, &["s__0123abcd_8a886ac9"]);
+    }
+
+    #[test]
+    fn long_names_are_cut_each_style_by_itself() {
+        let tool = "t".repeat(43);
+        let name = |style| {
+            let server = Neighbours::default().server(Configured { name: "s", scope: Scope::User });
+            server.labels([&*tool])[0].name(style)
+        };
+        assert_eq!(name(Style::Full), format!("mcp__s__{tool}"));
+        assert_eq!(name(Style::Gateway), format!("s__{tool}"));
+        let tool = "t".repeat(44);
+        let server = Neighbours::default().server(Configured { name: "s", scope: Scope::User });
+        let label = &server.labels([&*tool])[0];
+        assert_eq!(label.name(Style::Full), format!("mcp__s__{tool}"));
+        assert_eq!(label.name(Style::Gateway).len(), 46);
+        assert!(looks_marked(&label.name(Style::Gateway)));
+    }
+
+    #[test]
+    fn only_connectors_are_collapsed() {
+        let normal = |scope| normal_server(Configured { name: "_My  App_", scope });
+        assert_eq!(normal(Scope::Connectors), "My_App");
+        assert_eq!(normal(Scope::Plugin), "_My__App_");
+    }
+}

@@ -1,0 +1,74 @@
+//! A list as it came, turned into items and problems: what is wrong with one item costs no other.
+
+use std::{collections::HashSet, sync::Arc};
+
+use switchboard_wire::{client::Listing, json::Raw};
+
+use super::{fault::Fault, text};
+use crate::problem::{Problem, ProblemKind};
+
+/// The items of one list that can be used, and what is wrong with the others.
+#[derive(Debug, Clone)]
+pub struct Parsed<T> {
+    /// What can be used, in the order sent.
+    pub items: Vec<Arc<T>>,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// What lists are made of.
+pub(super) trait Item {
+    /// What one is called.
+    const NOUN: &'static str;
+    /// The member that tells items apart.
+    const KEY: &'static str;
+
+    /// What stands in that member.
+    fn key(&self) -> &str;
+}
+
+/// Reads every item of a list by itself.
+pub(super) fn read<T: Item>(
+    server: &str,
+    listing: &Listing,
+    parse: impl Fn(&Raw) -> Result<T, Fault>,
+) -> Parsed<T> {
+    let left_out = |item: &str, fault: &Fault| left_out(server, T::NOUN, item, fault);
+    let mut parsed = Parsed::default();
+    let mut seen = HashSet::new();
+    for (index, raw) in listing.items.iter().enumerate() {
+        match parse(raw) {
+            Ok(item) if seen.insert(item.key().to_owned()) => parsed.items.push(Arc::new(item)),
+            Ok(item) => parsed.problems.push(left_out(item.key(), &Fault::Repeated)),
+            Err(fault) => parsed.problems.push(left_out(&label::<T>(raw, index), &fault)),
+        }
+    }
+    parsed.problems.extend(
+        listing.excluded.iter().map(|e| left_out(&e.name, &Fault::Excluded(e.reason.clone()))),
+    );
+    parsed.problems.extend(listing.cut_short.as_ref().map(|why| {
+        let message = format!("not all {}s are shown: {why}", T::NOUN);
+        Problem::new(ProblemKind::ListCutShort, message).of_server(server)
+    }));
+    parsed
+}
+
+fn left_out(server: &str, noun: &str, item: &str, why: &Fault) -> Problem {
+    let message = text::line(&format!("the {noun} is left out: {why}"));
+    let problem = Problem::new(ProblemKind::Quarantined, message).of_server(server);
+    problem.of_item(text::line(item))
+}
+
+// === impl Parsed ===
+
+impl<T> Default for Parsed<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), problems: Vec::new() }
+    }
+}
+
+/// What to call an item that may have no name.
+fn label<T: Item>(raw: &Raw, index: usize) -> String {
+    let named = raw.get(T::KEY).ok().flatten().and_then(|name| name.to_text());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("number {}", index + 1))
+}

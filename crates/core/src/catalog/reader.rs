@@ -1,0 +1,131 @@
+//! Reading one item of a list, and noting what of it must not be shown as it is.
+//!
+//! An item is passed on as it was sent. Only words that a person or a model will read are put right in it, and a
+//! `null` where the protocol knows no null is taken out: one such member makes strict clients refuse the whole list.
+
+use std::{borrow::Cow, collections::HashSet};
+
+use switchboard_wire::{
+    json::{Edit, JsonKind, Members, Raw, decode_string, quote},
+    sanitize,
+};
+
+use super::{fault::Fault, text};
+
+/// Where in an item something stands.
+pub(super) type Path = &'static [&'static str];
+
+/// One item, being read.
+pub(super) struct Reader<'a> {
+    item: &'a Raw,
+    /// What stands there from now on; `None` for nothing.
+    changes: Vec<(Path, Option<String>)>,
+}
+
+// === impl Reader ===
+
+impl<'a> Reader<'a> {
+    pub(super) fn of(item: &'a Raw) -> Result<Self, Fault> {
+        if item.kind() != JsonKind::Object {
+            return Err(Fault::NotAnObject);
+        }
+        no_key_twice(item)?;
+        Ok(Self { item, changes: Vec::new() })
+    }
+
+    /// Text that tells items apart; it is never changed.
+    pub(super) fn identity(&self, key: &'static str) -> Result<String, Fault> {
+        let value = self.item.get(key)?.ok_or(Fault::Missing(key))?;
+        let text = value.to_text().ok_or(Fault::NotText(key))?;
+        if text.is_empty() { Err(Fault::Missing(key)) } else { Ok(text) }
+    }
+
+    /// Such text that is an address.
+    pub(super) fn address(&self, key: &'static str) -> Result<String, Fault> {
+        let text = self.identity(key)?;
+        if sanitize::line(&text) == text { Ok(text) } else { Err(Fault::Hidden(key)) }
+    }
+
+    /// A word or a few to show.
+    pub(super) fn line(&mut self, path: Path) -> Result<Option<String>, Fault> {
+        self.words(path, text::line)
+    }
+
+    /// Some lines to show.
+    pub(super) fn block(&mut self, path: Path) -> Result<Option<String>, Fault> {
+        self.words(path, text::block)
+    }
+
+    fn words(&mut self, path: Path, clean: fn(&str) -> String) -> Result<Option<String>, Fault> {
+        let Some(value) = self.present(path)? else { return Ok(None) };
+        let sent = value.to_text().ok_or(Fault::NotText(last(path)))?;
+        let shown = Some(clean(&sent)).filter(|shown| !shown.is_empty());
+        if shown.as_deref() != Some(&sent) {
+            self.changes.push((path, shown.as_deref().map(quote)));
+        }
+        Ok(shown)
+    }
+
+    /// A member that is an object.
+    pub(super) fn object(&mut self, path: Path) -> Result<Option<Raw>, Fault> {
+        let Some(value) = self.present(path)? else { return Ok(None) };
+        if value.kind() != JsonKind::Object {
+            return Err(Fault::MemberNotAnObject(last(path)));
+        }
+        no_key_twice(&value)?;
+        Ok(Some(value))
+    }
+
+    /// The elements of a member that is a list.
+    pub(super) fn list(&mut self, path: Path) -> Result<Vec<Raw>, Fault> {
+        let Some(value) = self.present(path)? else { return Ok(Vec::new()) };
+        if value.kind() != JsonKind::Array {
+            return Err(Fault::NotAList(last(path)));
+        }
+        Ok(value.elements().collect())
+    }
+
+    /// A member of any kind; a `null` counts as none and is taken out.
+    pub(super) fn present(&mut self, path: Path) -> Result<Option<Raw>, Fault> {
+        let value = self.item.get_path(path)?;
+        if value.as_ref().is_some_and(|value| value.kind() == JsonKind::Null) {
+            self.changes.push((path, None));
+            return Ok(None);
+        }
+        Ok(value)
+    }
+
+    /// Puts `json` where `path` leads.
+    pub(super) fn replace(&mut self, path: Path, json: String) {
+        self.changes.push((path, Some(json)));
+    }
+
+    /// The item, with what had to change.
+    pub(super) fn finish(self) -> Result<Raw, Fault> {
+        let edits: Vec<_> = self.changes.iter().map(edit).collect();
+        Ok(self.item.with(&edits)?)
+    }
+}
+
+fn edit((path, value): &(Path, Option<String>)) -> Edit<'_> {
+    match value {
+        Some(json) => Edit::set(path, json),
+        None => Edit::remove(path),
+    }
+}
+
+fn last(path: Path) -> &'static str {
+    path.last().copied().unwrap_or_default()
+}
+
+/// Refuses an object in which a key stands twice, however it is escaped.
+fn no_key_twice(object: &Raw) -> Result<(), Fault> {
+    let mut seen = HashSet::new();
+    for member in Members::of(object.as_str()) {
+        let key = decode_string(member.key).unwrap_or(Cow::Borrowed(member.key));
+        if let Some(key) = seen.replace(key) {
+            return Err(Fault::Duplicate(key.into_owned()));
+        }
+    }
+    Ok(())
+}

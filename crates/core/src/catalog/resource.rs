@@ -1,0 +1,112 @@
+//! Resources, and templates of their addresses.
+//!
+//! An address belongs to the server that made it up: it is compared as text and never changed.
+
+use switchboard_wire::{client::Listing, json::Raw};
+
+use super::{
+    fault::Fault,
+    parsed::{self, Item, Parsed},
+    reader::Reader,
+    template::UriTemplate,
+};
+
+/// Something that can be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resource {
+    /// Its address.
+    pub uri: String,
+    /// What it is called.
+    pub name: String,
+    /// What a person calls it.
+    pub title: Option<String>,
+    /// What it holds, at most 2,048 characters.
+    pub description: Option<String>,
+    /// What kind of content it has.
+    pub mime_type: Option<String>,
+    /// How long it is, in bytes.
+    pub size: Option<u64>,
+    /// The item as sent, with clean words.
+    pub item: Raw,
+}
+
+/// A family of things that can be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template {
+    /// What their addresses look like.
+    pub uri_template: UriTemplate,
+    /// What they are called.
+    pub name: String,
+    /// What a person calls them.
+    pub title: Option<String>,
+    /// What they hold, at most 2,048 characters.
+    pub description: Option<String>,
+    /// What kind of content they all have.
+    pub mime_type: Option<String>,
+    /// The item as sent, with clean words.
+    pub item: Raw,
+}
+
+/// The resources of a list.
+pub fn resources(server: &str, listing: &Listing) -> Parsed<Resource> {
+    parsed::read(server, listing, Resource::parse)
+}
+
+/// The templates of a list.
+pub fn templates(server: &str, listing: &Listing) -> Parsed<Template> {
+    parsed::read(server, listing, Template::parse)
+}
+
+// === impl Resource ===
+
+impl Resource {
+    /// Reads one resource.
+    pub fn parse(item: &Raw) -> Result<Self, Fault> {
+        let mut reader = Reader::of(item)?;
+        let size = reader.present(&["size"])?;
+        Ok(Self {
+            uri: reader.address("uri")?,
+            name: reader.line(&["name"])?.ok_or(Fault::Missing("name"))?,
+            title: reader.line(&["title"])?,
+            description: reader.block(&["description"])?,
+            mime_type: reader.line(&["mimeType"])?,
+            size: size.and_then(|size| size.decode().ok()),
+            item: reader.finish()?,
+        })
+    }
+}
+
+impl Item for Resource {
+    const NOUN: &'static str = "resource";
+    const KEY: &'static str = "uri";
+
+    fn key(&self) -> &str {
+        &self.uri
+    }
+}
+
+// === impl Template ===
+
+impl Template {
+    /// Reads one template.
+    pub fn parse(item: &Raw) -> Result<Self, Fault> {
+        let mut reader = Reader::of(item)?;
+        Ok(Self {
+            uri_template: UriTemplate::parse(&reader.address("uriTemplate")?)?,
+            name: reader.line(&["name"])?.ok_or(Fault::Missing("name"))?,
+            title: reader.line(&["title"])?,
+            description: reader.block(&["description"])?,
+            mime_type: reader.line(&["mimeType"])?,
+            item: reader.finish()?,
+        })
+    }
+}
+
+impl Item for Template {
+    const NOUN: &'static str = "template";
+    const KEY: &'static str = "uriTemplate";
+
+    fn key(&self) -> &str {
+        self.uri_template.as_str()
+    }
+}

@@ -1,0 +1,103 @@
+//! What whoever typed a name may have meant.
+
+use std::collections::HashSet;
+
+use super::{Label, Listed, Style, words::words};
+
+/// How many are suggested.
+const MOST: usize = 3;
+
+/// Names longer than this are not compared letter by letter; nobody mistypes one.
+const LONGEST: usize = 128;
+
+/// Up to three tools, closest first: by letters, and where no letters are close, by words in common.
+pub(super) fn closest(tools: &[Listed], name: &str) -> Vec<String> {
+    let by_letters = ranked(tools, |listed| by_letters(&listed.label, &listed.name, name));
+    if !by_letters.is_empty() {
+        return by_letters;
+    }
+    let typed: HashSet<_> = words(strip(name)).into_iter().collect();
+    ranked(tools, |listed| by_words(listed, &typed))
+}
+
+/// The names with the smallest distances; of equal ones the first in the alphabet.
+fn ranked(tools: &[Listed], distance: impl Fn(&Listed) -> Option<usize>) -> Vec<String> {
+    let near = |listed| distance(listed).map(|distance| (distance, &listed.name));
+    let mut found: Vec<_> = tools.iter().filter_map(near).collect();
+    found.sort_unstable();
+    found.into_iter().take(MOST).map(|(_, name)| name.clone()).collect()
+}
+
+/// The distance to the closest of the names a tool goes by, if it is close.
+fn by_letters(label: &Label, full: &str, name: &str) -> Option<usize> {
+    let gateway = label.name(Style::Gateway);
+    [full, &gateway, label.normal()].into_iter().filter_map(|known| distance(known, name)).min()
+}
+
+/// How many words there are that only one of the two has, if they share half of those typed.
+fn by_words(listed: &Listed, typed: &HashSet<String>) -> Option<usize> {
+    let known: HashSet<_> = words(strip(&listed.name)).into_iter().collect();
+    let shared = known.intersection(typed).count();
+    (shared > 0 && shared * 2 >= typed.len()).then(|| known.len() + typed.len() - 2 * shared)
+}
+
+/// `mcp` stands in every name and tells nothing.
+fn strip(name: &str) -> &str {
+    name.strip_prefix("mcp__").unwrap_or(name)
+}
+
+/// How many letters have to be changed, added, left out or exchanged with their neighbour to get from one to the
+/// other, capital or not; nothing if that is more than a fourth of what was typed.
+fn distance(known: &str, typed: &str) -> Option<usize> {
+    let letters = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
+    if typed.len() > LONGEST {
+        return None;
+    }
+    let (known, typed) = (letters(known), letters(typed));
+    let most = (typed.len() / 4).max(1);
+    if known.len().abs_diff(typed.len()) > most {
+        return None;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=typed.len()).collect();
+    for (row, letter) in known.iter().enumerate() {
+        let mut next = Vec::with_capacity(last.len());
+        next.push(row + 1);
+        for (column, other) in typed.iter().enumerate() {
+            let changed = last[column] + usize::from(letter != other);
+            let mut steps = changed.min(last[column + 1] + 1).min(next[column] + 1);
+            if row > 0 && column > 0 && *letter == typed[column - 1] && known[row - 1] == *other {
+                steps = steps.min(before[column - 1] + 1);
+            }
+            next.push(steps);
+        }
+        if next.iter().min().is_some_and(|steps| *steps > most) {
+            return None;
+        }
+        before = std::mem::replace(&mut last, next);
+    }
+    last.last().copied().filter(|steps| *steps <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_apart() {
+        for (known, typed, expected) in [
+            ("create_issue", "create_issue", Some(0)),
+            ("create_issue", "Create_Isue", Some(1)),
+            ("create_issue", "craete_issue", Some(1)),
+            ("create_issue", "createissues", Some(2)),
+            ("create_issue", "delete_issue", None),
+            ("create_issue", "list_pull", None),
+            ("a", "b", Some(1)),
+            ("ab", "xy", None),
+            ("größe", "grosse", None),
+            ("größe", "größe_", Some(1)),
+        ] {
+            assert_eq!(distance(known, typed), expected, "{known} {typed}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Templates of addresses (RFC 6570), matched backwards: could this address have come from that template?
+//!
+//! A template is literal text and expressions. The RFC says what an expression expands to; here each one is taken for
+//! a run of characters that its operator could have written. Servers do not encode as strictly as the RFC, so a plain
+//! `{name}` takes everything up to the next `/`, `?` or `#`, which is what their own routers do.
+//!
+//! Both texts come from strangers. Which places of an address can be reached is worked out part by part, each part in
+//! one pass, and the number of parts is bounded: no template makes matching slow.
+
+/// The most expressions a template may have.
+const MAX_EXPRESSIONS: usize = 32;
+
+/// A template of addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UriTemplate {
+    text: String,
+    parts: Vec<Part>,
+}
+
+/// Why a text is no template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadTemplate {
+    /// `{` without `}`, or the other way round.
+    #[error("a brace has no partner")]
+    Brace,
+    /// Something other than names between braces.
+    #[error("`{{{0}}}` is not an expression")]
+    Expression(String),
+    /// More than anybody needs.
+    #[error("it has more than {MAX_EXPRESSIONS} expressions")]
+    TooMany,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Run(Run),
+}
+
+/// What an expression can become: nothing, or its first character and then any that it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    first: Option<u8>,
+    /// Characters that end it.
+    stops: &'static [u8],
+}
+
+// === impl UriTemplate ===
+
+impl UriTemplate {
+    /// Reads a template.
+    pub fn parse(text: &str) -> Result<Self, BadTemplate> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find(['{', '}']) {
+            let (literal, tail) = rest.split_at(open);
+            let tail = tail.strip_prefix('{').ok_or(BadTemplate::Brace)?;
+            let (expression, after) = tail.split_once('}').ok_or(BadTemplate::Brace)?;
+            push_literal(&mut parts, literal);
+            parts.push(Part::Run(Run::parse(expression)?));
+            rest = after;
+        }
+        push_literal(&mut parts, rest);
+        if parts.iter().filter(|part| matches!(part, Part::Run(_))).count() > MAX_EXPRESSIONS {
+            return Err(BadTemplate::TooMany);
+        }
+        Ok(Self { text: text.to_owned(), parts })
+    }
+
+    /// The template as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether `uri` could have come from this template.
+    pub fn matches(&self, uri: &str) -> bool {
+        let uri = uri.as_bytes();
+        // Most templates are told apart by how they start.
+        if let Some(Part::Literal(start)) = self.parts.first()
+            && !uri.starts_with(start.as_bytes())
+        {
+            return false;
+        }
+        let mut reached = vec![false; uri.len() + 1];
+        reached[0] = true;
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => pass_literal(literal.as_bytes(), uri, &mut reached),
+                Part::Run(run) => run.pass(uri, &mut reached),
+            }
+        }
+        reached[uri.len()]
+    }
+}
+
+fn push_literal(parts: &mut Vec<Part>, literal: &str) {
+    if !literal.is_empty() {
+        parts.push(Part::Literal(literal.to_owned()));
+    }
+}
+
+/// Moves every reached place past `literal`, where it stands there. One pass: at each byte it is known how much of
+/// the literal the text so far ends with.
+fn pass_literal(literal: &[u8], uri: &[u8], reached: &mut [bool]) {
+    let fallback = fallbacks(literal);
+    let mut ends = vec![false; reached.len()];
+    let mut matched = 0;
+    for (at, byte) in uri.iter().enumerate() {
+        matched = advance(literal, &fallback, matched, *byte);
+        if matched == literal.len() {
+            let end = at + 1;
+            ends[end] = reached[end - literal.len()];
+            matched = fallback[matched - 1];
+        }
+    }
+    reached.copy_from_slice(&ends);
+}
+
+/// For each prefix of `literal`, how long its longest proper prefix is that is also its end.
+fn fallbacks(literal: &[u8]) -> Vec<usize> {
+    let mut fallback = vec![0; literal.len()];
+    let mut matched = 0;
+    for at in 1..literal.len() {
+        matched = advance(literal, &fallback, matched, literal[at]);
+        fallback[at] = matched;
+    }
+    fallback
+}
+
+fn advance(literal: &[u8], fallback: &[usize], mut matched: usize, byte: u8) -> usize {
+    while matched > 0 && literal[matched] != byte {
+        matched = fallback[matched - 1];
+    }
+    matched + usize::from(literal[matched] == byte)
+}
+
+// === impl Run ===
+
+impl Run {
+    fn parse(expression: &str) -> Result<Self, BadTemplate> {
+        let operator = expression.bytes().next().filter(|byte| b"+#./;?&".contains(byte));
+        let names = &expression[usize::from(operator.is_some())..];
+        if !names.split(',').all(is_name) {
+            return Err(BadTemplate::Expression(expression.to_owned()));
+        }
+        let stops: &'static [u8] = match operator {
+            Some(b'+' | b'#') => b"",
+            Some(b'/') => b"?#",
+            Some(b'?' | b'&') => b"#",
+            _ => b"/?#",
+        };
+        Ok(Self { first: operator.filter(|operator| *operator != b'+'), stops })
+    }
+
+    /// Moves every reached place on to all places this run leads to from there.
+    fn pass(self, uri: &[u8], reached: &mut [bool]) {
+        let mut inside = false;
+        for (at, byte) in uri.iter().enumerate() {
+            let starts = reached[at] && self.first.is_none_or(|first| first == *byte);
+            let stops = self.stops.contains(byte);
+            // The operator's own character starts a run even where it could not stand inside one.
+            inside = (inside || starts && self.first.is_none()) && !stops
+                || starts && self.first.is_some();
+            reached[at + 1] |= inside;
+        }
+    }
+}
+
+/// A variable, with or without a modifier of level 4.
+fn is_name(name: &str) -> bool {
+    let name = name.strip_suffix('*').unwrap_or(name);
+    let (name, length) = name.split_once(':').unwrap_or((name, "1"));
+    let is_letter =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'%' | b'-');
+    !name.is_empty()
+        && name.bytes().all(is_letter)
+        && !length.is_empty()
+        && length.bytes().all(|byte| byte.is_ascii_digit())
+}

@@ -1,0 +1,84 @@
+//! A server's words, made fit to be shown, and what they cost.
+//!
+//! Nothing here knows what the words are about.
+
+use switchboard_wire::{json::Raw, sanitize};
+
+/// How many characters of a description, a title or instructions are shown.
+pub(super) const LIMIT: usize = 2_048;
+
+/// Stands at the end of what was cut, inside the limit.
+const MARK: &str = "… [cut]";
+
+/// Several lines, cleaned and cut.
+pub(super) fn block(text: &str) -> String {
+    cut(sanitize::block(text).trim())
+}
+
+/// One line, cleaned and cut.
+pub(super) fn line(text: &str) -> String {
+    cut(sanitize::line(text).trim())
+}
+
+/// About how many tokens so many characters are.
+pub(super) fn tokens(characters: usize) -> usize {
+    characters.div_ceil(4)
+}
+
+/// How many characters a value has without the white space between its tokens.
+pub(super) fn compact_length(json: &Raw) -> usize {
+    let (mut length, mut in_string, mut escaped) = (0, false, false);
+    for c in json.as_str().chars() {
+        let is_quote = c == '"' && !escaped;
+        escaped = in_string && c == '\\' && !escaped;
+        in_string ^= is_quote;
+        length += usize::from(in_string || is_quote || !c.is_ascii_whitespace());
+    }
+    length
+}
+
+fn cut(text: &str) -> String {
+    let place = |nth| text.char_indices().nth(nth).map(|(at, _)| at);
+    if place(LIMIT).is_none() {
+        return text.to_owned();
+    }
+    let kept = place(LIMIT - MARK.chars().count()).unwrap_or(0);
+    format!("{}{MARK}", &text[..kept])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_cut_at_a_character() {
+        for letter in ["a", "é", "世", "😀"] {
+            let fits = letter.repeat(LIMIT);
+            assert_eq!(block(&fits), fits);
+            let shown = block(&letter.repeat(LIMIT + 1));
+            assert_eq!(shown.chars().count(), LIMIT);
+            assert_eq!(shown.strip_suffix(MARK), Some(&*letter.repeat(LIMIT - 7)));
+        }
+    }
+
+    #[test]
+    fn space_around_and_what_cannot_be_seen_is_gone() {
+        for (sent, as_block, as_line) in [
+            (" a\n b \n", "a\n b", "a  b"),
+            ("\u{200b}\u{202e}", "", ""),
+            ("x\u{e0041}y\u{1b}", "xy", "xy"),
+        ] {
+            assert_eq!((&*block(sent), &*line(sent)), (as_block, as_line), "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn only_space_between_tokens_is_free() {
+        for (json, length) in
+            [("{}", 2), ("{ \"a b\" :\n 1 }", 9), (r#"["\" x\\" , "y z"]"#, 16), ("\"é世\"", 4)]
+        {
+            assert_eq!(compact_length(&Raw::parse(json).unwrap()), length, "{json}");
+        }
+        assert_eq!([0, 1, 4, 5].map(tokens), [0, 1, 1, 2]);
+    }
+}

@@ -1,0 +1,198 @@
+//! A tool: what a server says of it, checked and made fit to show.
+//!
+//! Whether it may be called, and under which name it is shown, is decided elsewhere.
+
+use switchboard_wire::{client::Listing, json::Raw};
+
+use super::{
+    fault::Fault,
+    parsed::{self, Item, Parsed},
+    reader::Reader,
+    text,
+};
+
+/// The most characters of a result that a tool may claim for itself.
+const MAX_RESULT: usize = 500_000;
+
+/// Whether arguments can be checked against a schema, and if not, why.
+pub type SchemaCheck<'a> = &'a dyn Fn(&Raw) -> Result<(), String>;
+
+/// A tool that can be called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Its name as the server knows it; never shown without cleaning.
+    pub name: String,
+    /// What a person calls it.
+    pub title: Option<String>,
+    /// What it does, at most 2,048 characters.
+    pub description: Option<String>,
+    /// What its arguments must be.
+    pub input_schema: Raw,
+    /// What its structured results are.
+    pub output_schema: Option<Raw>,
+    /// What the server says of its effects.
+    pub annotations: Annotations,
+    /// How the server would like it treated.
+    pub meta: ToolMeta,
+    /// The item as sent, with clean words.
+    pub item: Raw,
+    /// About how many tokens a model spends on it.
+    pub cost: usize,
+}
+
+/// What a server says of a tool's effects. A hint left out has the value the protocol gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotations {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// It may take something away.
+    pub destructive: bool,
+    /// Calling it twice is the same as calling it once.
+    pub idempotent: bool,
+    /// It reaches beyond the server.
+    pub open_world: bool,
+}
+
+/// How a server would like a tool treated.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolMeta {
+    /// Words to find it by.
+    pub search_hint: Option<String>,
+    /// Whether it may be left out of the list until it is looked for.
+    pub defer_loading: Option<bool>,
+    /// It is always in the list.
+    pub always_load: bool,
+    /// How long its results may be, at most 500,000 characters.
+    pub max_result_chars: Option<usize>,
+    /// A person has to agree to every call.
+    pub requires_user_interaction: bool,
+}
+
+/// The tools of a list. `check` says whether arguments can be checked against a schema.
+pub fn tools(server: &str, listing: &Listing, check: SchemaCheck<'_>) -> Parsed<Tool> {
+    parsed::read(server, listing, |item| Tool::parse(item, check))
+}
+
+// === impl Tool ===
+
+impl Tool {
+    /// Reads one tool.
+    pub fn parse(item: &Raw, check: SchemaCheck<'_>) -> Result<Self, Fault> {
+        let mut reader = Reader::of(item)?;
+        let name = reader.identity("name")?;
+        let input_schema = input_schema(item, &mut reader, check)?;
+        let output_schema = reader.object(&["outputSchema"])?;
+        if let Some(schema) = &output_schema {
+            usable("outputSchema", schema, check)?;
+        }
+        let description = reader.block(&["description"])?;
+        let annotations = reader.object(&["annotations"])?;
+        let title = reader.line(&["title"])?;
+        let title = title.or(reader.line(&["annotations", "title"])?);
+        let meta = reader.object(&["_meta"])?;
+        Ok(Self {
+            cost: cost(&name, description.as_deref(), &input_schema),
+            annotations: Annotations::of(annotations.as_ref()),
+            meta: ToolMeta::of(meta.as_ref()),
+            item: reader.finish()?,
+            name,
+            title,
+            description,
+            input_schema,
+            output_schema,
+        })
+    }
+
+    /// The names of its parameters, in the order written.
+    pub fn parameters(&self) -> Vec<String> {
+        let properties = self.input_schema.get("properties").ok().flatten();
+        let keys = |properties: Raw| {
+            let keys = properties.members().filter_map(|member| {
+                switchboard_wire::json::decode_string(member.key).map(String::from)
+            });
+            keys.collect()
+        };
+        properties.map(keys).unwrap_or_default()
+    }
+}
+
+impl Item for Tool {
+    const NOUN: &'static str = "tool";
+    const KEY: &'static str = "name";
+
+    fn key(&self) -> &str {
+        &self.name
+    }
+}
+
+fn input_schema(item: &Raw, reader: &mut Reader<'_>, check: SchemaCheck<'_>) -> Result<Raw, Fault> {
+    const MEMBER: &str = "inputSchema";
+    if item.get(MEMBER)?.is_none() {
+        return Err(Fault::Missing(MEMBER));
+    }
+    let schema = reader.object(&[MEMBER])?.ok_or(Fault::MemberNotAnObject(MEMBER))?;
+    let kind = schema.get("type")?.and_then(|kind| kind.to_text());
+    if kind.as_deref() != Some("object") {
+        return Err(Fault::NotForObjects);
+    }
+    usable(MEMBER, &schema, check)?;
+    Ok(schema)
+}
+
+fn usable(member: &'static str, schema: &Raw, check: SchemaCheck<'_>) -> Result<(), Fault> {
+    check(schema).map_err(|reason| Fault::Schema { member, reason })
+}
+
+fn cost(name: &str, description: Option<&str>, schema: &Raw) -> usize {
+    let description = description.map_or(0, |text| text.chars().count());
+    text::tokens(name.chars().count() + description + text::compact_length(schema))
+}
+
+// === impl Annotations ===
+
+impl Annotations {
+    fn of(annotations: Option<&Raw>) -> Self {
+        let hint = |key, default| flag(annotations, key).unwrap_or(default);
+        let usual = Self::default();
+        Self {
+            read_only: hint("readOnlyHint", usual.read_only),
+            destructive: hint("destructiveHint", usual.destructive),
+            idempotent: hint("idempotentHint", usual.idempotent),
+            open_world: hint("openWorldHint", usual.open_world),
+        }
+    }
+}
+
+impl Default for Annotations {
+    fn default() -> Self {
+        Self { read_only: false, destructive: true, idempotent: false, open_world: true }
+    }
+}
+
+// === impl ToolMeta ===
+
+impl ToolMeta {
+    fn of(meta: Option<&Raw>) -> Self {
+        let is_set = |key| flag(meta, key) == Some(true);
+        let hint = member(meta, "anthropic/searchHint").and_then(|hint| hint.to_text());
+        let limit = member(meta, "anthropic/maxResultSizeChars");
+        Self {
+            search_hint: hint.map(|hint| text::line(&hint)).filter(|hint| !hint.is_empty()),
+            defer_loading: flag(meta, "anthropic/deferLoading"),
+            always_load: is_set("anthropic/alwaysLoad"),
+            max_result_chars: limit
+                .and_then(|limit| limit.decode::<u64>().ok())
+                .map(|limit| usize::try_from(limit).map_or(MAX_RESULT, |n| n.min(MAX_RESULT))),
+            requires_user_interaction: is_set("anthropic/requiresUserInteraction"),
+        }
+    }
+}
+
+fn flag(object: Option<&Raw>, key: &str) -> Option<bool> {
+    member(object, key).and_then(|value| value.decode().ok())
+}
+
+/// A member of an object that was already found to have every key once.
+fn member(object: Option<&Raw>, key: &str) -> Option<Raw> {
+    object.and_then(|object| object.get(key).ok().flatten())
+}
