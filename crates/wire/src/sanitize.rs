@@ -28,13 +28,16 @@ fn clean(text: &str, keep: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            '\u{ad}' | '\u{34f}' | '\u{61c}'
+            | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' // letters without a shape
+            | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}'   // zero width, direction marks
             | '\u{2028}'..='\u{202e}'   // line separators, embeddings, overrides
             | '\u{2060}'..='\u{206f}'   // invisible operators, isolates
             | '\u{feff}'
             | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}' // tag characters
+            | '\u{1d173}'..='\u{1d17a}' // marks of musical notation
+            | '\u{e0000}'..='\u{e0fff}' // tag characters, further variation selectors
         )
 }
 
@@ -51,6 +54,9 @@ mod tests {
             ("zero\u{200b}width\u{feff}", "zerowidth"),
             ("tag\u{e0041}\u{e007f}s", "tags"),
             ("bell\u{7}\u{9b}", "bell"),
+            ("byte\u{e0100}\u{e01ef}s", "bytes"),
+            ("no\u{3164}shape\u{34f}", "noshape"),
+            ("emoji ✔\u{fe0f}", "emoji ✔\u{fe0f}"),
             ("two\r\nlines\tand", "two  lines and"),
         ] {
             assert_eq!(line(hostile), shown);

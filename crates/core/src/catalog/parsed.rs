@@ -1,6 +1,6 @@
 //! A list as it came, turned into items and problems: what is wrong with one item costs no other.
 
-use std::{collections::HashSet, fmt::Display, sync::Arc};
+use std::{collections::HashSet, sync::Arc};
 
 use switchboard_wire::{client::Listing, json::Raw};
 
@@ -27,43 +27,39 @@ pub(super) trait Item {
     fn key(&self) -> &str;
 }
 
-// === impl Parsed ===
-
-impl<T: Item> Parsed<T> {
-    pub(super) fn read(
-        server: &str,
-        listing: &Listing,
-        parse: impl Fn(&Raw) -> Result<T, Fault>,
-    ) -> Self {
-        let mut parsed = Self { items: Vec::new(), problems: Vec::new() };
-        let mut seen = HashSet::new();
-        for (index, raw) in listing.items.iter().enumerate() {
-            let mut unique = |item: T| {
-                let is_new = seen.insert(item.key().to_owned());
-                if is_new { Ok(item) } else { Err(Fault::Repeated) }
-            };
-            match parse(raw).and_then(&mut unique) {
-                Ok(item) => parsed.items.push(Arc::new(item)),
-                Err(fault) => parsed.leave_out(server, &label::<T>(raw, index), &fault),
-            }
+/// Reads every item of a list by itself.
+pub(super) fn read<T: Item>(
+    server: &str,
+    listing: &Listing,
+    parse: impl Fn(&Raw) -> Result<T, Fault>,
+) -> Parsed<T> {
+    let left_out = |item: &str, fault: &Fault| left_out(server, T::NOUN, item, fault);
+    let mut parsed = Parsed::default();
+    let mut seen = HashSet::new();
+    for (index, raw) in listing.items.iter().enumerate() {
+        match parse(raw) {
+            Ok(item) if seen.insert(item.key().to_owned()) => parsed.items.push(Arc::new(item)),
+            Ok(item) => parsed.problems.push(left_out(item.key(), &Fault::Repeated)),
+            Err(fault) => parsed.problems.push(left_out(&label::<T>(raw, index), &fault)),
         }
-        for item in &listing.excluded {
-            let fault = Fault::Excluded(item.reason.clone());
-            parsed.leave_out(server, &item.name, &fault);
-        }
-        parsed.problems.extend(listing.cut_short.as_ref().map(|why| {
-            let message = format!("not all {}s are shown: {why}", T::NOUN);
-            Problem::new(ProblemKind::ListCutShort, message).of_server(server)
-        }));
-        parsed
     }
-
-    fn leave_out(&mut self, server: &str, item: &str, why: &dyn Display) {
-        let message = text::line(&format!("the {} is left out: {why}", T::NOUN));
-        let problem = Problem::new(ProblemKind::Quarantined, message).of_server(server);
-        self.problems.push(problem.of_item(text::line(item)));
-    }
+    parsed.problems.extend(
+        listing.excluded.iter().map(|e| left_out(&e.name, &Fault::Excluded(e.reason.clone()))),
+    );
+    parsed.problems.extend(listing.cut_short.as_ref().map(|why| {
+        let message = format!("not all {}s are shown: {why}", T::NOUN);
+        Problem::new(ProblemKind::ListCutShort, message).of_server(server)
+    }));
+    parsed
 }
+
+fn left_out(server: &str, noun: &str, item: &str, why: &Fault) -> Problem {
+    let message = text::line(&format!("the {noun} is left out: {why}"));
+    let problem = Problem::new(ProblemKind::Quarantined, message).of_server(server);
+    problem.of_item(text::line(item))
+}
+
+// === impl Parsed ===
 
 impl<T> Default for Parsed<T> {
     fn default() -> Self {

@@ -4,7 +4,7 @@ use switchboard_wire::{client::Listing, json::Raw};
 
 use super::{
     fault::Fault,
-    parsed::{Item, Parsed},
+    parsed::{self, Item, Parsed},
     reader::Reader,
 };
 
@@ -38,7 +38,7 @@ pub struct Argument {
 
 /// The prompts of a list.
 pub fn prompts(server: &str, listing: &Listing) -> Parsed<Prompt> {
-    Parsed::read(server, listing, Prompt::parse)
+    parsed::read(server, listing, Prompt::parse)
 }
 
 // === impl Prompt ===

@@ -6,7 +6,7 @@ use switchboard_wire::{client::Listing, json::Raw};
 
 use super::{
     fault::Fault,
-    parsed::{Item, Parsed},
+    parsed::{self, Item, Parsed},
     reader::Reader,
     template::UriTemplate,
 };
@@ -49,12 +49,12 @@ pub struct Template {
 
 /// The resources of a list.
 pub fn resources(server: &str, listing: &Listing) -> Parsed<Resource> {
-    Parsed::read(server, listing, Resource::parse)
+    parsed::read(server, listing, Resource::parse)
 }
 
 /// The templates of a list.
 pub fn templates(server: &str, listing: &Listing) -> Parsed<Template> {
-    Parsed::read(server, listing, Template::parse)
+    parsed::read(server, listing, Template::parse)
 }
 
 // === impl Resource ===

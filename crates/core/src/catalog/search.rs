@@ -45,9 +45,8 @@ impl Index {
             for (word, weight) in weights {
                 index.postings.entry(word).or_default().push((place, weight));
             }
-            let names = [listed.name.clone(), listed.label.name(Style::Gateway)];
-            let names = BTreeSet::from_iter(names.into_iter().chain([listed.tool.name.clone()]));
-            for name in names {
+            let gateway = listed.label.name(Style::Gateway);
+            for name in BTreeSet::from([listed.name.clone(), gateway, listed.tool.name.clone()]) {
                 index.exact.entry(name).or_default().push(place);
             }
         }
@@ -72,7 +71,7 @@ impl Index {
 
     fn scores(&self, query: &str) -> BTreeMap<usize, f64> {
         let mut scores = BTreeMap::new();
-        for word in BTreeSet::from_iter(words(query)) {
+        for word in words(query).into_iter().collect::<BTreeSet<_>>() {
             let postings = self.postings.get(&word).map_or(&[][..], Vec::as_slice);
             let rarity = self.rarity(postings.len());
             for (place, weight) in postings {

@@ -90,7 +90,7 @@ mod tests {
             ("create_issue", "Create_Isue", Some(1)),
             ("create_issue", "craete_issue", Some(1)),
             ("create_issue", "createissues", Some(2)),
-            ("create_issue", "delete_issue", Some(3)),
+            ("create_issue", "delete_issue", None),
             ("create_issue", "list_pull", None),
             ("a", "b", Some(1)),
             ("ab", "xy", None),

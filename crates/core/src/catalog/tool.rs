@@ -8,7 +8,7 @@ use switchboard_wire::{client::Listing, json::Raw};
 
 use super::{
     fault::Fault,
-    parsed::{Item, Parsed},
+    parsed::{self, Item, Parsed},
     reader::Reader,
     text,
 };
@@ -75,7 +75,7 @@ pub struct ToolMeta {
 
 /// The tools of a list. `check` says whether arguments can be checked against a schema.
 pub fn tools(server: &str, listing: &Listing, check: SchemaCheck<'_>) -> Parsed<Tool> {
-    Parsed::read(server, listing, |item| Tool::parse(item, check))
+    parsed::read(server, listing, |item| Tool::parse(item, check))
 }
 
 // === impl Tool ===

@@ -1,1 +1,63 @@
-//! See the module of the same name.
+//! From what servers send to what a view shows.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod composing;
+mod finding;
+mod items;
+mod naming;
+mod speed;
+mod telling;
+mod templates;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use switchboard_config::{Scope, ToolFilter};
+use switchboard_core::catalog::{self, Catalog, Configured, Lists, Member, View};
+use switchboard_wire::{client::Listing, json::Raw};
+
+/// Everything passes.
+#[expect(clippy::unnecessary_wraps, reason = "the form of a check")]
+fn any_schema(_: &Raw) -> Result<(), String> {
+    Ok(())
+}
+
+/// A list of items, as JSON.
+fn listing(items: &[Value]) -> Listing {
+    let items = items.iter().map(|item| Raw::of(item).unwrap()).collect();
+    Listing { items, ..Listing::default() }
+}
+
+/// The smallest tool there is.
+fn tool(name: &str) -> Value {
+    json!({ "name": name, "inputSchema": { "type": "object" } })
+}
+
+/// Lists with nothing but these tools.
+fn with_tools(tools: &[Value]) -> Lists {
+    Lists::default().with_tools(catalog::tools("server", &listing(tools), &any_schema))
+}
+
+fn named(names: &[&str]) -> Lists {
+    with_tools(&names.iter().map(|name| tool(name)).collect::<Vec<_>>())
+}
+
+const NO_FILTER: &ToolFilter = &ToolFilter { allow: None, deny: Vec::new() };
+
+fn member(server: &str, lists: Lists) -> Member<'_> {
+    let lists = Arc::new(lists);
+    Member { server, scope: Scope::User, lists, filter: NO_FILTER, always_load: false }
+}
+
+fn configured<'a>(names: &[&'a str]) -> Vec<Configured<'a>> {
+    names.iter().map(|name| Configured { name, scope: Scope::User }).collect()
+}
+
+/// All members, nothing hidden, nothing else configured.
+fn compose(members: &[Member<'_>]) -> Catalog {
+    Catalog::compose(&[], members, &View::everything())
+}
+
+fn names(catalog: &Catalog) -> Vec<&str> {
+    catalog.tools().iter().map(|listed| &*listed.name).collect()
+}

@@ -187,6 +187,10 @@ fn a_workspace_is_its_root_its_agent_and_what_its_files_name() {
     assert_ne!(base, id(&plain, &[("PATH", "/usr/bin")], ""));
     assert_ne!(base, id(&plain, &[("PATH", "/bin")], "given"));
     assert_ne!(base, id(&elsewhere, &[("PATH", "/bin")], ""));
-    let naming = desired_with(folder.path(), &json!({ "mcpServers": { "a": { "command": "${TOKEN}" } } }), "t");
+    let naming = desired_with(
+        folder.path(),
+        &json!({ "mcpServers": { "a": { "command": "${TOKEN}" } } }),
+        "t",
+    );
     assert_ne!(id(&naming, &[("TOKEN", "1")], ""), id(&naming, &[("TOKEN", "2")], ""));
 }

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_config::{Asked as Wanted, Desired, Dynamic, Environment, Platform, Surroundings};
+use switchboard_config::{
+    Asked as Wanted, Desired, Dynamic, Environment, Mode, Platform, Surroundings,
+};
 use switchboard_core::engine::{
     Caller, Engine, EngineOptions, InProcess, Session, Snapshot, Workspace, WorkspaceId,
 };
+use switchboard_wire::Era;
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
-use switchboard_wire::Era;
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::{Frame, pair};
 use switchboard_wire::process::Guard;
@@ -99,7 +101,7 @@ impl Script {
         self.changes.announce(Change::List(switchboard_wire::client::List::Tools));
     }
 
-    async fn tool(&self, asked: Asked) -> Result<Reply, RpcError> {
+    async fn tool(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
         let member = |key| asked.params.get(key).ok().flatten();
         let name = member("name").and_then(|name| name.to_text()).unwrap_or_default();
         let arguments = member("arguments").unwrap_or_else(Raw::empty_object);
@@ -113,6 +115,12 @@ impl Script {
             "wait" => {
                 self.go_on.notified().await;
                 text("waited")
+            }
+            "count" => {
+                for number in 1..=3 {
+                    context.progress(&raw(&json!({ "progress": number, "total": 3 }))).await;
+                }
+                text("counted")
             }
             "ask" => ask(&asked),
             other => (self.answer)(other, arguments),
@@ -142,7 +150,7 @@ impl Handler for Script {
     fn call<'a>(
         &'a self,
         asked: Asked,
-        _: &'a Context,
+        context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
             let list = |key: &str, items: &Mutex<Vec<Value>>| {
@@ -165,7 +173,7 @@ impl Handler for Script {
                     let values = json!({ "values": [asked.params.as_str()] });
                     Ok(Reply::Complete(raw(&json!({ "completion": values }))))
                 }
-                "tools/call" => self.tool(asked).await,
+                "tools/call" => self.tool(asked, context).await,
                 other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
             }
         })
@@ -301,7 +309,7 @@ impl Bench {
     }
 
     pub(super) fn caller(&self, session: &str) -> Caller {
-        self.attach(Session::new(session))
+        self.attach(Session { mode: Some(Mode::BypassPermissions), ..Session::new(session) })
     }
 
     pub(super) fn attach(&self, session: Session) -> Caller {

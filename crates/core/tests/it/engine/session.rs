@@ -56,8 +56,7 @@ async fn what_an_agent_brought_along_ends_with_its_session() {
         surroundings.managed_dir = bench.folder.path().join("managed");
         resolve(&surroundings, &Asked { agent: Some("helper".into()), ..Asked::default() })
     };
-    let workspace =
-        Workspace { id: WorkspaceId::from("agent"), ..bench.workspace.clone() };
+    let workspace = Workspace { id: WorkspaceId::from("agent"), ..bench.workspace.clone() };
     bench.engine.apply(&workspace, desired);
     let snapshot = bench.engine.settled(&workspace.id, Duration::from_secs(60)).await.unwrap();
     let inline = snapshot.server("inline").unwrap();
@@ -80,7 +79,7 @@ async fn what_an_agent_brought_along_ends_with_its_session() {
     bench.engine.shutdown().await;
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn sessions_share_a_server_unless_it_is_not_to_be_shared() {
     let check = async |share: &str, expected: usize| {
         let bench = Bench::new().await;
@@ -100,7 +99,6 @@ async fn sessions_share_a_server_unless_it_is_not_to_be_shared() {
         let left = switchboard_testkit::processes::working_in(bench.folder.path());
         assert!(left.is_empty(), "share: {share}: {left:?}");
     };
-    tokio::time::resume();
     check("always", 1).await;
     check("auto", 1).await;
     check("never", 3).await;
@@ -113,7 +111,11 @@ async fn a_session_that_can_sample_has_a_connection_on_which_that_was_said() {
     bench.settled().await;
     let call = async |session: &str, capabilities: &str| {
         let capabilities = Raw::parse(capabilities.to_owned()).unwrap();
-        let caller = bench.attach(Session { capabilities, ..Session::new(session) });
+        let caller = bench.attach(Session {
+            capabilities,
+            mode: Some(switchboard_config::Mode::BypassPermissions),
+            ..Session::new(session)
+        });
         let request = Request::tool("mcp__one__a", &Raw::empty_object());
         bench.engine.call(&caller, request).outcome().await.unwrap();
         caller
@@ -149,13 +151,10 @@ async fn a_call_that_is_dropped_is_cancelled_at_its_server() {
 
 #[tokio::test]
 async fn progress_reaches_its_call() {
-    let bench = Bench::new().await;
-    let server = program("fixture-server");
-    let configuration = json!({ "mcpServers": { "one": { "command": server } } });
-    bench.engine.apply(&bench.workspace, bench.desired(&configuration));
+    let mut bench = Bench::new().await;
+    bench.serve("one", Script::new(&["count"]));
     let caller = bench.caller("s");
-    let arguments = Raw::parse(r#"{"to":3}"#).unwrap();
-    let request = Request::tool("mcp__one__count", &arguments).with_progress();
+    let request = Request::tool("mcp__one__count", &Raw::empty_object()).with_progress();
     let mut running = bench.engine.call(&caller, request);
     let mut progress = 0;
     loop {
