@@ -18,7 +18,7 @@ use url::Url;
 use super::{
     Error, env_file,
     shared::Shared,
-    spec::{Reach, Spec, Variant},
+    spec::{Reach, Spec},
 };
 
 /// Set for every process we start, so that one beneath us can tell that it is.
@@ -65,11 +65,8 @@ pub(super) fn options(spec: &Spec, shared: &Shared) -> ClientOptions {
         Reach::InProcess(_) => None,
         Reach::Entry(_) => Some(shared.eras.clone()),
     };
-    options.attribution = match spec.variant {
-        // Only we know whose calls are in flight.
-        Variant::Shared => Attribution::Inbox,
-        Variant::Session(_) => Attribution::SoleCall,
-    };
+    // Where more than one call is under way only the engine knows whose they are.
+    options.attribution = Attribution::SoleCall;
     options
 }
 

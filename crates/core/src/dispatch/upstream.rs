@@ -40,7 +40,7 @@ impl Stage {
         loop {
             let live = connection.ready().await.map_err(not_ready)?;
             let began = Instant::now();
-            let ended = self.follow(sent, live.client.call(call.clone())).await;
+            let ended = self.follow(sent, &connection, live.client.call(call.clone())).await;
             match ended {
                 Ok(result) => {
                     connection.succeeded(&live, began.elapsed());
@@ -101,29 +101,26 @@ impl Stage {
         ours.with(&[Edit::set(&["sampling"], sampling.as_str())]).unwrap_or(ours)
     }
 
-    async fn follow(&self, sent: &Sent<'_>, mut exchange: Exchange) -> Result<Raw, WireError> {
-        loop {
-            let event = exchange.next().await?;
-            match self.heard(sent, &mut exchange, event).await? {
-                Some(result) => return Ok(result),
-                None => {}
-            }
-        }
-    }
-
-    /// Deals with one event; the result, once it is there.
-    async fn heard(
+    async fn follow(
         &self,
         sent: &Sent<'_>,
-        exchange: &mut Exchange,
-        event: Event,
-    ) -> Result<Option<Raw>, WireError> {
-        match event {
-            Event::Done(result) => return Ok(Some(result)),
-            Event::NeedsInput(questions) => return self.answer(sent, exchange, questions).await,
-            other => self.pass_on(other).await,
+        connection: &Connection,
+        mut exchange: Exchange,
+    ) -> Result<Raw, WireError> {
+        loop {
+            match exchange.next().await? {
+                Event::Done(result) => return Ok(result),
+                Event::NeedsInput(questions) => {
+                    if exchange.is_under_way() {
+                        self.engine.asked_back(connection);
+                    }
+                    if let Some(result) = self.answer(sent, &mut exchange, questions).await? {
+                        return Ok(result);
+                    }
+                }
+                other => self.pass_on(other).await,
+            }
         }
-        Ok(None)
     }
 
     async fn pass_on(&self, event: Event) {

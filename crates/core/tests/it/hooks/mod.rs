@@ -65,7 +65,7 @@ impl Folder {
     /// Nobody who was started here is left.
     pub(crate) fn is_deserted(&self) {
         let left = || working_in(&self.path);
-        let gone = wait_until(Duration::from_secs(2), || left().is_empty());
+        let gone = wait_until(Duration::from_secs(10), || left().is_empty());
         assert!(gone.is_some(), "still there: {:?}", left());
     }
 
