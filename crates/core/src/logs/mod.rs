@@ -1,1 +1,177 @@
 //! What servers write to their standard error, kept in rotated files.
+//!
+//! A child's output is taken without waiting: it goes to a bounded queue, and one thread writes it down, each
+//! line with the time. A flood that the disk cannot follow is dropped and counted; it never holds up the child,
+//! the runtime, or another server's log.
+//!
+//! Text is kept as it came. Whoever shows it to a person cleans it first.
+
+mod file;
+mod follow;
+mod queue;
+mod stamp;
+mod tail;
+mod writer;
+
+use std::{
+    fs, io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use sha2::{Digest as _, Sha256};
+use switchboard_config::name::normalize;
+use switchboard_wire::process::StderrSink;
+
+use crate::{Problem, ProblemKind};
+
+pub use follow::Follow;
+
+use queue::Queues;
+
+/// How much of a server's name stands in its file's name.
+const NAME_LENGTH: usize = 64;
+/// How long a reader waits for lines that are on their way to the disk.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// How long a read may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The logs of all servers. Clones share them; the last one to go ends the writing once all is written.
+#[derive(Debug, Clone)]
+pub struct Logs {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    dir: PathBuf,
+    queues: Arc<Queues>,
+}
+
+/// One server's way into its log.
+struct Sink {
+    queues: Arc<Queues>,
+    path: PathBuf,
+}
+
+/// Why logs could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot open the logs in {}", .dir.display())]
+pub struct LogsError {
+    /// The folder.
+    pub dir: PathBuf,
+    /// Why not.
+    #[source]
+    pub source: io::Error,
+}
+
+// === impl Logs ===
+
+impl Logs {
+    /// Opens the logs in `dir`, which is made, private, if it is not there.
+    pub fn open(dir: impl Into<PathBuf>) -> Result<Self, LogsError> {
+        let dir = dir.into();
+        let opened =
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).and_then(|()| {
+                let queues = Arc::new(Queues::default());
+                writer::start(Arc::clone(&queues))?;
+                Ok(queues)
+            });
+        match opened {
+            Ok(queues) => Ok(Self { inner: Arc::new(Inner { dir, queues }) }),
+            Err(source) => Err(LogsError { dir, source }),
+        }
+    }
+
+    /// Where a server's standard error goes. It takes chunks without waiting.
+    pub fn sink(&self, server: &str, workspace: &str) -> Arc<dyn StderrSink> {
+        let path = self.path(server, workspace);
+        Arc::new(Sink { queues: Arc::clone(&self.inner.queues), path })
+    }
+
+    /// A note of our own in a server's log, on a line of its own.
+    pub fn line(&self, server: &str, workspace: &str, text: &str) {
+        let text = text.replace(['\n', '\r'], " ");
+        self.inner.queues.push_line(&self.path(server, workspace), &text);
+    }
+
+    /// The file that a server's log is written to; older parts stand beside it as `.1`, `.2` and `.3`.
+    pub fn path(&self, server: &str, workspace: &str) -> PathBuf {
+        let digest = Sha256::digest(format!("{server}\0{workspace}"));
+        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let name: String = normalize(server).chars().take(NAME_LENGTH).collect();
+        self.inner.dir.join(format!("{name}-{hash}.log"))
+    }
+
+    /// The last lines of a server's log, oldest first; none if it has none.
+    pub async fn tail(
+        &self,
+        server: &str,
+        workspace: &str,
+        lines: usize,
+    ) -> io::Result<Vec<String>> {
+        self.settle().await;
+        let path = self.path(server, workspace);
+        off_the_runtime(move || tail::tail(&path, lines)).await
+    }
+
+    /// Follows a server's log from its end on.
+    pub async fn follow(&self, server: &str, workspace: &str) -> io::Result<Follow> {
+        self.settle().await;
+        Follow::open(self.path(server, workspace)).await
+    }
+
+    /// Waits, for a moment at most, until what was taken so far is in the files.
+    pub async fn settle(&self) {
+        let queues = Arc::clone(&self.inner.queues);
+        let waited = tokio::task::spawn_blocking(move || queues.wait_written(SETTLE)).await;
+        if !waited.unwrap_or(false) {
+            tracing::debug!("logs are still being written");
+        }
+    }
+
+    /// What went wrong with the disk last, if it has not worked since.
+    pub fn problem(&self) -> Option<Problem> {
+        let message = self.inner.queues.trouble()?;
+        Some(Problem::new(ProblemKind::Storage, format!("logs are not written: {message}")))
+    }
+}
+
+// === impl Inner ===
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.queues.close();
+    }
+}
+
+// === impl Sink ===
+
+impl StderrSink for Sink {
+    fn write(&self, chunk: &[u8]) {
+        self.queues.push(&self.path, chunk);
+    }
+}
+
+/// File work that must not hold up a runtime's thread.
+async fn off_the_runtime<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    match tokio::time::timeout(PATIENCE, tokio::task::spawn_blocking(work)).await {
+        Ok(done) => done.map_err(io::Error::other)?,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// The file that is `age` rotations old; the one written to is 0.
+fn aged(path: &Path, age: usize) -> PathBuf {
+    if age == 0 {
+        return path.to_owned();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{age}"));
+    name.into()
+}

@@ -1,0 +1,47 @@
+//! The time of a line, as RFC 3339 in UTC.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// `2026-07-28T09:05:07.042Z`.
+pub(super) fn stamp(at: SystemTime) -> String {
+    // Before 1970 only a broken clock is.
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (seconds, millis) = (since.as_secs(), since.subsec_millis());
+    let (year, month, day) = date(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// The date that is `days` after 1970-01-01. Years are counted from March, so that a leap day is a year's last.
+fn date(days: u64) -> (u64, u64, u64) {
+    const ERA: u64 = 146_097; // days in 400 years
+    let days = days + 719_468; // since 0000-03-01
+    let (era, day) = (days / ERA, days % ERA);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    #[test]
+    fn known_moments() {
+        for (millis, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (1_735_689_599_000, "2024-12-31T23:59:59.000Z"),
+            (1_785_229_507_042, "2026-07-28T09:05:07.042Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(super::stamp(UNIX_EPOCH + Duration::from_millis(millis)), text);
+        }
+    }
+}
