@@ -101,9 +101,9 @@ impl Logs {
     /// The file that a server's log is written to; older parts stand beside it as `.1`, `.2` and `.3`.
     pub fn path(&self, server: &str, workspace: &str) -> PathBuf {
         let digest = Sha256::digest(format!("{server}\0{workspace}"));
-        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let hash = digest.first_chunk().map_or(0, |start| u32::from_be_bytes(*start));
         let name: String = normalize(server).chars().take(NAME_LENGTH).collect();
-        self.inner.dir.join(format!("{name}-{hash}.log"))
+        self.inner.dir.join(format!("{name}-{hash:08x}.log"))
     }
 
     /// The last lines of a server's log, oldest first; none if it has none.

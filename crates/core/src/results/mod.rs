@@ -61,7 +61,7 @@ pub enum Shape {
 }
 
 /// What is done to results.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// How many characters of text may stay.
     pub max_chars: usize,
@@ -146,25 +146,28 @@ pub async fn keep(result: Raw, shape: Shape, policy: &Policy, place: &Place) -> 
         return Kept::whole(result);
     }
     let work = {
-        let (result, policy, place) = (result.clone(), policy.clone(), place.clone());
+        let (result, policy, place) = (result.clone(), *policy, place.clone());
         async move {
-            let _turn = AT_WORK.acquire().await;
-            tokio::task::spawn_blocking(move || treat(result, shape, &policy, &place)).await
+            let turn = AT_WORK.acquire().await;
+            let work = move || {
+                // Held by the work and not by whoever waits: a disk that hangs must not gather threads.
+                let _turn = turn;
+                treat(&result, shape, &policy, &place)
+            };
+            tokio::task::spawn_blocking(work).await
         }
     };
     match tokio::time::timeout(PATIENCE, work).await {
         Ok(Ok(kept)) => kept,
-        Ok(Err(_)) => without_disk(result, shape, policy, "the work on a result was given up"),
-        Err(_) => without_disk(result, shape, policy, "the disk took too long to keep a result"),
+        Ok(Err(_)) => without_disk(&result, shape, policy, "the work on a result was given up"),
+        Err(_) => without_disk(&result, shape, policy, "the disk took too long to keep a result"),
     }
 }
 
 /// The whole of the policy, on this thread.
-fn treat(result: Raw, shape: Shape, policy: &Policy, place: &Place) -> Kept {
-    let Some(mut content) = Content::of(&result, shape) else {
-        return Kept::whole(result);
-    };
-    let mut kept = Kept::whole(result);
+fn treat(result: &Raw, shape: Shape, policy: &Policy, place: &Place) -> Kept {
+    let mut kept = Kept::whole(result.clone());
+    let Some(mut content) = Content::of(result, shape) else { return kept };
     kept.images_scaled = image::fit_all(&mut content, policy.images);
     if policy.blobs == BlobPolicy::ToDisk {
         kept.problem = blob::to_disk(&mut content, place).err().map(|error| storage(&error));
@@ -189,10 +192,10 @@ fn treat(result: Raw, shape: Shape, policy: &Policy, place: &Place) -> Kept {
 }
 
 /// What can be done in memory alone.
-fn without_disk(result: Raw, shape: Shape, policy: &Policy, why: &str) -> Kept {
-    let mut kept = Kept::whole(result);
+fn without_disk(result: &Raw, shape: Shape, policy: &Policy, why: &str) -> Kept {
+    let mut kept = Kept::whole(result.clone());
     kept.problem = Some(Problem::new(ProblemKind::Storage, why));
-    let Some(content) = Content::of(&kept.result, shape) else { return kept };
+    let Some(content) = Content::of(result, shape) else { return kept };
     let size = content.size();
     if size.chars <= policy.limit() || policy.is_promised() {
         return kept;

@@ -16,12 +16,15 @@ fn encoded(image: &DynamicImage, format: ImageFormat) -> String {
 }
 
 fn plain(width: u32, height: u32) -> DynamicImage {
-    RgbImage::from_fn(width, height, |x, y| image::Rgb([(x % 256) as u8, (y % 256) as u8, 7]))
+    RgbImage::from_fn(width, height, |x, y| image::Rgb([x.to_le_bytes()[0], y.to_le_bytes()[0], 7]))
         .into()
 }
 
 fn clear(width: u32, height: u32) -> DynamicImage {
-    RgbaImage::from_fn(width, height, |x, _| image::Rgba([1, 2, 3, (x % 2 * 255) as u8])).into()
+    RgbaImage::from_fn(width, height, |x, _| {
+        image::Rgba([1, 2, 3, [0, 255][usize::from(x % 2 == 1)]])
+    })
+    .into()
 }
 
 fn item(data: &str, mime: &str) -> switchboard_wire::json::Raw {
@@ -84,7 +87,8 @@ async fn too_many_bytes_are_too_many() {
     let kit = Kit::new().await;
     let noise = RgbImage::from_fn(180, 180, |x, y| {
         let n = (x * 7919 + y * 104_729).wrapping_mul(2_654_435_761);
-        image::Rgb([(n >> 8) as u8, (n >> 16) as u8, (n >> 24) as u8])
+        let [_, r, g, b] = n.to_le_bytes();
+        image::Rgb([r, g, b])
     });
     let result = item(&encoded(&noise.into(), ImageFormat::Png), "image/png");
     let kept = kit.tool(&result, &policy(200, 20_000)).await;

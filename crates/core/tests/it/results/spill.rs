@@ -12,7 +12,9 @@ use super::{Kit, first_text, is_same, raw, small};
 use crate::logs::peak_memory;
 
 fn long(lines: usize) -> String {
-    (0..lines).map(|n| format!("line {n} – {}\n", "é".repeat(20))).collect()
+    let lines: Vec<String> =
+        (0..lines).map(|n| format!("line {n} – {}\n", "é".repeat(20))).collect();
+    lines.concat()
 }
 
 fn text_result(text: &str) -> switchboard_wire::json::Raw {
@@ -30,8 +32,8 @@ async fn limits_are_counted_in_characters_of_text() {
         Policy::local().for_tool(&tool)
     };
     for (policy, chars, fits) in [
-        (usual.clone(), 100_000, true),
-        (usual.clone(), 100_001, false),
+        (usual, 100_000, true),
+        (usual, 100_001, false),
         (tokens(10), 40, true),
         (tokens(10), 41, false),
         (tokens(50_000), 200_000, true),
@@ -83,7 +85,7 @@ async fn a_single_text_becomes_a_file_of_that_text() {
 #[tokio::test]
 async fn structure_alone_becomes_json() {
     let kit = Kit::new().await;
-    let structured = json!({"rows": vec![json!({"n": 1.5, "s": "x"}); 5_000]});
+    let structured = json!({"rows": vec![json!({"n": 1.5, "s": "x"}); 10_000]});
     let result = raw(json!({"content":[],"structuredContent":structured}).to_string());
     let kept = kit.tool(&result, &Policy::local()).await;
     let spilled = kept.spilled.unwrap();
@@ -168,7 +170,7 @@ async fn resources_are_treated_alike() {
     assert_eq!(after["contents"].as_array().unwrap().len(), 1);
     let pdf = file.split("is in ").nth(1).unwrap();
     assert_eq!(fs::read(pdf).unwrap(), b"%PDF-");
-    assert!(pdf.ends_with(".pdf"));
+    assert_eq!(std::path::Path::new(pdf).extension().unwrap(), "pdf");
 
     let gateway = Policy::gateway();
     assert_eq!(gateway.blobs, BlobPolicy::Leave);
@@ -206,7 +208,7 @@ async fn a_very_large_text_is_not_copied() {
     let kept = kit.tool(&result, &Policy::local()).await;
     let more = peak_memory() - memory;
     assert!(more < 150 * 1024 * 1024, "{more} bytes more");
-    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+    assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
     assert!(kept.spilled.unwrap().bytes > 190 * 1024 * 1024);
     assert!(kept.result.as_str().len() < 4_000);
 }

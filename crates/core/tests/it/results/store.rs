@@ -79,7 +79,7 @@ async fn parts_begin_and_end_with_characters() {
 #[tokio::test]
 async fn lines_are_found() {
     let kit = Kit::new().await;
-    let text: String = (1..=300).map(|n| format!("row {n} (é)\n")).collect();
+    let text = (1..=300).map(|n| format!("row {n} (é)\n")).collect::<Vec<_>>().concat();
     let id = spilled(&kit, &text).await.id;
     let search = |pattern, limit| kit.place.store.search("ann", &id, pattern, limit);
     let hits = search(Pattern::Regex("row (7|30)0? ".into()), 10).await.unwrap();
@@ -99,7 +99,7 @@ async fn lines_are_found() {
 
 #[tokio::test]
 async fn the_oldest_make_room() {
-    let kit = Kit::capped(1000).await;
+    let kit = Kit::capped(1300).await;
     let mut kept = Vec::new();
     for at in 0..3 {
         let one = spilled(&kit, &"x".repeat(300)).await;
