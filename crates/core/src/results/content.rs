@@ -100,7 +100,10 @@ impl<'r> Content<'r> {
 
     /// An item that says `text`.
     pub(super) fn text_item(&self, text: &str) -> Raw {
-        self.text_item_of(text, &self.first_uri())
+        match self.shape {
+            Shape::Tool => self.text_item_of(text, ""),
+            Shape::Resource => self.text_item_of(text, &self.first_uri()),
+        }
     }
 
     /// The same, about the resource at `uri`.

@@ -48,6 +48,8 @@ pub const IMAGE_BYTES: usize = 5_000_000;
 const CHARS_PER_TOKEN: usize = 4;
 /// How long files and images may take before the result is cut instead.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How many bytes earn a second more; the slowest disk writes as many.
+const BYTES_PER_SECOND: u64 = 4 * 1024 * 1024;
 /// Results that are worked on at once; each may be large.
 static AT_WORK: Semaphore = Semaphore::const_new(4);
 
@@ -157,7 +159,8 @@ pub async fn keep(result: Raw, shape: Shape, policy: &Policy, place: &Place) -> 
             tokio::task::spawn_blocking(work).await
         }
     };
-    match tokio::time::timeout(PATIENCE, work).await {
+    let patience = PATIENCE + Duration::from_secs(result.as_str().len() as u64 / BYTES_PER_SECOND);
+    match tokio::time::timeout(patience, work).await {
         Ok(Ok(kept)) => kept,
         Ok(Err(_)) => without_disk(&result, shape, policy, "the work on a result was given up"),
         Err(_) => without_disk(&result, shape, policy, "the disk took too long to keep a result"),

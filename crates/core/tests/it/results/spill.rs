@@ -195,12 +195,12 @@ async fn what_has_no_content_passes() {
 
 #[tokio::test]
 async fn a_very_large_text_is_not_copied() {
-    const LINE: &str = "a line of a very large text, of which there are far too many\\n";
+    let line = format!("{}\\n", "a line of a very large text ".repeat(40));
     let kit = Kit::new().await;
     let mut text = String::with_capacity(210 * 1024 * 1024);
     text.push_str(r#"{"content":[{"type":"text","text":""#);
     while text.len() < 200 * 1024 * 1024 {
-        text.push_str(LINE);
+        text.push_str(&line);
     }
     text.push_str(r#""}],"isError":false}"#);
     let result = raw(text);
