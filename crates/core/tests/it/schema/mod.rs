@@ -1,5 +1,7 @@
 //! Schemas and arguments, good, odd and hostile.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
 mod coerce;
 mod hostile;
 mod messages;
