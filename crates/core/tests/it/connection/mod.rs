@@ -9,6 +9,7 @@ mod lists;
 #[cfg(target_os = "linux")]
 mod processes;
 mod ready;
+mod remote;
 mod slots;
 mod states;
 mod stopping;
