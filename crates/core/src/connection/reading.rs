@@ -59,9 +59,9 @@ impl Reading {
     fn begin(&mut self, list: List) {
         let now = Instant::now();
         let (haste, began) = match self.progress.get(&list) {
-            Some(last) if now < last.began + self.between => {
-                let haste = last.haste + 1;
-                (haste, if haste > HASTE { last.began + self.between } else { now })
+            Some(before) if now < before.began + self.between => {
+                let haste = before.haste + 1;
+                (haste, if haste > HASTE { before.began + self.between } else { now })
             }
             _ => (0, now),
         };

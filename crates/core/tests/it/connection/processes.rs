@@ -36,7 +36,7 @@ fn spec(folder: &Path, command: &Path, args: &[&str]) -> Spec {
         ..Stdio::default()
     };
     spec.reach = Reach::Entry(Box::new(Entry::new(Transport::Stdio(stdio))));
-    spec.working_dir = folder.to_owned();
+    spec.working_dir = folder.into();
     spec.environment = [("PATH".into(), "/usr/bin:/bin".into())].into();
     spec
 }
