@@ -1,8 +1,6 @@
 //! Hooks, as real commands under a real guard.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
-
 mod after;
 mod before;
 mod elicitation;

@@ -1,7 +1,5 @@
 //! Logs of servers: lines with their time, rotation, floods.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
-
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 
 use switchboard_core::logs::Logs;

@@ -1,7 +1,5 @@
 //! Results within their limits and past them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
-
 mod images;
 mod laws;
 mod spill;

@@ -1,7 +1,5 @@
 //! Schemas and arguments, good, odd and hostile.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
-
 mod coerce;
 mod hostile;
 mod messages;
