@@ -10,8 +10,8 @@ use tokio::sync::broadcast;
 use super::event::{Event, Happened};
 use super::pool::Parsed;
 use super::{Inner, parse};
-use crate::connection::{Connection, Key, Listener, Notice};
-use crate::dispatch::{About, Reply};
+use crate::connection::{Connection, Key, Listener, Notice, State};
+use crate::dispatch::{About, CallEvent, Reply};
 
 /// The engine's ear at every connection.
 pub(super) struct Ear {
@@ -49,6 +49,9 @@ impl Listener for Ear {
         let Some(engine) = self.engine.upgrade() else { return };
         match notice {
             Notice::StateChanged => {
+                if let State::Connected(live) = connection.state() {
+                    engine.tell_wishes(connection, live);
+                }
                 engine.changed();
                 engine.tell(connection, &Happened::State);
             }
@@ -56,7 +59,11 @@ impl Listener for Ear {
             Notice::ListsChanged(list) | Notice::ListProblem { list, .. } => {
                 engine.read_lists(connection, list);
             }
-            Notice::Log(params) => engine.tell(connection, &Happened::Log(params)),
+            Notice::Log(params) => {
+                if !engine.under_way.tell(connection.key(), CallEvent::Log(params.clone())) {
+                    engine.tell(connection, &Happened::Log(params));
+                }
+            }
             Notice::ResourceUpdated { uri, params } => {
                 engine.tell(connection, &Happened::ResourceUpdated { uri, params });
             }

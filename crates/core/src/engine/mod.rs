@@ -18,6 +18,8 @@ mod queue;
 mod show;
 mod snapshot;
 mod strays;
+mod under_way;
+mod wishes;
 mod workspace;
 
 use std::collections::HashMap;
@@ -50,6 +52,8 @@ use kept::Kept;
 use listener::{Completed, Ear};
 use pool::{Holder, Of, Pool};
 use strays::Strays;
+use under_way::UnderWay;
+use wishes::Wishes;
 use workspace::Left;
 
 use crate::connection::{self, Connection, Declared, Listener, Reach, Shared, Spec, Variant};
@@ -81,6 +85,8 @@ pub(crate) struct Inner {
     completed: Completed,
     queue: Queue,
     strays: Strays,
+    wishes: Wishes,
+    pub(crate) under_way: UnderWay,
     pub(crate) store: Option<Store>,
     pub(crate) logs: Option<Logs>,
     pub(crate) memory: Memory,
@@ -112,6 +118,8 @@ impl Engine {
                 completed: Completed::default(),
                 queue,
                 strays: Strays::default(),
+                wishes: Wishes::default(),
+                under_way: UnderWay::default(),
                 store,
                 logs,
                 memory,
@@ -368,6 +376,7 @@ impl Inner {
     fn left(self: &Arc<Self>, workspace: &WorkspaceId, session: &str, left: Left) {
         self.claims.leave(workspace, session);
         self.memory.forget_session(session);
+        self.unwish(self.wishes.leave(workspace, session));
         self.pool.release(|holder, _| {
             holder.workspace == *workspace && holder.of == Of::Session(session.to_owned())
         });

@@ -96,6 +96,10 @@ impl Pool {
         self.stopping.wait().await;
     }
 
+    pub(super) fn get(&self, key: &Key) -> Option<Arc<Connection>> {
+        self.lock().get(key).map(|kept| kept.connection.clone())
+    }
+
     pub(super) fn holders(&self, key: &Key) -> Vec<Holder> {
         self.lock().get(key).map(|kept| kept.holders.iter().cloned().collect()).unwrap_or_default()
     }

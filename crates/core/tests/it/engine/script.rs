@@ -41,6 +41,8 @@ pub(crate) struct Script {
     pub(crate) changes: Changes,
     pub(crate) go_on: Notify,
     era: Era,
+    /// Who wanted to hear of which resource, or no longer.
+    pub(crate) watched: Mutex<Vec<(String, bool)>>,
     /// How often somebody connected.
     pub(crate) opened: Arc<AtomicUsize>,
 }
@@ -61,6 +63,7 @@ impl Script {
             changes: Changes::default(),
             go_on: Notify::new(),
             era: Era::Modern,
+            watched: Mutex::default(),
             opened: Arc::default(),
         }
     }
@@ -141,10 +144,16 @@ impl Handler for Script {
         Description {
             info: raw(&json!({ "name": "script", "version": "1" })),
             capabilities: raw(&json!({
-                "tools": { "listChanged": true }, "resources": {}, "prompts": {}, "completions": {},
+                "tools": { "listChanged": true }, "resources": { "subscribe": true }, "prompts": {},
+                "completions": {}, "logging": {},
             })),
             instructions: self.instructions.clone(),
         }
+    }
+
+    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
+        self.watched.lock().unwrap().push((uri.to_owned(), on));
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn call<'a>(
