@@ -1,6 +1,6 @@
 //! A server that has never heard of the newer era, made of one that speaks both.
 
-#![allow(clippy::unwrap_used)] // it answers tests, which it may fail
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc)] // it answers tests, which it may fail
 
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::Frame;

@@ -10,5 +10,6 @@ mod fixture;
 mod logs;
 mod managed;
 mod secrets;
+mod served;
 mod shutdown;
 mod token_helper;
