@@ -6,6 +6,7 @@
 mod applied;
 mod caller;
 mod choose;
+mod eras;
 mod event;
 mod in_process;
 mod kept;
@@ -48,6 +49,7 @@ pub(crate) use workspace::Standing;
 
 use applied::Plan;
 use choose::Claims;
+use eras::Eras;
 use kept::Kept;
 use listener::{Completed, Ear};
 use pool::{Holder, Of, Pool};
@@ -90,6 +92,7 @@ pub(crate) struct Inner {
     pub(crate) store: Option<Store>,
     pub(crate) logs: Option<Logs>,
     pub(crate) memory: Memory,
+    eras: Eras,
     /// What is wrong with the engine's own files.
     problems: Vec<Problem>,
     /// Counts calls, to tell them apart.
@@ -103,10 +106,11 @@ pub(crate) struct Inner {
 impl Engine {
     /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
     pub async fn start(options: EngineOptions) -> Self {
-        let Kept { logs, store, memory, problems } = Kept::open(options.state_dir.clone()).await;
+        let Kept { logs, store, memory, eras, problems } =
+            Kept::open(options.state_dir.clone()).await;
         let queue = Queue::new(options.patience);
         Self(Arc::new_cyclic(|inner| {
-            let shared = Arc::new(shared(&options, logs.clone()));
+            let shared = Arc::new(shared(&options, logs.clone(), &eras));
             Inner {
                 pool: Pool::new(shared),
                 listener: Arc::new(Ear::new(inner.clone())),
@@ -125,6 +129,7 @@ impl Engine {
                 memory,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
+                eras,
                 problems,
                 calls: AtomicU64::new(1),
                 options,
@@ -230,6 +235,9 @@ impl Engine {
         if let Some(logs) = &self.0.logs {
             logs.settle().await;
         }
+        let eras = self.0.eras.clone();
+        // A disk may take its time.
+        let _ = tokio::task::spawn_blocking(move || eras.save()).await;
     }
 }
 
@@ -497,9 +505,10 @@ impl Inner {
 }
 
 /// What all connections have in common.
-fn shared(options: &EngineOptions, logs: Option<Logs>) -> Shared {
+fn shared(options: &EngineOptions, logs: Option<Logs>, eras: &Eras) -> Shared {
     let client = Implementation { name: options.name.clone(), version: options.version.clone() };
     let mut shared = Shared::new(client, options.guard.clone(), options.timing.clone());
+    shared.eras = eras.cache.clone();
     shared.program.clone_from(&options.program);
     if let Some(logs) = logs {
         shared.stderr = Arc::new(move |spec| StderrOptions {
