@@ -62,7 +62,7 @@ pub(crate) struct Call {
     /// The tool: `server/tool`, its full name, or its own name where only one server has it
     pub(crate) tool: String,
     /// What to call it with
-    #[arg(value_name = "ARGUMENT", allow_hyphen_values = true)]
+    #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Complete {
     /// The argument of the prompt, or the variable of the template
     pub(crate) argument: String,
     /// What is typed of it so far
-    #[arg(default_value = "", allow_hyphen_values = true)]
+    #[arg(default_value = "")]
     pub(crate) value: String,
     /// Values of other arguments that are known
     #[arg(value_name = "KNOWN=VALUE")]

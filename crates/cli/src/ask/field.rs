@@ -261,7 +261,7 @@ mod tests {
             (
                 r#"{"type":"integer"}"#,
                 "1.5",
-                wrong("That does not fit: expected an integer, got a number."),
+                wrong("That does not fit: expected integer, got number."),
             ),
             (r#"{"type":"number"}"#, "inf", wrong(number)),
             (r#"{"type":"number"}"#, "one", wrong(number)),

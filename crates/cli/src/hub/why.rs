@@ -13,6 +13,9 @@ use crate::notice::Notice;
 use crate::report::{Failure, Kind};
 use crate::show;
 
+/// How much of why a server is not there is said beside other things.
+const CAUSES: usize = 200;
+
 /// Why a server could not be connected to; `None` if it was, or is still being connected to.
 pub(crate) fn failed(message: &str, view: &ServerView, desired: &Desired) -> Option<Failure> {
     let error = match &view.status {
@@ -94,6 +97,7 @@ pub(crate) fn unconnected(hub: &Hub, snapshot: &Snapshot) -> Vec<Notice> {
             Status::Failed { .. } | Status::NeedsAuth { .. } | Status::Pending => {
                 let failure = missing(hub, snapshot, &view.name)?;
                 let causes = failure.causes().join(": ");
+                let causes = show::shortened(&causes, CAUSES);
                 let notice = Notice::warning(format!("{}: {causes}", failure.message()));
                 match failure.hint() {
                     Some(hint) => notice.hinted(hint),

@@ -15,6 +15,7 @@ pub(super) enum Typed {
     Object(Raw),
 }
 
+const ALSO: &str = "one JSON object, `@FILE` and `-` are taken too";
 const HOW: &str = "write `key=value`, `key:=json`, one JSON object, `@FILE`, or `-`";
 
 // === impl Typed ===
@@ -29,7 +30,7 @@ impl Typed {
             words => words
                 .iter()
                 .map(|word| {
-                    Argument::parse(word).map_err(|mistake| Failure::usage(mistake.message, HOW))
+                    Argument::parse(word).map_err(|mistake| Failure::usage(mistake.message, ALSO))
                 })
                 .collect::<Result<_, _>>()
                 .map(Self::Words),

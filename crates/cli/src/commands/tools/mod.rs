@@ -172,21 +172,26 @@ fn hints(tool: &Listed) -> String {
 fn totals(servers: &[&ServerView], printer: &Printer) {
     let names = servers.iter().map(|view| show::word(&view.name).chars().count()).max();
     let names = names.unwrap_or(0).max("total".len());
-    let row = |name: &str, state: &str, tools: usize, cost: usize| {
-        let tools = show::count(tools, "tool");
-        printer.line(format_args!(
-            "{BOLD}{name:names$}{BOLD:#}  {state:20}  {tools:>9}, about {} tokens",
-            show::grouped(cost)
-        ));
+    let row = |name: &str, state: &str, costs: &str| {
+        let line = format!("{BOLD}{name:names$}{BOLD:#}  {state:20}  {costs}");
+        printer.line(line.trim_end());
     };
     printer.line("");
     for view in servers {
-        row(&show::word(&view.name), state(view), view.tools, view.cost);
+        let costs = match view.status {
+            Status::Connected => costs(view.tools, view.cost),
+            _ => String::new(),
+        };
+        row(&show::word(&view.name), state(view), &costs);
     }
     if servers.len() > 1 {
         let tools = servers.iter().map(|view| view.tools).sum();
-        row("total", "", tools, servers.iter().map(|view| view.cost).sum());
+        row("total", "", &costs(tools, servers.iter().map(|view| view.cost).sum()));
     }
+}
+
+fn costs(tools: usize, cost: usize) -> String {
+    format!("{}, about {} tokens", show::count(tools, "tool"), show::grouped(cost))
 }
 
 /// The state of a server, in words.
