@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_config::mask;
 use switchboard_wire::sanitize;
 
-use crate::printer::escaped;
+use crate::printer::{DIM, escaped};
 
 /// How long a line about a server gets.
 const SHOWN: usize = 70;
@@ -71,6 +71,11 @@ pub(crate) fn fitting(text: &str, taken: usize) -> String {
         Some(width) => shortened(text, width.saturating_sub(taken + 1).max(SHORTEST)),
         None => text.to_owned(),
     }
+}
+
+/// Text that matters less; nothing where there is none, so that no line ends in what cannot be seen.
+pub(crate) fn dimmed(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{DIM}{text}{DIM:#}") }
 }
 
 /// How wide the terminal on standard output is, if it is one.

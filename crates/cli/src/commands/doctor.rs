@@ -11,9 +11,10 @@ use switchboard_core::engine::ServerView;
 use switchboard_wire::Era;
 use switchboard_wire::envelope::{Id, Request as Envelope};
 
-use super::list::{Row, Table, status};
+use super::list::{Row, Table, is_told, status};
 use super::tools;
 use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, GREEN, Printer};
 use crate::report::{Failure, Kind};
 use crate::show;
@@ -57,8 +58,11 @@ async fn examine(hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Fa
     let servers = wait::shown(printer, "asking every server", servers).await;
     let servers: Vec<_> = servers.into_iter().flatten().collect();
     let failing = servers.iter().filter(|server| server.row.is_failing()).count();
-    // Those that are not connected have a row that says so.
-    let notices = tools::wrong(None, hub, caller, &snapshot);
+    // What has a row is told there.
+    let told = hub.desired.problems.iter().filter(|problem| is_told(problem, &hub.desired));
+    let told: Vec<_> = told.map(|problem| Notice::from(problem).message).collect();
+    let mut notices = tools::wrong(None, hub, caller, &snapshot);
+    notices.retain(|notice| !told.contains(&notice.message));
     let wrong = notices.iter().filter(|notice| notice.severity >= Severity::Warning).count();
     if printer.is_json() {
         printer.json(&json!({

@@ -144,6 +144,11 @@ fn denied(hub: &Hub, snapshot: &Snapshot, server: &str, tool: &str) -> Option<Fa
 fn not_found<T: Item>(name: &str, snapshot: &Snapshot) -> Failure {
     let noun = T::NOUN;
     let failure = Failure::plain(Kind::Failed, format!("there is no {noun} `{name}`"));
+    let own = name.rsplit_once('/').map_or(name, |(_, own)| own);
+    let left_out = snapshot.problems.iter().find(|problem| problem.item.as_deref() == Some(own));
+    if let Some(problem) = left_out {
+        return failure.because([problem.message.clone()]);
+    }
     let similar = T::similar(&snapshot.catalog, name);
     match &similar[..] {
         [] => failure.hinted(format!("`switchboard {noun}s` shows every {noun}")),

@@ -7,7 +7,7 @@ use switchboard_wire::sanitize;
 use super::tools::notices;
 use crate::args::OfServer;
 use crate::hub::{self, Hub, Otherwise, Wanted};
-use crate::printer::{BOLD, DIM, Printer};
+use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
@@ -57,7 +57,8 @@ fn table(prompts: &[&ListedPrompt], printer: &Printer) {
         let first = prompt.description.as_deref().and_then(|text| text.lines().next());
         let about = first.or(prompt.title.as_deref()).unwrap_or_default();
         let about = show::fitting(&sanitize::line(about), names + blanks + 4);
-        let line = format!("{BOLD}{name:names$}{BOLD:#}  {wanted:blanks$}  {DIM}{about}{DIM:#}");
+        let about = show::dimmed(&about);
+        let line = format!("{BOLD}{name:names$}{BOLD:#}  {wanted:blanks$}  {about}");
         printer.line(line.trim_end());
     }
 }

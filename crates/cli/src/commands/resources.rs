@@ -7,7 +7,7 @@ use switchboard_wire::sanitize;
 use super::tools::notices;
 use crate::args::OfServer;
 use crate::hub::{self, Hub, Otherwise, Wanted};
-use crate::printer::{BOLD, DIM, Printer};
+use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
@@ -99,9 +99,10 @@ fn table(rows: &[Row<'_>], printer: &Printer) {
         let about = about.join(" · ");
         let about = show::fitting(&sanitize::line(&about), addresses + servers + 4);
         let line = format!(
-            "{BOLD}{:addresses$}{BOLD:#}  {:servers$}  {DIM}{about}{DIM:#}",
+            "{BOLD}{:addresses$}{BOLD:#}  {:servers$}  {}",
             sanitize::line(row.address),
             show::word(row.server),
+            show::dimmed(&about)
         );
         printer.line(line.trim_end());
     }

@@ -5,7 +5,7 @@ use switchboard_core::CallError;
 use switchboard_core::connection::{Error, NotReady};
 use switchboard_core::engine::{ServerView, Snapshot, Status};
 use switchboard_core::permission::Because;
-use switchboard_wire::{Remedy, sanitize};
+use switchboard_wire::{Error as WireError, Remedy};
 
 use super::Hub;
 use crate::hint::{self, Subject};
@@ -114,7 +114,7 @@ pub(crate) fn unconnected(hub: &Hub, snapshot: &Snapshot) -> Vec<Notice> {
 /// Why a call came to nothing.
 pub(crate) fn call_failed(message: &str, error: &CallError, hub: &Hub) -> Failure {
     match error {
-        CallError::NotFound { name, similar } => not_found(name, similar),
+        CallError::NotFound { name, .. } => not_found(message, name),
         CallError::Denied { because, at, .. } => {
             let failure = Failure::plain(Kind::Denied, message).because([denial(because)]);
             let failure = failure.placed(at.clone());
@@ -135,6 +135,9 @@ pub(crate) fn call_failed(message: &str, error: &CallError, hub: &Hub) -> Failur
             Some(failure) => failure.under(message),
             None => Failure::new(message, error),
         },
+        CallError::Server { error, .. } if matches!(**error, WireError::Timeout { .. }) => {
+            Failure::new(message, error.as_ref()).hinted(hint::call_timeout())
+        }
         CallError::Server { server, error } => {
             Failure::server(message, error, &Subject::Configured(server))
         }
@@ -155,15 +158,11 @@ fn not_connected(message: &str, server: &str, error: &NotReady, hub: &Hub) -> Fa
     }
 }
 
-/// Nothing has that name.
-pub(crate) fn not_found(name: &str, similar: &[String]) -> Failure {
-    let failure = Failure::plain(Kind::Failed, format!("nothing is called `{name}`"));
-    let similar: Vec<_> = similar.iter().map(|name| sanitize::line(name)).collect();
-    match &similar[..] {
-        [] => failure.hinted("`switchboard tools` shows every tool"),
-        [one] => failure.hinted(format!("did you mean `{one}`?")),
-        many => failure.hinted(format!("did you mean one of `{}`?", many.join("`, `"))),
-    }
+/// Nobody has it. Tools and prompts are looked up before, so it is a resource.
+fn not_found(message: &str, name: &str) -> Failure {
+    Failure::plain(Kind::Failed, message)
+        .because([format!("no server has `{name}`")])
+        .hinted("`switchboard resources` shows every resource and template")
 }
 
 fn denial(because: &Because) -> String {

@@ -108,7 +108,7 @@ fn after(rows: &[Row], desired: &Desired, caller: &Caller, printer: &Printer) {
 }
 
 /// Whether the row of an invalid server says it already.
-fn is_told(problem: &Problem, desired: &Desired) -> bool {
+pub(super) fn is_told(problem: &Problem, desired: &Desired) -> bool {
     let servers = desired.servers.iter();
     let told = servers.filter_map(|server| own_problem(server, desired));
     told.into_iter().any(|told| std::ptr::eq(told, problem))

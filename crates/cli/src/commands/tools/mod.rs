@@ -15,7 +15,7 @@ use super::{named, problems};
 use crate::args::Tools;
 use crate::hub::{self, Hub, Otherwise, Wanted};
 use crate::notice::Notice;
-use crate::printer::{BOLD, DIM, Printer};
+use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
@@ -136,8 +136,9 @@ fn table(tools: &[&Listed], printer: &Printer) {
         let cost = show::grouped(tool.tool.cost);
         let about = show::fitting(&about(tool), names + widest + 12);
         let line = format!(
-            "{BOLD}{:names$}{BOLD:#}  {cost:>6}  {hints:widest$}  {DIM}{about}{DIM:#}",
-            tool.name
+            "{BOLD}{:names$}{BOLD:#}  {cost:>6}  {hints:widest$}  {}",
+            tool.name,
+            show::dimmed(&about)
         );
         printer.line(line.trim_end());
     }

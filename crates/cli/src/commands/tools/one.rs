@@ -45,8 +45,10 @@ fn section(title: &str, schema: Option<&Raw>, printer: &Printer) {
     let kinds = rows.iter().map(|row| row.kind.chars().count()).max().unwrap_or(0).min(40);
     for row in &rows {
         let line = format!(
-            "  {BOLD}{:names$}{BOLD:#}  {:kinds$}  {DIM}{}{DIM:#}",
-            row.name, row.kind, row.about
+            "  {BOLD}{:names$}{BOLD:#}  {:kinds$}  {}",
+            row.name,
+            row.kind,
+            show::dimmed(&row.about)
         );
         printer.line(line.trim_end());
     }
