@@ -12,14 +12,12 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use switchboard_core::dispatch::{About, Consent, Question, Reply};
-use switchboard_core::permission::Remember;
-use switchboard_wire::{json::Raw, sanitize};
+use switchboard_core::dispatch::{About, Question, Reply};
+use switchboard_wire::json::Raw;
 
 use crate::notice::Notice;
-use crate::printer::{BOLD, Printer};
+use crate::printer::Printer;
 use crate::prompt;
-use crate::show;
 use keyboard::Keyboard;
 
 /// The questions of one call.
@@ -82,32 +80,14 @@ impl<'a> Asking<'a> {
 async fn answer(question: Question, keyboard: Arc<Keyboard>, printer: &Printer) {
     let server = question.server.clone();
     let reply = match &question.about {
-        About::Permission(consent) => permission(consent, &keyboard, printer).await,
         About::Elicitation { params } => {
             let said = elicitation(&server, params, &keyboard, printer).await;
             Reply::Result(Ok(said.result()))
         }
-        About::Sampling { .. } => Reply::Cancel,
+        // What a person typed is not asked about again, and there is no model here.
+        About::Permission(_) | About::Sampling { .. } => Reply::Cancel,
     };
     question.answer(reply);
-}
-
-async fn permission(consent: &Consent, keyboard: &Keyboard, printer: &Printer) -> Reply {
-    if !prompt::is_possible(printer) {
-        return Reply::Cancel;
-    }
-    let arguments = show::shortened(&sanitize::line(consent.arguments.as_str()), 200);
-    let because = consent.because.to_string();
-    printer.raw(format_args!(
-        "{BOLD}{}{BOLD:#} {arguments}\n{}\n",
-        sanitize::line(&consent.tool),
-        sanitize::line(&because)
-    ));
-    match keyboard.choose(printer, "Call it?", &["y", "n"], "n").await.as_deref() {
-        Some("y") => Reply::Allow(Remember::Once),
-        Some(_) => Reply::Deny(Remember::Once),
-        None => Reply::Cancel,
-    }
 }
 
 async fn elicitation(server: &str, params: &Raw, keyboard: &Keyboard, printer: &Printer) -> Said {

@@ -53,6 +53,8 @@ async fn show(
         let more = more.is_some_and(|more| more.as_str() == "true");
         return printer.json(&json!({ "values": values, "hasMore": more }));
     }
-    values.iter().for_each(|value| printer.line(sanitize::line(value)));
+    for value in &values {
+        printer.line(sanitize::line(value));
+    }
     Ok(())
 }

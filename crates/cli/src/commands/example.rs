@@ -14,9 +14,9 @@ pub(super) fn of(tool: &Listed) -> String {
     let schema: Value = tool.tool.input_schema.decode().unwrap_or_default();
     let required = schema["required"].as_array().into_iter().flatten();
     let words = required.filter_map(Value::as_str).take(MOST);
-    let words = words.map(|name| argument(name, &schema["properties"][name]));
-    let words: String = words.map(|word| format!(" {}", show::word(&word))).collect();
-    format!("switchboard call {}{words}", short_name(tool))
+    let words = words.map(|name| show::word(&argument(name, &schema["properties"][name])));
+    let line = ["switchboard call".to_owned(), short_name(tool)];
+    line.into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 fn argument(name: &str, schema: &Value) -> String {

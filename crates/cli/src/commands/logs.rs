@@ -52,5 +52,7 @@ pub(super) async fn run(
 }
 
 fn print(lines: &[String], printer: &Printer) {
-    lines.iter().for_each(|line| printer.line(sanitize::line(line)));
+    for line in lines {
+        printer.line(sanitize::line(line));
+    }
 }

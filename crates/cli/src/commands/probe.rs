@@ -89,7 +89,7 @@ async fn explore(
     options.greeting = probe.protocol.map_or(Greeting::Probe, Greeting::Only);
     let (name, transport) = (named.name, named.transport);
     let started = Instant::now();
-    let connecting = Client::connect(named.target, options);
+    let connecting = Box::pin(Client::connect(named.target, options));
     let connected = wait::shown(printer, &format!("connecting to {name}"), connecting).await;
     let (client, _inbox) = connected.map_err(|error| {
         Failure::server(format!("cannot connect to {name}"), &error, &Subject::Typed)

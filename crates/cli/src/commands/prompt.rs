@@ -91,11 +91,12 @@ fn check(listed: &ListedPrompt, given: &[(String, String)]) -> Result<(), Failur
         return Ok(());
     }
     let message = format!("the arguments of `{}` are not what it takes", listed.name);
-    let such = format!("such as `switchboard prompt {}{}`", short_name(listed), blanks(prompt));
+    let such = format!("such as `switchboard prompt {} {}`", short_name(listed), blanks(prompt));
     Err(Failure::plain(Kind::Usage, message).because(wrong).hinted(such))
 }
 
 fn blanks(prompt: &Prompt) -> String {
     let required = prompt.arguments.iter().filter(|argument| argument.required);
-    required.map(|argument| format!(" {}=TEXT", show::word(&argument.name))).collect()
+    let words = required.map(|argument| format!("{}=TEXT", show::word(&argument.name)));
+    words.collect::<Vec<_>>().join(" ")
 }

@@ -76,18 +76,6 @@ fn a_page_is_visited() {
     insta::assert_snapshot!("asking_page", story.transcript());
 }
 
-#[test]
-fn a_tool_that_wants_a_person_to_look() {
-    let mut story = kiosk();
-    let args = &["call", "careful"];
-    for answer in ["y\n", "\n"] {
-        let shown = Terminal::run(story.command(args), &[("Call it?", answer)]);
-        let shown = story.home.filtered(&shown);
-        story.tell(args, &shown);
-    }
-    insta::assert_snapshot!("asking_consent", story.transcript());
-}
-
 /// What a screen shows: text made safe, files written and named, long text kept elsewhere.
 #[test]
 fn results_on_a_screen() {

@@ -130,7 +130,8 @@ async fn tool(asked: Asked, context: &Context) -> Result<Reply, RpcError> {
         ] })),
         "book" => {
             let lines = 0..arguments["lines"].as_u64().unwrap_or(0);
-            text(&lines.map(|line| format!("line {line}\n")).collect::<String>())
+            let lines: Vec<_> = lines.map(|line| format!("line {line}")).collect();
+            text(&lines.join("\n"))
         }
         "fail" => done(&json!({
             "content": [{ "type": "text", "text": "out of paper" }], "isError": true })),
