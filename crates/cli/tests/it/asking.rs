@@ -86,7 +86,6 @@ fn results_on_a_screen() {
         &["call", "picture"],
         &["read", "kiosk://leaflet"],
         &["read", "kiosk://stamp"],
-        &["call", "count", "to=3"],
         &["call", "book", "lines=20000"],
     ] {
         let shown = Terminal::run(story.command(args), &[]);
@@ -98,4 +97,12 @@ fn results_on_a_screen() {
         "asking_screen",
         story.transcript().replace('\u{1b}', "ESC").replace('\u{202e}', "RLO")
     );
+}
+
+/// How far a call is stands there while it runs, and is gone when it has ended.
+#[test]
+fn progress_is_shown() {
+    let story = kiosk();
+    let shown = Terminal::run(story.command(&["call", "count", "to=3"]), &[("of 3 at", "")]);
+    assert!(shown.trim_end().ends_with("counted to 3"), "{shown}");
 }

@@ -156,11 +156,11 @@ fn a_dead_server_delays_nobody() {
 fn ctrl_c_cancels() {
     let story = kiosk();
     let program = switchboard_testkit::programs::program("kiosk");
-    let script = format!("tee seen | {}", program.display());
+    let seen = story.path("seen");
+    let script = format!("tee {} | {}", seen.display(), program.display());
     story.quietly(&["add", "heard", "sh", "-c", &script]);
     let mut child = story.command(&["call", "heard/hang"]).stderr(Stdio::null()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
-    let seen = story.path("seen");
     let wait_for = |text: &str| {
         while !std::fs::read_to_string(&seen).unwrap_or_default().contains(text) {
             assert!(Instant::now() < deadline, "the server never saw {text}");

@@ -29,6 +29,28 @@ fn what_is_wrong() {
     insta::assert_snapshot!("doctor_wrong", story.transcript());
 }
 
+/// An editor in which the project is open is a server like any other, unless there is one of that name.
+#[test]
+fn an_editor_that_is_open() {
+    let mut story = Story::new();
+    let folder = story.path("").canonicalize().unwrap();
+    let us = std::process::id();
+    let lock = serde_json::json!({
+        "pid": us, "workspaceFolders": [folder], "ideName": "Ed", "transport": "ws",
+        "authToken": "sk-secret",
+    });
+    story.write("editors/1.lock", &lock.to_string());
+    story.write("editors/2.lock", "not JSON");
+    story.run(&["list"]);
+    let editors = story.path("editors");
+    story.set("SWITCHBOARD_IDE_DIR", editors.to_str().unwrap());
+    story.run(&["list"]).run(&["doctor"]).run(&["call", "ide/getDiagnostics"]);
+    story.quietly(&["add", "ide", "no-such-command"]);
+    story.run(&["list"]);
+    insta::assert_snapshot!("editor", story.transcript());
+    assert!(!story.transcript().contains("sk-secret"));
+}
+
 /// Times differ from run to run.
 fn undated(text: &str) -> String {
     let line = |line: &str| match line.split_once("Z ") {
