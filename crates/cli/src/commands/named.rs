@@ -134,7 +134,7 @@ fn denied(hub: &Hub, snapshot: &Snapshot, server: &str, tool: &str) -> Option<Fa
     let name = format!("mcp__{server}__{tool}");
     let error = CallError::Denied {
         at: Some(rule.at.clone()),
-        because: Because::Rule(rule),
+        because: Box::new(Because::Rule(rule)),
         allow: None,
         name: name.clone(),
     };

@@ -118,7 +118,7 @@ pub(crate) fn call_failed(message: &str, error: &CallError, hub: &Hub) -> Failur
         CallError::Denied { because, at, .. } => {
             let failure = Failure::plain(Kind::Denied, message).because([denial(because)]);
             let failure = failure.placed(at.clone());
-            match because {
+            match &**because {
                 Because::Rule(_) => failure.hinted("change that rule if it is yours"),
                 _ => failure,
             }
