@@ -42,6 +42,18 @@ pub enum Part {
     Agent(String),
 }
 
+// === impl Part ===
+
+impl Part {
+    /// Whether a server belongs to it.
+    pub fn has(&self, server: &str) -> bool {
+        match self {
+            Self::Server(only) => only == server,
+            Self::Everything | Self::Agent(_) => true,
+        }
+    }
+}
+
 /// A view, and word of changes to what it shows.
 pub struct Opened<V> {
     /// Answers requests.

@@ -67,6 +67,7 @@ pub(super) fn options(spec: &Spec, shared: &Shared) -> ClientOptions {
     };
     // Where more than one call is under way only the engine knows whose they are.
     options.attribution = Attribution::SoleCall;
+    options.legacy_logs = Attribution::SoleCall;
     options
 }
 

@@ -188,6 +188,11 @@ impl Engine {
         self.0.logs.as_ref()
     }
 
+    /// Where results that were too long are kept, if anywhere.
+    pub fn results(&self) -> Option<&Store> {
+        self.0.store.as_ref()
+    }
+
     /// Attaches a session to a workspace. `None` if nothing was applied to it, or it has ended.
     pub fn attach(&self, workspace: &WorkspaceId, session: Session) -> Option<Caller> {
         // Under the lock, so that the workspace cannot end in between.

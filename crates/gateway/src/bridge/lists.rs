@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use switchboard_core::Snapshot;
 use switchboard_core::catalog::Style;
+use switchboard_core::results::Spill;
 use switchboard_wire::client::List;
 use switchboard_wire::json::{Edit, Raw, quote};
 
+use super::own;
 use crate::front::Part;
 
 /// What a list is made of.
@@ -14,6 +16,9 @@ pub(super) struct Seen<'a> {
     pub(super) snapshot: &'a Arc<Snapshot>,
     pub(super) names: Style,
     pub(super) part: &'a Part,
+    /// Whether tools are looked for, so that only those that are always loaded are listed.
+    pub(super) is_searched: bool,
+    pub(super) spill: Spill,
 }
 
 // === impl Seen ===
@@ -30,8 +35,11 @@ impl Seen<'_> {
 
     fn tools(&self) -> Raw {
         let tools = self.snapshot.catalog.named(self.names).tools();
-        let shown = tools.filter(|(_, listed)| self.has(listed.server()));
-        list("tools", shown.map(|(name, listed)| named(&listed.tool.item, name)))
+        let shown = tools
+            .filter(|(_, listed)| self.has(listed.server()))
+            .filter(|(_, listed)| !(self.is_searched && listed.deferred))
+            .map(|(name, listed)| named(&listed.tool.item, name));
+        list("tools", shown.chain(own::definitions(self.is_searched, self.spill)))
     }
 
     fn prompts(&self) -> Raw {
@@ -53,10 +61,7 @@ impl Seen<'_> {
     }
 
     fn has(&self, server: &str) -> bool {
-        match self.part {
-            Part::Server(only) => only == server,
-            _ => true,
-        }
+        self.part.has(server)
     }
 }
 

@@ -11,6 +11,7 @@ mod call;
 mod consent;
 mod lists;
 mod news;
+mod own;
 mod parked;
 mod refusal;
 mod view;
@@ -25,6 +26,7 @@ use switchboard_core::{Engine, WorkspaceId};
 use switchboard_wire::server::Changes;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub use own::ToolSearch;
 pub use view::View;
 
 use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
@@ -48,6 +50,8 @@ struct Inner {
 pub struct BridgeOptions {
     /// What tools are called.
     pub names: Style,
+    /// Whether tools are listed, or looked for.
+    pub tool_search: ToolSearch,
     /// What happens to calls that no rule decides.
     pub mode: Mode,
     /// What becomes of large results.
@@ -62,6 +66,7 @@ impl Default for BridgeOptions {
     fn default() -> Self {
         Self {
             names: Style::Gateway,
+            tool_search: ToolSearch::Off,
             mode: Mode::Client,
             results: Policy::gateway(),
             first_list: Duration::from_secs(5),

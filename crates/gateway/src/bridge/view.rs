@@ -15,7 +15,7 @@ use switchboard_wire::meta::method;
 use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 
 use super::lists::Seen;
-use super::{Bridge, Inner, refusal};
+use super::{Bridge, Inner, own, refusal};
 use crate::front::{Opening, Part};
 
 /// Sets of capabilities that one view keeps sessions for; a client has one, or very few.
@@ -27,15 +27,15 @@ pub struct View {
     pub(super) opening: Opening,
     /// Its sessions with the engine, by what its client can do: a modern one says so anew with each request.
     callers: Mutex<HashMap<String, Caller>>,
-    /// Whether it has seen a list, and so need not be waited for again.
-    listed: tokio::sync::OnceCell<()>,
+    /// Whether its tools are looked for, decided when it first asks for a list; it need not be waited for again then.
+    searched: tokio::sync::OnceCell<bool>,
 }
 
 // === impl View ===
 
 impl View {
     pub(super) fn new(bridge: Bridge, opening: Opening) -> Self {
-        Self { bridge, opening, callers: Mutex::default(), listed: tokio::sync::OnceCell::new() }
+        Self { bridge, opening, callers: Mutex::default(), searched: tokio::sync::OnceCell::new() }
     }
 
     pub(super) fn bridge(&self) -> &Inner {
@@ -77,14 +77,19 @@ impl View {
     /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
     async fn list(&self, list: List) -> Result<Reply, RpcError> {
         let bridge = self.bridge();
-        self.listed
-            .get_or_init(|| async {
-                bridge.engine.settled(&bridge.workspace, bridge.options.first_list).await;
-            })
-            .await;
+        let is_searched = self.searched.get_or_init(|| async {
+            let first = bridge.engine.settled(&bridge.workspace, bridge.options.first_list).await;
+            first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
+        });
+        let is_searched = *is_searched.await;
         let snapshot = self.snapshot().ok_or_else(ended)?;
-        let names = bridge.options.names;
-        let seen = Seen { snapshot: &snapshot, names, part: &self.opening.part };
+        let seen = Seen {
+            snapshot: &snapshot,
+            names: bridge.options.names,
+            part: &self.opening.part,
+            is_searched,
+            spill: bridge.options.results.spill,
+        };
         Ok(Reply::Complete(seen.list(list)))
     }
 
@@ -117,6 +122,27 @@ impl View {
         let key = caller.session().capabilities.as_str().to_owned();
         self.callers.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(caller);
         done.map(|_| ()).map_err(|error| refusal::error(&error))
+    }
+
+    pub(super) fn shows(&self, server: &str) -> bool {
+        self.opening.part.has(server)
+    }
+
+    /// Answers what is the gateway's own; `None` where it is somebody else's.
+    async fn own(&self, asked: &Asked) -> Option<Result<Reply, RpcError>> {
+        let text = |key| asked.params.get(key).ok().flatten().and_then(|value| value.to_text());
+        match asked.method.as_str() {
+            method::TOOLS_CALL => match text("name")?.as_str() {
+                own::FIND => {
+                    let snapshot = self.snapshot().ok_or_else(ended);
+                    Some(snapshot.and_then(|snapshot| self.find(asked, &snapshot)))
+                }
+                own::READ => Some(self.read_on(asked).await),
+                _ => None,
+            },
+            method::RESOURCES_READ => self.read_result(&text("uri")?).await,
+            _ => None,
+        }
     }
 
     /// A request for the one server that is shown, if it is one.
@@ -160,7 +186,10 @@ impl Handler for View {
                 method::PROMPTS_LIST => self.list(List::Prompts).await,
                 method::RESOURCES_LIST => self.list(List::Resources).await,
                 method::TEMPLATES_LIST => self.list(List::Templates).await,
-                _ => self.forward(asked, context).await,
+                _ => match self.own(&asked).await {
+                    Some(answer) => answer,
+                    None => self.forward(own::inner_of(asked)?, context).await,
+                },
             }
         })
     }

@@ -36,6 +36,8 @@ pub struct ClientOptions {
     pub limits: Limits,
     /// What a server's request on a shared channel belongs to.
     pub attribution: Attribution,
+    /// What a legacy server's log message on a shared channel belongs to. A modern server's is always its only call's.
+    pub legacy_logs: Attribution,
     /// Whether to ask for change notifications.
     pub listen: bool,
 }
@@ -109,6 +111,7 @@ impl ClientOptions {
             reopen_after: Duration::from_secs(1),
             limits: Limits::default(),
             attribution: Attribution::default(),
+            legacy_logs: Attribution::Inbox,
             listen: true,
         }
     }

@@ -62,7 +62,7 @@ impl Session {
                 }
             }
             method::TASKS_STATUS | method::TASKS_CHANGED => {}
-            method::LOG if self.era() == Era::Modern => match self.sole_call() {
+            method::LOG if self.logs_belong_to_calls() => match self.sole_call() {
                 Some((_, mail)) => {
                     let _ = mail.put(Arrival::Notification(note)).await;
                 }
@@ -70,6 +70,10 @@ impl Session {
             },
             _ => self.deliver(Incoming::from_notification(note)).await,
         }
+    }
+
+    fn logs_belong_to_calls(&self) -> bool {
+        self.era() == Era::Modern || self.options.legacy_logs == Attribution::SoleCall
     }
 
     pub(crate) async fn deliver(&self, incoming: Incoming) {

@@ -2,6 +2,7 @@
 
 mod matrix;
 mod parked;
+mod search;
 mod server;
 
 use std::sync::Arc;

@@ -33,6 +33,7 @@ const TOOLS: &str = r#"{"tools":[
     {"name":"ask","inputSchema":{"type":"object"}},
     {"name":"sample","inputSchema":{"type":"object"}},
     {"name":"hang","inputSchema":{"type":"object"}},
+    {"name":"long","inputSchema":{"type":"object"}},
     {"name":"fail","inputSchema":{"type":"object"}}
 ]}"#;
 
@@ -76,6 +77,12 @@ impl Server {
             )),
             "sample" => {
                 Ok(ask(&asked, "sampling/createMessage", r#"{"messages":[],"maxTokens":5}"#))
+            }
+            "long" => {
+                let lines: Vec<String> =
+                    (1..=200).map(|number| format!("line {number} of many")).collect();
+                let block = serde_json::json!({ "type": "text", "text": lines.join("\n") });
+                Ok(done(&serde_json::json!({ "content": [block] }).to_string()))
             }
             "hang" => {
                 self.hanging.send_modify(|count| *count += 1);

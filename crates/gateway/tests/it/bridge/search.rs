@@ -1,0 +1,91 @@
+//! Tools that are looked for, and results that are read on in.
+
+use serde_json::{Value, json};
+use switchboard_core::results::Policy;
+use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
+use switchboard_gateway::front::Part;
+use switchboard_wire::client::{Call, Client, List};
+use switchboard_wire::{Era, Version};
+
+use super::{Gateway, raw, soon};
+
+async fn names(client: &Client) -> Vec<String> {
+    let tools = client.list(List::Tools).await.unwrap();
+    let name =
+        |tool: &switchboard_wire::json::Raw| tool.get("name").unwrap().unwrap().to_text().unwrap();
+    tools.items.iter().map(name).collect()
+}
+
+async fn call(client: &Client, tool: &str, arguments: &Value) -> Result<Value, i64> {
+    let call = client.call(Call::tool(tool, &raw(&arguments.to_string())));
+    let result = soon(call.result()).await.map_err(|error| error.code().unwrap_or_default())?;
+    Ok(result.decode().unwrap_or_default())
+}
+
+#[tokio::test]
+async fn with_search_on_a_tool_is_found_and_then_called() {
+    let settings = r#"{"permissions":{"deny":["mcp__one__count"]}}"#;
+    let options = BridgeOptions { tool_search: ToolSearch::On, ..BridgeOptions::default() };
+    let gateway = Gateway::with(Era::Legacy, settings, options).await;
+    for version in [Version::LATEST_LEGACY, Version::LATEST] {
+        let (client, _inbox) = gateway.client(version, "{}").await;
+        assert_eq!(names(&client).await, ["find_tools", "call_tool", "read_result"]);
+        let found = call(&client, "find_tools", &json!({ "query": "echo" })).await.unwrap();
+        let found: Value =
+            serde_json::from_str(found["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(found[0]["name"], "one__echo");
+        assert_eq!(found[0]["inputSchema"]["properties"]["n"]["type"], "number");
+        let inner = json!({ "name": "one__echo", "arguments": { "n": 7 } });
+        let echoed = client.call(Call::tool("call_tool", &raw(&inner.to_string()))).result();
+        let echoed = soon(echoed).await.unwrap();
+        assert!(echoed.as_str().contains(r#""echo":{"n":7}"#), "{echoed}");
+        // Rules are about the inner tool, and so is its schema.
+        let denied = json!({ "name": "one__count" });
+        assert_eq!(call(&client, "call_tool", &denied).await.unwrap_err(), -32603);
+        let wrong = json!({ "name": "one__echo", "arguments": { "n": "x" } });
+        assert_eq!(call(&client, "call_tool", &wrong).await.unwrap_err(), -32602);
+        assert_eq!(call(&client, "call_tool", &json!({})).await.unwrap_err(), -32602);
+        client.close().await;
+    }
+    gateway.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_short_list_is_listed_when_the_cost_decides() {
+    let options = BridgeOptions { tool_search: ToolSearch::Auto, ..BridgeOptions::default() };
+    let gateway = Gateway::with(Era::Modern, "{}", options).await;
+    let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
+    assert!(names(&client).await.contains(&"one__echo".to_owned()));
+    gateway.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_long_result_is_read_on_in_by_its_own_principal() {
+    let results = Policy { max_chars: 100, ..Policy::gateway() };
+    let options = BridgeOptions { results, ..BridgeOptions::default() };
+    let gateway = Gateway::with(Era::Modern, "{}", options).await;
+    let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
+    let long = call(&client, "one__long", &json!({})).await.unwrap();
+    let note = long["content"][0]["text"].as_str().unwrap();
+    let start = note.find("switchboard://results/").unwrap();
+    let uri: String = note[start..]
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || ":/_-".contains(*c))
+        .collect();
+    assert!(!note.contains(std::env::temp_dir().to_str().unwrap()), "a path was told: {note}");
+
+    let part = json!({ "uri": uri, "offset": 0, "length": 10 });
+    let part = call(&client, "read_result", &part).await.unwrap();
+    let text = part["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("line 1 of "), "{text}");
+    let found = json!({ "uri": uri, "search": "line 77 " });
+    let found = call(&client, "read_result", &found).await.unwrap();
+    assert!(found["content"][0]["text"].as_str().unwrap().starts_with("line 77,"), "{found}");
+    let read = soon(client.call(Call::read(&format!("{uri}?offset=0&length=4"))).result()).await;
+    assert!(read.unwrap().as_str().contains("line"));
+
+    let everything = Part::Everything;
+    let (stranger, _b) = gateway.client_of(Version::LATEST, "{}", "you", everything).await;
+    assert_eq!(call(&stranger, "read_result", &json!({ "uri": uri })).await.unwrap_err(), -32602);
+    gateway.engine.shutdown().await;
+}
