@@ -12,6 +12,7 @@ mod place;
 mod printer;
 mod prompt;
 mod report;
+mod serving;
 mod show;
 mod surroundings;
 mod target;

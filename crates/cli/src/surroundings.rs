@@ -85,6 +85,11 @@ impl Caller {
     }
 
     /// Whether only what the command line gives counts.
+    /// What was asked for besides the surroundings.
+    pub(crate) fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
     pub(crate) fn is_strict(&self) -> bool {
         self.asked.strict
     }
@@ -102,6 +107,11 @@ impl Caller {
         let value = self.surroundings.env.get(name)?;
         (!value.trim().is_empty()).then_some(value)
     }
+}
+
+/// Whether one of our own servers started this program, however many scripts lie in between.
+pub(crate) fn is_beneath_us() -> bool {
+    env::var_os(switchboard_core::connection::MARKER).is_some()
 }
 
 /// Everything in the environment.

@@ -3,6 +3,7 @@
 mod calls;
 mod probe;
 mod servers;
+mod serving;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
     Add, AddJson, Approve, Edit, Get, Import, Kind, List, Named, Remove, ScopeArg, Switch,
 };
+pub(crate) use serving::{Connect, ModeArg, Names, Search, View};
 
 /// One program between every AI client and every MCP server.
 #[derive(Debug, Parser)]
@@ -87,6 +89,11 @@ pub(crate) enum Command {
     Enable(Switch),
     /// Switch a server off, without removing it
     Disable(Switch),
+    /// Serve every server to the client that starts this, on standard input and output
+    ///
+    /// The client sees one MCP server, in whichever version of the protocol it speaks.
+    #[command(after_help = serving::CONNECT_EXAMPLES)]
+    Connect(Connect),
     /// Show the tools of all servers, or of one
     ///
     /// What a tool costs is about how many tokens a model spends on knowing that it is there.

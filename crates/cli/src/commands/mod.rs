@@ -7,6 +7,7 @@ mod builtin;
 mod call;
 mod complete;
 mod completions;
+mod connect;
 mod content;
 mod decide;
 mod doctor;
@@ -52,6 +53,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::AddJson(add) => add_json::run(add, &caller()?, printer),
         Command::Remove(remove) => remove::run(remove, &caller()?, printer),
         Command::List(list) => list::run(list, &ready().await?, printer).await,
+        Command::Connect(connect) => connect::run(connect, &ready().await?).await,
         Command::Tools(tools) => tools::run(tools, &ready().await?, printer).await,
         Command::Call(call) => call::run(call, &ready().await?, printer).await,
         Command::Resources(of) => resources::run(of, &ready().await?, printer).await,

@@ -18,7 +18,7 @@ use switchboard_core::{
 };
 use switchboard_wire::server::Changes;
 
-pub(crate) use options::not_numbers;
+pub(crate) use options::{engine as engine_options, not_numbers};
 pub(crate) use why::{call_failed, failed, missing, unconnected};
 
 use crate::builtin::Builtin;

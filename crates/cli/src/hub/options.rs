@@ -22,7 +22,7 @@ const REMOTE: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
 /// The catalogue's bearer is for what the catalogue itself names.
 struct OfCatalogue(Option<Arc<dyn Credentials>>);
 
-pub(super) fn engine(desired: &Desired, caller: &Caller) -> Result<EngineOptions, Failure> {
+pub(crate) fn engine(desired: &Desired, caller: &Caller) -> Result<EngineOptions, Failure> {
     let guard = Guard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
     let mut options = EngineOptions::new("switchboard", env!("CARGO_PKG_VERSION"), guard);

@@ -22,6 +22,8 @@ pub struct Served {
 pub struct Extra {
     /// A server that is there while no other is configured.
     pub otherwise: Option<InProcess>,
+    /// The only servers to start, by name; all if absent.
+    pub only: Option<Vec<String>>,
 }
 
 /// Applies what is desired.
@@ -95,7 +97,11 @@ impl Follower {
             environment: environment(&self.variables, desired),
             in_process: self.extra.otherwise.iter().filter(|_| lonely).cloned().collect(),
         };
-        self.engine.apply(&workspace, desired.clone());
+        let mut desired = desired.clone();
+        if let Some(only) = &self.extra.only {
+            desired.servers.retain(|server| only.contains(&server.name));
+        }
+        self.engine.apply(&workspace, desired);
     }
 }
 

@@ -1,0 +1,84 @@
+//! What may be typed about serving clients.
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+/// How a client sees the servers.
+#[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "What clients see")]
+pub(crate) struct View {
+    /// What tools are called: `<server>__<tool>`, with `mcp__` before it, or the tool's own name
+    #[arg(long, value_name = "STYLE", default_value = "server")]
+    pub(crate) names: Names,
+    /// Only these servers, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) servers: Vec<String>,
+    /// What this agent sees
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// What happens to calls that no rule decides
+    #[arg(long, value_name = "MODE", default_value = "client")]
+    pub(crate) mode: ModeArg,
+    /// Whether tools are listed or looked for; `auto` decides by what the list costs
+    #[arg(long, value_name = "WHEN", default_value = "off")]
+    pub(crate) tool_search: Search,
+    /// Tokens of a result that a client is given at once; 0 means all
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) result_limit: Option<usize>,
+}
+
+/// What tools are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Names {
+    /// `<server>__<tool>`
+    Server,
+    /// `mcp__<server>__<tool>`
+    Full,
+    /// `<tool>`; only with one server
+    Bare,
+}
+
+/// What happens to calls that no rule decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// The client's own prompt decides
+    Client,
+    /// Somebody is asked
+    Default,
+    /// Only tools that read
+    Plan,
+    /// Annotations, rules and a classifier decide
+    Auto,
+    /// Everything happens
+    #[value(name = "bypassPermissions")]
+    BypassPermissions,
+    /// Nothing happens
+    #[value(name = "dontAsk")]
+    DontAsk,
+}
+
+/// Whether tools are listed or looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Search {
+    /// All are listed
+    Off,
+    /// Looked for where the list would cost more than 10,000 tokens
+    Auto,
+    /// Looked for
+    On,
+}
+
+/// Serve one client on standard input and output.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Connect {
+    #[command(flatten)]
+    pub(crate) view: View,
+    /// Run everything in this process, and share nothing
+    #[arg(long)]
+    pub(crate) standalone: bool,
+}
+
+pub(super) const CONNECT_EXAMPLES: &str = "\
+Examples:
+  switchboard connect                      what an AI client runs; add it there as a stdio server
+  switchboard connect --servers git,time   two servers only
+  switchboard connect --tool-search on     a tool to find tools with, in place of a long list";
