@@ -1,0 +1,122 @@
+//! The doors: connections are accepted up to a number, served, and drained at the end.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+use axum::Router;
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{guard::Peer, metrics::Metrics, options::Times, stall::Stalling};
+
+/// How long accepting rests when the system has no sockets left.
+const REST: Duration = Duration::from_millis(50);
+/// How long a connection that is one too many may take to be told so.
+const FAREWELL: Duration = Duration::from_secs(1);
+const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
+    content-length: 49\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
+    too many connections are open; try again later.\n\n";
+
+/// What every connection is served with.
+#[derive(Clone)]
+pub(super) struct Door {
+    pub(super) routes: Router,
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) times: Times,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) closing: CancellationToken,
+    /// Answers under way have had their time.
+    pub(super) over: CancellationToken,
+    pub(super) tasks: TaskTracker,
+}
+
+/// A stream of either kind.
+trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+// === impl Door ===
+
+impl Door {
+    /// Accepts until closing.
+    pub(super) async fn accept(&self, listener: &TcpListener, most: usize) {
+        let free = Arc::new(Semaphore::new(most));
+        while let Some(accepted) = self.closing.run_until_cancelled(listener.accept()).await {
+            match accepted {
+                Ok((stream, remote)) => match Arc::clone(&free).try_acquire_owned() {
+                    Ok(permit) => {
+                        self.tasks.spawn(self.clone().serve(stream, remote, permit));
+                    }
+                    Err(_) => self.turn_away(stream),
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "no connection can be accepted");
+                    tokio::time::sleep(REST).await;
+                }
+            }
+        }
+    }
+
+    fn turn_away(&self, mut stream: TcpStream) {
+        let encrypted = self.tls.is_some();
+        self.tasks.spawn(async move {
+            if !encrypted {
+                let _ = tokio::time::timeout(FAREWELL, stream.write_all(TOO_MANY)).await;
+            }
+        });
+    }
+
+    async fn serve(self, stream: TcpStream, remote: SocketAddr, _permit: OwnedSemaphorePermit) {
+        self.metrics.connections.fetch_add(1, Relaxed);
+        let exchanging = self.over.run_until_cancelled(self.exchange(stream, remote));
+        if let Some(Err(error)) = exchanging.await {
+            tracing::debug!(%error, %remote, "a connection ended");
+        }
+        self.metrics.connections.fetch_sub(1, Relaxed);
+    }
+
+    async fn exchange(
+        &self,
+        stream: TcpStream,
+        remote: SocketAddr,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        // Without this an event waits 40 ms for the acknowledgement of the one before.
+        stream.set_nodelay(true)?;
+        let peer = Arc::new(Peer::new(remote, stream.local_addr()?));
+        let stream: Box<dyn Io> = match &self.tls {
+            None => Box::new(stream),
+            Some(tls) => {
+                Box::new(tokio::time::timeout(self.times.handshake, tls.accept(stream)).await??)
+            }
+        };
+        let io = TokioIo::new(Stalling::new(stream, self.times.stalled));
+        let routes = TowerToHyperService::new(self.routes.clone());
+        let service = service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(Arc::clone(&peer));
+            hyper::service::Service::call(&routes, request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.times.head)
+            .serve_connection(io, service)
+            .with_upgrades();
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            served = connection.as_mut() => return Ok(served?),
+            () = self.closing.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        Ok(connection.await?)
+    }
+}

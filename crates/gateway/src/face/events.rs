@@ -1,0 +1,295 @@
+//! Server-sent events as they are written: one event, a queue of them, and the body that carries them.
+//!
+//! A large message is not copied into its event; it is sent between a head and a tail.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use axum::{body::Body, response::Response};
+use bytes::{BufMut, Bytes, BytesMut};
+use bytestring::ByteString;
+use futures_util::{
+    Stream, StreamExt,
+    stream::{self, BoxStream},
+};
+use http::{HeaderName, HeaderValue, header};
+use http_body::Frame;
+use tokio::{
+    sync::mpsc,
+    time::{Interval, MissedTickBehavior},
+};
+
+use super::metrics::{Counted, Metrics, Transport};
+
+/// Messages up to this size are copied into their event, which is then one write.
+const SMALL: usize = 4096;
+const TAIL: Bytes = Bytes::from_static(b"\n\n");
+/// A comment, which clients skip.
+const ALIVE: Bytes = Bytes::from_static(b":\n\n");
+
+/// One event, ready to be written.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    head: Bytes,
+    /// A large message, which `head` leads up to.
+    payload: Option<Bytes>,
+}
+
+/// Where an event stands: its stream, and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) stream: u64,
+    pub(super) event: u64,
+}
+
+/// The writing end of a stream that somebody reads.
+#[derive(Debug)]
+pub(super) struct Feed {
+    queue: mpsc::Sender<Event>,
+    bytes: Arc<AtomicUsize>,
+    max_bytes: usize,
+}
+
+/// The reading end.
+#[derive(Debug)]
+pub(super) struct Fed {
+    queue: mpsc::Receiver<Event>,
+    bytes: Arc<AtomicUsize>,
+}
+
+/// The reader is too slow, or gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotFed {
+    Full,
+    Gone,
+}
+
+/// A body made of events.
+struct EventBody {
+    events: BoxStream<'static, Event>,
+    pieces: VecDeque<Bytes>,
+    alive: Interval,
+    metrics: Arc<Metrics>,
+    transport: Transport,
+    _counted: Counted,
+}
+
+// === impl Place ===
+
+impl Place {
+    /// Reads what was written as an event's id.
+    pub(super) fn parse(id: &str) -> Option<Self> {
+        let (stream, event) = id.split_once('-')?;
+        Some(Self { stream: stream.parse().ok()?, event: event.parse().ok()? })
+    }
+}
+
+// === impl Event ===
+
+impl Event {
+    /// A message.
+    pub(super) fn message(place: Option<Place>, text: &ByteString) -> Self {
+        let mut head = BytesMut::with_capacity(64 + text.len().min(SMALL));
+        if let Some(Place { stream, event }) = place {
+            head.extend_from_slice(format!("id: {stream}-{event}\n").as_bytes());
+        }
+        head.extend_from_slice(b"event: message\ndata: ");
+        Self::with_data(head, text)
+    }
+
+    /// Nothing yet; but from here the stream can be taken up again.
+    pub(super) fn priming(Place { stream, event }: Place, retry: Duration) -> Self {
+        let retry = retry.as_millis();
+        let text = format!("id: {stream}-{event}\nretry: {retry}\ndata:\n\n");
+        Self { head: text.into(), payload: None }
+    }
+
+    /// Where a client of the oldest transport has to POST to.
+    pub(super) fn endpoint(place: &str) -> Self {
+        let text = format!("event: endpoint\ndata: {place}\n\n");
+        Self { head: text.into(), payload: None }
+    }
+
+    fn with_data(mut head: BytesMut, text: &ByteString) -> Self {
+        let bytes = text.as_bytes();
+        let one_line = memchr::memchr2(b'\n', b'\r', bytes).is_none();
+        if one_line && bytes.len() > SMALL {
+            return Self { head: head.freeze(), payload: Some(text.clone().into_bytes()) };
+        }
+        head.reserve(bytes.len() + TAIL.len());
+        let mut copied = 0;
+        // Line breaks of a message stand between tokens, where a space means the same.
+        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            head.put_slice(&bytes[copied..at]);
+            head.put_u8(b' ');
+            copied = at + 1;
+        }
+        head.put_slice(&bytes[copied..]);
+        head.put_slice(&TAIL);
+        Self { head: head.freeze(), payload: None }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.head.len() + self.payload.as_ref().map_or(0, |payload| payload.len() + TAIL.len())
+    }
+}
+
+// === impl Feed ===
+
+/// A queue of at most so many events and so many bytes.
+pub(super) fn feed(max_events: usize, max_bytes: usize) -> (Feed, Fed) {
+    let (sender, receiver) = mpsc::channel(max_events);
+    let bytes = Arc::new(AtomicUsize::new(0));
+    (Feed { queue: sender, bytes: Arc::clone(&bytes), max_bytes }, Fed { queue: receiver, bytes })
+}
+
+impl Feed {
+    pub(super) fn offer(&self, event: Event) -> Result<(), NotFed> {
+        let (length, waiting) = (event.len(), self.bytes.load(Relaxed));
+        // One event alone may be as large as it is.
+        if waiting > 0 && waiting + length > self.max_bytes {
+            return Err(NotFed::Full);
+        }
+        self.bytes.fetch_add(length, Relaxed);
+        self.queue.try_send(event).map_err(|error| {
+            self.bytes.fetch_sub(length, Relaxed);
+            match error {
+                mpsc::error::TrySendError::Full(_) => NotFed::Full,
+                mpsc::error::TrySendError::Closed(_) => NotFed::Gone,
+            }
+        })
+    }
+
+    pub(super) fn is_read(&self) -> bool {
+        !self.queue.is_closed()
+    }
+}
+
+impl Fed {
+    /// The events, after those of `backlog`.
+    pub(super) fn after(self, backlog: Vec<Event>) -> impl Stream<Item = Event> + Send + 'static {
+        let fed = stream::unfold(self, |mut fed| async move {
+            let event = fed.queue.recv().await?;
+            fed.bytes.fetch_sub(event.len(), Relaxed);
+            Some((event, fed))
+        });
+        stream::iter(backlog).chain(fed)
+    }
+}
+
+// === impl EventBody ===
+
+/// An answer that is a stream of events, counted while it is open.
+pub(super) fn response(
+    events: impl Stream<Item = Event> + Send + 'static,
+    metrics: &Arc<Metrics>,
+    transport: Transport,
+    keep_alive: Duration,
+) -> Response {
+    let mut alive = tokio::time::interval_at(tokio::time::Instant::now() + keep_alive, keep_alive);
+    alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let body = EventBody {
+        events: events.boxed(),
+        pieces: VecDeque::new(),
+        alive,
+        metrics: Arc::clone(metrics),
+        transport,
+        _counted: metrics.stream(transport),
+    };
+    let mut response = Response::new(Body::new(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    // Proxies that gather what they pass on would hold events back.
+    let unbuffered = HeaderName::from_static("x-accel-buffering");
+    headers.insert(unbuffered, HeaderValue::from_static("no"));
+    response
+}
+
+impl http_body::Body for EventBody {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let this = &mut *self;
+        loop {
+            if let Some(piece) = this.pieces.pop_front() {
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
+            match this.events.poll_next_unpin(cx) {
+                Poll::Ready(Some(event)) => {
+                    this.metrics.sent(this.transport, event.len());
+                    this.pieces.push_back(event.head);
+                    this.pieces
+                        .extend(event.payload.map(|payload| [payload, TAIL]).into_iter().flatten());
+                }
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => {
+                    ready!(this.alive.poll_tick(cx));
+                    this.pieces.push_back(ALIVE);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(event: &Event) -> String {
+        let mut text = String::from_utf8(event.head.to_vec()).unwrap();
+        if let Some(payload) = &event.payload {
+            text.push_str(std::str::from_utf8(payload).unwrap());
+            text.push_str("\n\n");
+        }
+        assert_eq!(text.len(), event.len());
+        text
+    }
+
+    #[test]
+    fn events_are_lines_whatever_they_hold() {
+        let place = Place { stream: 3, event: 7 };
+        let long = "x".repeat(SMALL + 1);
+        for (text, expected) in [
+            ("{}", "id: 3-7\nevent: message\ndata: {}\n\n".to_owned()),
+            ("{\r\n\"a\":1\n}", "id: 3-7\nevent: message\ndata: {  \"a\":1 }\n\n".to_owned()),
+            (&long, format!("id: 3-7\nevent: message\ndata: {long}\n\n")),
+        ] {
+            let event = Event::message(Some(place), &text.to_owned().into());
+            assert_eq!(written(&event), expected);
+        }
+        assert_eq!(Place::parse("3-7"), Some(place));
+        for odd in ["", "3", "3-", "-7", "3-x", "a-7", "3-7-1"] {
+            assert_eq!(Place::parse(odd), None, "{odd}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_queue_holds_so_much() {
+        let event = |size: usize| Event::message(None, &"x".repeat(size).into());
+        let (by_count, read) = feed(2, usize::MAX);
+        assert_eq!([0; 3].map(|_| by_count.offer(event(1)).is_ok()), [true, true, false]);
+        drop(read);
+        assert_eq!(by_count.offer(event(1)), Err(NotFed::Gone));
+
+        let (by_bytes, read) = feed(9, 100);
+        assert_eq!(by_bytes.offer(event(500)), Ok(()), "one alone may be large");
+        assert_eq!(by_bytes.offer(event(1)), Err(NotFed::Full));
+        let mut events = Box::pin(read.after(vec![event(2)]));
+        assert_eq!(events.next().await.unwrap().len(), event(2).len());
+        assert_eq!(events.next().await.unwrap().len(), event(500).len());
+        assert_eq!(by_bytes.offer(event(1)), Ok(()), "what was read makes room");
+    }
+}

@@ -1,0 +1,176 @@
+//! What a client sends and takes: content types, and bodies up to a size and a deadline.
+
+use bytes::{Bytes, BytesMut};
+use bytestring::ByteString;
+use futures_util::StreamExt;
+use http::{HeaderMap, StatusCode, header};
+use switchboard_wire::envelope::code;
+
+use super::{
+    options::{Limits, Times},
+    refusal::{Reason, Refusal},
+};
+
+/// The forms of an answer that a client takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    Json,
+    Events,
+    Both,
+}
+
+/// What `Accept` says. Nothing said means anything goes.
+pub(super) fn takes(headers: &HeaderMap) -> Result<Takes, Refusal> {
+    let (mut json, mut events, mut said) = (false, false, false);
+    for value in headers.get_all(header::ACCEPT) {
+        for range in value.to_str().unwrap_or_default().split(',') {
+            said = true;
+            let (kind, refused) = media_range(range);
+            let is = |name: &str| !refused && kind.eq_ignore_ascii_case(name);
+            json |= is("application/json") || is("application/*") || is("*/*");
+            events |= is("text/event-stream") || is("text/*") || is("*/*");
+        }
+    }
+    match (json, events) {
+        (false, false) if said => Err(Refusal::new(
+            Reason::Media,
+            StatusCode::NOT_ACCEPTABLE,
+            "answers are `application/json` or `text/event-stream`; name both in `Accept`",
+        )),
+        (true, false) => Ok(Takes::Json),
+        (false, true) => Ok(Takes::Events),
+        _ => Ok(Takes::Both),
+    }
+}
+
+/// A stream of events is the only answer.
+pub(super) fn takes_events(headers: &HeaderMap) -> Result<(), Refusal> {
+    match takes(headers) {
+        Ok(Takes::Events | Takes::Both) => Ok(()),
+        _ => Err(Refusal::new(
+            Reason::Media,
+            StatusCode::NOT_ACCEPTABLE,
+            "the answer is `text/event-stream`; name it in `Accept`",
+        )),
+    }
+}
+
+/// The kind, and whether a quality of nothing refuses it.
+fn media_range(range: &str) -> (&str, bool) {
+    let mut parts = range.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default();
+    let refused = parts.any(|part| {
+        part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0)
+    });
+    (kind, refused)
+}
+
+/// A message has to say that it is JSON.
+pub(super) fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = said.map(|said| media_range(said).0).unwrap_or_default();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Reason::Media,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "messages are sent with `Content-Type: application/json`",
+    ))
+}
+
+/// The whole body as text.
+pub(super) async fn text(
+    headers: &HeaderMap,
+    body: axum::body::Body,
+    limits: &Limits,
+    times: &Times,
+) -> Result<ByteString, Refusal> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if announced.and_then(|length| length.parse().ok()).is_some_and(|n: u64| n > limits.body as u64)
+    {
+        return Err(too_large(limits.body));
+    }
+    let reading = tokio::time::timeout(times.body, read(body, limits.body));
+    let bytes = reading.await.unwrap_or_else(|_| Err(too_slow()))?;
+    ByteString::try_from(bytes).map_err(|_| {
+        let text = "the body is not UTF-8";
+        Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text).with_code(code::PARSE_ERROR)
+    })
+}
+
+/// Most bodies come in one piece, which is then not copied.
+async fn read(body: axum::body::Body, limit: usize) -> Result<Bytes, Refusal> {
+    let mut pieces = body.into_data_stream();
+    let mut whole = Bytes::new();
+    let mut gathered = BytesMut::new();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| {
+            let text = "the body ended before it was whole";
+            Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text)
+        })?;
+        if whole.len() + gathered.len() + piece.len() > limit {
+            return Err(too_large(limit));
+        }
+        if whole.is_empty() && gathered.is_empty() {
+            whole = piece;
+            continue;
+        }
+        gathered.extend_from_slice(&std::mem::take(&mut whole));
+        gathered.extend_from_slice(&piece);
+    }
+    Ok(if gathered.is_empty() { whole } else { gathered.freeze() })
+}
+
+fn too_large(limit: usize) -> Refusal {
+    let text = format!("a message may hold {limit} bytes; send less at once");
+    Refusal::new(Reason::Body, StatusCode::PAYLOAD_TOO_LARGE, text).with_code(code::INVALID_REQUEST)
+}
+
+fn too_slow() -> Refusal {
+    let text = "the body took too long to arrive";
+    Refusal::new(Reason::Body, StatusCode::REQUEST_TIMEOUT, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn what_accept_means() {
+        for (said, expected) in [
+            (None, Some(Takes::Both)),
+            (Some("application/json, text/event-stream"), Some(Takes::Both)),
+            (Some("*/*"), Some(Takes::Both)),
+            (Some("Application/JSON;q=0.5"), Some(Takes::Json)),
+            (Some("text/event-stream"), Some(Takes::Events)),
+            (Some("application/json, text/event-stream;q=0"), Some(Takes::Json)),
+            (Some("text/html"), None),
+            (Some(""), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(said) = said {
+                headers.insert(header::ACCEPT, HeaderValue::from_static(said));
+            }
+            assert_eq!(takes(&headers).ok(), expected, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn only_json_is_a_message() {
+        for (said, taken) in [
+            ("application/json", true),
+            ("application/json; charset=utf-8", true),
+            ("APPLICATION/JSON", true),
+            ("text/plain", false),
+            ("application/jsonp", false),
+            ("", false),
+        ] {
+            let value = HeaderValue::from_static(said);
+            let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, value)]);
+            assert_eq!(is_json(&headers).is_ok(), taken, "{said:?}");
+        }
+    }
+}

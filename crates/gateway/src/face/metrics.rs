@@ -1,0 +1,186 @@
+//! Counts of what the faces did, and their page for Prometheus.
+
+use std::{
+    fmt::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use super::refusal::Reason;
+
+/// How a client is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transport {
+    Http,
+    Sse,
+    WebSocket,
+}
+
+/// All counts of one server.
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    requests: [AtomicU64; 3],
+    sessions_begun: [AtomicU64; 3],
+    sessions: [AtomicU64; 3],
+    streams: [AtomicU64; 3],
+    received: [AtomicU64; 3],
+    sent: [AtomicU64; 3],
+    refusals: [AtomicU64; Reason::ALL.len()],
+    pub(super) connections: AtomicU64,
+}
+
+/// One of something that is counted while it lasts.
+#[derive(Debug)]
+pub(super) struct Counted {
+    metrics: Arc<Metrics>,
+    transport: Transport,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Session,
+    Stream,
+}
+
+// === impl Transport ===
+
+impl Transport {
+    const ALL: [Self; 3] = [Self::Http, Self::Sse, Self::WebSocket];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Sse => "sse",
+            Self::WebSocket => "ws",
+        }
+    }
+
+    fn of<T>(self, each: &[T; 3]) -> &T {
+        match self {
+            Self::Http => &each[0],
+            Self::Sse => &each[1],
+            Self::WebSocket => &each[2],
+        }
+    }
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    pub(super) fn request(&self, transport: Transport, bytes: usize) {
+        transport.of(&self.requests).fetch_add(1, Relaxed);
+        transport.of(&self.received).fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(super) fn sent(&self, transport: Transport, bytes: usize) {
+        transport.of(&self.sent).fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(super) fn refused(&self, reason: Reason) {
+        if let Some(at) = Reason::ALL.iter().position(|known| *known == reason) {
+            self.refusals[at].fetch_add(1, Relaxed);
+        }
+    }
+
+    pub(super) fn session(self: &Arc<Self>, transport: Transport) -> Counted {
+        transport.of(&self.sessions_begun).fetch_add(1, Relaxed);
+        self.count(transport, What::Session)
+    }
+
+    pub(super) fn stream(self: &Arc<Self>, transport: Transport) -> Counted {
+        self.count(transport, What::Stream)
+    }
+
+    fn count(self: &Arc<Self>, transport: Transport, what: What) -> Counted {
+        let counted = Counted { metrics: Arc::clone(self), transport, what };
+        counted.gauge().fetch_add(1, Relaxed);
+        counted
+    }
+
+    /// The page, in Prometheus' text format.
+    pub(super) fn page(&self) -> String {
+        let mut page = String::new();
+        family(&mut page, "requests_total", "counter", "Messages and streams asked for.");
+        by_transport(&mut page, "requests_total", &self.requests);
+        family(&mut page, "sessions_total", "counter", "Sessions begun.");
+        by_transport(&mut page, "sessions_total", &self.sessions_begun);
+        family(&mut page, "sessions", "gauge", "Sessions that are open.");
+        by_transport(&mut page, "sessions", &self.sessions);
+        family(&mut page, "streams", "gauge", "Streams that are open.");
+        by_transport(&mut page, "streams", &self.streams);
+        family(&mut page, "received_bytes_total", "counter", "Bytes of messages received.");
+        by_transport(&mut page, "received_bytes_total", &self.received);
+        family(&mut page, "sent_bytes_total", "counter", "Bytes of messages sent.");
+        by_transport(&mut page, "sent_bytes_total", &self.sent);
+        family(&mut page, "connections", "gauge", "Connections that are open.");
+        sample(&mut page, "connections", None, &self.connections);
+        family(&mut page, "refusals_total", "counter", "Requests refused, by reason.");
+        for (reason, count) in Reason::ALL.iter().zip(&self.refusals) {
+            sample(&mut page, "refusals_total", Some(("reason", reason.as_str())), count);
+        }
+        page
+    }
+}
+
+fn family(page: &mut String, name: &str, kind: &str, help: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(page, "# HELP switchboard_face_{name} {help}");
+    let _ = writeln!(page, "# TYPE switchboard_face_{name} {kind}");
+}
+
+fn by_transport(page: &mut String, name: &str, counts: &[AtomicU64; 3]) {
+    for transport in Transport::ALL {
+        let label = Some(("transport", transport.as_str()));
+        sample(page, name, label, transport.of(counts));
+    }
+}
+
+fn sample(page: &mut String, name: &str, label: Option<(&str, &str)>, count: &AtomicU64) {
+    let label = label.map(|(key, value)| format!("{{{key}=\"{value}\"}}")).unwrap_or_default();
+    let _ = writeln!(page, "switchboard_face_{name}{label} {}", count.load(Relaxed));
+}
+
+// === impl Counted ===
+
+impl Counted {
+    fn gauge(&self) -> &AtomicU64 {
+        match self.what {
+            What::Session => self.transport.of(&self.metrics.sessions),
+            What::Stream => self.transport.of(&self.metrics.streams),
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.gauge().fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lasts_is_counted_while_it_does() {
+        let metrics = Arc::new(Metrics::default());
+        metrics.request(Transport::Sse, 7);
+        metrics.refused(Reason::Host);
+        let held = metrics.session(Transport::WebSocket);
+        for line in [
+            "switchboard_face_requests_total{transport=\"sse\"} 1",
+            "switchboard_face_received_bytes_total{transport=\"sse\"} 7",
+            "switchboard_face_refusals_total{reason=\"host\"} 1",
+            "switchboard_face_sessions{transport=\"ws\"} 1",
+        ] {
+            assert!(metrics.page().lines().any(|found| found == line), "{line}");
+        }
+        drop(held);
+        let page = metrics.page();
+        assert!(page.contains("switchboard_face_sessions{transport=\"ws\"} 0\n"), "{page}");
+        assert!(page.contains("switchboard_face_sessions_total{transport=\"ws\"} 1\n"), "{page}");
+    }
+}

@@ -1,0 +1,176 @@
+//! The faces that clients reach over the network: Streamable HTTP of both eras, HTTP+SSE, WebSocket.
+//!
+//! [`serve`] accepts connections, lets in whom the guard lets in, and answers from what the
+//! [`Front`] opens. Everything is bounded: bodies, sessions, streams, queues, and how long anybody is
+//! waited for.
+//!
+//! A face knows transports, sessions and who is asking. It refuses to know what is served and who may
+//! use which part of it.
+
+mod accept;
+mod events;
+mod guard;
+mod herald;
+mod media;
+mod metrics;
+mod options;
+mod refusal;
+mod routes;
+mod sessions;
+mod sse;
+mod stall;
+mod streamable;
+mod tls;
+mod ws;
+
+use std::{io, sync::Arc, time::Duration};
+
+use switchboard_wire::link::LinkWriter;
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub use guard::{Caller, Tokens};
+pub use options::{Access, FaceOptions, Limits, Rate, Times, WithoutToken};
+pub use tls::TlsIdentity;
+
+use crate::front::Front;
+use accept::Door;
+use guard::Guard;
+use metrics::Metrics;
+use refusal::Refusal;
+use sessions::{Sessions, Slot, Slots};
+
+/// How often sessions are looked at that nobody uses, at the least.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// Why faces cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaceError {
+    /// The listener is of no use.
+    #[error("the address to listen at cannot be used")]
+    Listener(#[source] io::Error),
+    /// The certificate is of no use.
+    #[error("{what}")]
+    Tls {
+        /// What is wrong.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// What all requests share.
+struct Face<F: Front> {
+    front: Arc<F>,
+    options: FaceOptions,
+    metrics: Arc<Metrics>,
+    slots: Slots,
+    sessions: Sessions<Arc<streamable::Session<F::View>>>,
+    views: streamable::Views<F::View>,
+    /// Where the oldest transport's messages are posted to.
+    posts: Sessions<LinkWriter>,
+    tasks: TaskTracker,
+    /// The end has been called for.
+    closing: CancellationToken,
+}
+
+/// Serves until `shutdown`, and then as long as answers under way take, up to a deadline.
+pub async fn serve<F: Front>(
+    listener: TcpListener,
+    front: Arc<F>,
+    mut options: FaceOptions,
+    shutdown: CancellationToken,
+) -> Result<(), FaceError> {
+    let bound = listener.local_addr().map_err(FaceError::Listener)?;
+    let tls = options.tls.take().map(|identity| identity.acceptor()).transpose()?;
+    let beside = std::mem::take(&mut options.beside);
+    let (limits, times) = (options.limits, options.times);
+    let metrics = Arc::new(Metrics::default());
+    let guard = Arc::new(Guard::new(&options, bound, Arc::clone(&metrics)));
+    let tasks = TaskTracker::new();
+    let face = Arc::new(Face {
+        front,
+        options,
+        metrics: Arc::clone(&metrics),
+        slots: Slots::new(limits.sessions),
+        sessions: Sessions::default(),
+        views: streamable::Views::default(),
+        posts: Sessions::default(),
+        tasks: tasks.clone(),
+        closing: shutdown.clone(),
+    });
+    let routes = routes::routes(Arc::clone(&face), guard, beside);
+    let connections = TaskTracker::new();
+    let over = CancellationToken::new();
+    let door = Door {
+        routes,
+        tls,
+        times,
+        metrics,
+        closing: shutdown,
+        over: over.clone(),
+        tasks: connections.clone(),
+    };
+    tokio::select! {
+        () = door.accept(&listener, limits.connections) => {}
+        () = face.sweep_for_ever() => {}
+    }
+    drop((listener, door));
+    connections.close();
+    if tokio::time::timeout(times.drain, connections.wait()).await.is_err() {
+        tracing::info!("some clients are cut off: their answers took too long");
+    }
+    over.cancel();
+    face.end();
+    tasks.close();
+    connections.wait().await;
+    tasks.wait().await;
+    Ok(())
+}
+
+// === impl FaceError ===
+
+impl FaceError {
+    fn tls(what: &'static str, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Tls { what, source: Box::new(source) }
+    }
+}
+
+// === impl Face ===
+
+impl<F: Front> Face<F> {
+    /// Room for one more session, made by ending idle ones if need be.
+    fn slot(&self) -> Result<Slot, Refusal> {
+        self.slots.take().or_else(|_| {
+            self.sweep();
+            self.slots.take()
+        })
+    }
+
+    fn sweep(&self) {
+        let idle = self.options.times.idle;
+        for session in self.sessions.take_if(|session| session.is_idle(idle)) {
+            session.end();
+        }
+        self.views.sweep(idle);
+    }
+
+    async fn sweep_for_ever(&self) {
+        let every = SWEEP.min(self.options.times.idle / 4).max(Duration::from_millis(10));
+        let mut ticks = tokio::time::interval(every);
+        loop {
+            ticks.tick().await;
+            self.sweep();
+        }
+    }
+
+    /// Ends every session.
+    fn end(&self) {
+        for session in self.sessions.take_if(|_| true) {
+            session.end();
+        }
+        self.views.clear();
+    }
+}

@@ -1,0 +1,176 @@
+//! What a face is told: whom it lets in, how much it takes, how long it waits.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio::sync::watch;
+
+use super::{guard::Tokens, tls::TlsIdentity};
+
+/// How faces are served.
+pub struct FaceOptions {
+    /// Who may come in.
+    pub access: Access,
+    /// Host names that are taken besides those of this machine, as in `--allow-host`.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that are taken besides pages of this machine, as in `--allow-origin`.
+    pub origins: Vec<String>,
+    /// How much is taken.
+    pub limits: Limits,
+    /// How long is waited.
+    pub times: Times,
+    /// Whether `/readyz` says yes.
+    pub ready: watch::Receiver<bool>,
+    /// The certificate to serve with; without one the faces speak plain HTTP.
+    pub tls: Option<TlsIdentity>,
+    /// Routes to be served beside the faces, behind the same guard.
+    pub beside: axum::Router,
+}
+
+/// Who may come in.
+#[derive(Clone)]
+pub struct Access {
+    /// Who stands for whom. Without it no bearer token is accepted.
+    pub tokens: Option<Arc<dyn Tokens>>,
+    /// What a client without a token has to be.
+    pub without_token: WithoutToken,
+}
+
+/// What becomes of a client without a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithoutToken {
+    /// It is let in if it runs on this machine, as the same user as we do.
+    SameUser,
+    /// It is asked for one.
+    Refused,
+    /// It is let in. Only for a network where everybody is trusted.
+    Anyone,
+}
+
+/// How much is taken. Past a limit a client is refused, and told so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one message (16 MiB).
+    pub body: usize,
+    /// Sessions that are open at once, of all transports (1,024).
+    pub sessions: usize,
+    /// Connections that are open at once (4,096).
+    pub connections: usize,
+    /// Calls and streams of one session at once (256).
+    pub streams: usize,
+    /// Events that a session keeps for streams that are taken up again (1,000).
+    pub kept_events: usize,
+    /// Bytes of those events (4 MiB).
+    pub kept_bytes: usize,
+    /// Events that may wait for a client that reads slowly (256).
+    pub queued_events: usize,
+    /// Bytes of those events (32 MiB).
+    pub queued_bytes: usize,
+    /// Requests of one principal.
+    pub rate: Rate,
+}
+
+/// How often a principal may ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// As often as it likes; a hub that serves one person has nobody to protect.
+    Unlimited,
+    /// This often a second, with as many again in a burst.
+    PerSecond(u32),
+}
+
+/// How long is waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// For a TLS handshake (10 s).
+    pub handshake: Duration,
+    /// For the head of the next request on a connection (2 min). Clients keep idle connections for
+    /// a minute and a half; one that ends first makes no request fail.
+    pub head: Duration,
+    /// For the body of a request (60 s).
+    pub body: Duration,
+    /// For a client that does not read what is written to it (30 s).
+    pub stalled: Duration,
+    /// Until a session that nobody uses is over (30 min).
+    pub idle: Duration,
+    /// Between signs of life on a stream that has nothing to say (15 s).
+    pub keep_alive: Duration,
+    /// For an answer before its stream is opened without it (500 ms).
+    pub first_word: Duration,
+    /// For answers under way once the end was called for (10 s).
+    pub drain: Duration,
+}
+
+// === impl FaceOptions ===
+
+impl FaceOptions {
+    /// Faces for this machine's own user, ready from the start.
+    pub fn local() -> Self {
+        Self {
+            access: Access { tokens: None, without_token: WithoutToken::SameUser },
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            limits: Limits::default(),
+            times: Times::default(),
+            ready: watch::channel(true).1,
+            tls: None,
+            beside: axum::Router::new(),
+        }
+    }
+}
+
+impl fmt::Debug for FaceOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaceOptions")
+            .field("access", &self.access)
+            .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
+            .field("limits", &self.limits)
+            .field("times", &self.times)
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access")
+            .field("tokens", &self.tokens.is_some())
+            .field("without_token", &self.without_token)
+            .finish()
+    }
+}
+
+// === impl Limits ===
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 16 << 20,
+            sessions: 1024,
+            connections: 4096,
+            streams: 256,
+            kept_events: 1000,
+            kept_bytes: 4 << 20,
+            queued_events: 256,
+            queued_bytes: 32 << 20,
+            rate: Rate::Unlimited,
+        }
+    }
+}
+
+// === impl Times ===
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(10),
+            head: Duration::from_secs(120),
+            body: Duration::from_secs(60),
+            stalled: Duration::from_secs(30),
+            idle: Duration::from_secs(30 * 60),
+            keep_alive: Duration::from_secs(15),
+            first_word: Duration::from_millis(500),
+            drain: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! How a client is told no: a status, and a body that says what is wrong and what to do.
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use switchboard_wire::{
+    envelope::{Id, Malformed, Response as Answer, RpcError, code},
+    json::Raw,
+};
+
+/// JSON-RPC leaves this code to servers; other servers use it for the same thing.
+const REFUSED: i64 = -32000;
+/// What other servers say of a session that is over.
+const NO_SESSION: i64 = -32001;
+
+/// A request that is not served.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) reason: Reason,
+    /// Apart, since most results carry none.
+    told: Box<Told>,
+}
+
+/// What the client is told.
+#[derive(Debug)]
+struct Told {
+    status: StatusCode,
+    id: Option<Id>,
+    error: RpcError,
+    header: Option<(HeaderName, HeaderValue)>,
+}
+
+/// Why, in one word. Refusals are counted by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    Host,
+    Origin,
+    Token,
+    Peer,
+    Rate,
+    Limit,
+    Body,
+    Media,
+    Session,
+    Headers,
+    Version,
+    Method,
+    Part,
+}
+
+/// Every refusal there has been is remembered with its answer, so that it can be counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused(pub(super) Reason);
+
+// === impl Reason ===
+
+impl Reason {
+    pub(super) const ALL: [Self; 13] = [
+        Self::Host,
+        Self::Origin,
+        Self::Token,
+        Self::Peer,
+        Self::Rate,
+        Self::Limit,
+        Self::Body,
+        Self::Media,
+        Self::Session,
+        Self::Headers,
+        Self::Version,
+        Self::Method,
+        Self::Part,
+    ];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::Token => "token",
+            Self::Peer => "peer",
+            Self::Rate => "rate",
+            Self::Limit => "limit",
+            Self::Body => "body",
+            Self::Media => "media",
+            Self::Session => "session",
+            Self::Headers => "headers",
+            Self::Version => "version",
+            Self::Method => "method",
+            Self::Part => "part",
+        }
+    }
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    pub(super) fn new(reason: Reason, status: StatusCode, text: impl Into<String>) -> Self {
+        let error = RpcError::new(REFUSED, text);
+        Self { reason, told: Box::new(Told { status, id: None, error, header: None }) }
+    }
+
+    /// The body cannot be read as a message.
+    pub(super) fn malformed(malformed: &Malformed) -> Self {
+        Self::new(Reason::Body, StatusCode::BAD_REQUEST, "")
+            .about(malformed.id.as_ref())
+            .with_error(malformed.to_rpc_error())
+    }
+
+    /// The session is over, or was never one of this client.
+    pub(super) fn no_session() -> Self {
+        let text = "there is no such session; it may have expired. Send `initialize` again";
+        Self::new(Reason::Session, StatusCode::NOT_FOUND, text).with_code(NO_SESSION)
+    }
+
+    /// Neither a session nor the metadata of a request that needs none.
+    pub(super) fn session_missing() -> Self {
+        let text = "send `initialize` first and name its session in `Mcp-Session-Id`, or put the \
+                    protocol version and the client's capabilities into `_meta`";
+        Self::new(Reason::Session, StatusCode::BAD_REQUEST, text).with_code(code::INVALID_PARAMS)
+    }
+
+    pub(super) fn no_such_part() -> Self {
+        let text = "there is no such server or agent here; `/mcp` shows everything";
+        Self::new(Reason::Part, StatusCode::NOT_FOUND, text)
+    }
+
+    pub(super) fn method(allowed: &'static str) -> Self {
+        let text = format!("this address takes {allowed}");
+        let header = (header::ALLOW, HeaderValue::from_static(allowed));
+        Self::new(Reason::Method, StatusCode::METHOD_NOT_ALLOWED, text).with_header(header)
+    }
+
+    /// Something is full now and may not be later.
+    pub(super) fn full(text: impl Into<String>) -> Self {
+        let header = (header::RETRY_AFTER, HeaderValue::from_static("1"));
+        Self::new(Reason::Limit, StatusCode::SERVICE_UNAVAILABLE, text).with_header(header)
+    }
+
+    #[must_use]
+    pub(super) fn about(mut self, id: Option<&Id>) -> Self {
+        self.told.id = id.cloned();
+        self
+    }
+
+    #[must_use]
+    pub(super) fn with_code(mut self, code: i64) -> Self {
+        self.told.error.code = code;
+        self
+    }
+
+    #[must_use]
+    pub(super) fn with_data(mut self, data: Raw) -> Self {
+        self.told.error.data = Some(data);
+        self
+    }
+
+    #[must_use]
+    pub(super) fn with_header(mut self, header: (HeaderName, HeaderValue)) -> Self {
+        self.told.header = Some(header);
+        self
+    }
+
+    fn with_error(mut self, error: RpcError) -> Self {
+        self.told.error = error;
+        self
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let Told { status, id, error, header } = *self.told;
+        tracing::debug!(reason = self.reason.as_str(), %status, "refused");
+        let text = Answer::error(id.as_ref(), &error).text().clone();
+        let mut response = json(status, text.into_bytes());
+        if let Some((name, value)) = header {
+            response.headers_mut().insert(name, value);
+        }
+        response.extensions_mut().insert(Refused(self.reason));
+        response
+    }
+}
+
+/// An answer that is one JSON text.
+pub(super) fn json(status: StatusCode, text: bytes::Bytes) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+/// An answer without a body.
+pub(super) fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,157 @@
+//! What a modern request says in its headers must be what it says in its body.
+//!
+//! Somebody on the way may have routed or judged it by the headers alone.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde_json::json;
+use switchboard_wire::{
+    Era, Version,
+    envelope::{Request, code},
+    json::{JsonKind, Raw},
+    meta::{self, method},
+};
+
+use crate::face::refusal::{Reason, Refusal};
+
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// Whether a header has to be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    Yes,
+    No,
+}
+
+/// Whether a request is made in the modern way: by its own word, or by its header's.
+pub(super) fn is_modern(headers: &HeaderMap, params: Option<&Raw>) -> bool {
+    let in_body = params.is_some_and(|params| {
+        !matches!(params.get_path(&["_meta", meta::PROTOCOL_VERSION]), Ok(None))
+    });
+    in_body || names_modern(headers)
+}
+
+/// Whether the version header names a modern version that we know.
+pub(super) fn names_modern(headers: &HeaderMap) -> bool {
+    let said = headers.get(PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
+    said.and_then(|said| said.trim().parse::<Version>().ok())
+        .is_some_and(|version| version.era() == Era::Modern)
+}
+
+/// A legacy request may name its version, and then one that exists.
+pub(super) fn check_legacy(headers: &HeaderMap) -> Result<(), Refusal> {
+    let Some(said) = headers.get(PROTOCOL_VERSION) else {
+        return Ok(());
+    };
+    let said = said.to_str().map(str::trim).unwrap_or_default();
+    if said.parse::<Version>().is_ok_and(|version| version.era() == Era::Legacy) {
+        return Ok(());
+    }
+    let known = Version::ALL.map(Version::as_str);
+    let text = format!("`MCP-Protocol-Version` names none of these: {}", known.join(", "));
+    let refusal = Refusal::new(Reason::Version, StatusCode::BAD_REQUEST, text);
+    let data = Raw::of(&json!({ "supported": known, "requested": said }));
+    Err(match data {
+        Ok(data) => refusal.with_code(code::UNSUPPORTED_VERSION).with_data(data),
+        Err(_) => refusal,
+    })
+}
+
+/// Checks a modern request's own metadata and the headers that repeat parts of it.
+pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), Refusal> {
+    let params = request.params();
+    let member = |path: &[&str]| params.as_ref()?.get_path(path).ok()?;
+    let text = |path: &[&str]| member(path)?.to_text();
+    let version = text(&["_meta", meta::PROTOCOL_VERSION])
+        .ok_or_else(|| incomplete(meta::PROTOCOL_VERSION))?;
+    member(&["_meta", meta::CLIENT_CAPABILITIES])
+        .filter(|capabilities| capabilities.kind() == JsonKind::Object)
+        .ok_or_else(|| incomplete(meta::CLIENT_CAPABILITIES))?;
+    agree(headers, &PROTOCOL_VERSION, Some(&version), Needed::Yes)?;
+    agree(headers, &METHOD, Some(&request.method()), Needed::Yes)?;
+    match request.method().as_ref() {
+        method::TOOLS_CALL | method::PROMPTS_GET => {
+            agree(headers, &NAME, text(&["name"]).as_deref(), Needed::Yes)
+        }
+        method::RESOURCES_READ => agree(headers, &NAME, text(&["uri"]).as_deref(), Needed::Yes),
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => {
+            agree(headers, &NAME, text(&["taskId"]).as_deref(), Needed::No)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn incomplete(key: &str) -> Refusal {
+    let text = format!("`_meta` must hold `{key}`");
+    Refusal::new(Reason::Headers, StatusCode::BAD_REQUEST, text).with_code(code::INVALID_PARAMS)
+}
+
+fn agree(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    in_body: Option<&str>,
+    needed: Needed,
+) -> Result<(), Refusal> {
+    match (single(headers, name)?, in_body) {
+        (None, None) => Ok(()),
+        (None, Some(_)) if needed == Needed::No => Ok(()),
+        (None, Some(_)) => Err(mismatch(format!("the header `{name}` is missing"))),
+        (Some(said), Some(in_body)) if said == in_body => Ok(()),
+        (Some(_), _) => Err(mismatch(format!("the header `{name}` is not what the body says"))),
+    }
+}
+
+/// The decoded value of a header that may stand once.
+pub(super) fn single(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(mismatch(format!("the header `{name}` stands more than once")));
+    }
+    let decoded = decode(value)
+        .ok_or_else(|| mismatch(format!("the header `{name}` holds what no header may")))?;
+    Ok(Some(decoded))
+}
+
+/// Plain visible text, or Base64 between markers.
+fn decode(value: &HeaderValue) -> Option<String> {
+    let text = value.to_str().ok()?.trim_matches([' ', '\t']);
+    let marked = text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
+    match marked {
+        None => Some(text.to_owned()),
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+    }
+}
+
+pub(super) fn mismatch(text: String) -> Refusal {
+    Refusal::new(Reason::Headers, StatusCode::BAD_REQUEST, text).with_code(code::HEADER_MISMATCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_decoded() {
+        for (value, expected) in [
+            ("plain", Some("plain")),
+            (" padded\t", Some("padded")),
+            ("=?base64?SGVsbG8sIOS4lueVjA==?=", Some("Hello, 世界")),
+            ("=?base64?IHBhZGRlZCA=?=", Some(" padded ")),
+            ("=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=", Some("=?base64?literal?=")),
+            ("=?BASE64?SGVsbG8=?=", Some("=?BASE64?SGVsbG8=?=")),
+            ("=?base64?***?=", None),
+            ("=?base64?/w==?=", None),
+        ] {
+            let header = HeaderValue::from_static(value);
+            assert_eq!(decode(&header).as_deref(), expected, "{value}");
+        }
+        assert_eq!(decode(&HeaderValue::from_bytes(b"\xff").unwrap()), None);
+    }
+}

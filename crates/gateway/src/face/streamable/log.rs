@@ -1,0 +1,280 @@
+//! What the streams of one session have carried, so that a stream that was cut is taken up again.
+//!
+//! Bounded by count and by bytes: the oldest events go first. A reader that does not keep up loses
+//! progress first, then its connection; what it missed is still here when it comes back.
+
+use std::{collections::HashMap, collections::VecDeque, time::Duration};
+
+use bytestring::ByteString;
+use futures_util::Stream;
+
+use crate::face::{
+    events::{Event, Feed, NotFed, Place, feed},
+    options::Limits,
+};
+
+/// The stream that is opened with GET.
+pub(super) const OWN: u64 = 0;
+/// How long a client waits before it takes a stream up again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// All streams of a session.
+#[derive(Debug)]
+pub(super) struct Log {
+    streams: HashMap<u64, Track>,
+    /// The number of the next stream.
+    next: u64,
+    kept: VecDeque<Kept>,
+    kept_bytes: usize,
+    limits: Limits,
+}
+
+/// One stream.
+#[derive(Debug, Default)]
+struct Track {
+    /// The number of the next event.
+    next: u64,
+    /// The first event that no reader was given.
+    unread: u64,
+    reader: Option<Feed>,
+    over: bool,
+}
+
+#[derive(Debug)]
+struct Kept {
+    place: Place,
+    event: Event,
+}
+
+/// Whether a message may be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    Must,
+    May,
+}
+
+/// Why a stream cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotRead {
+    /// Somebody reads it already.
+    Taken,
+    /// It is not kept, or never was.
+    Forgotten,
+}
+
+// === impl Log ===
+
+impl Log {
+    pub(super) fn new(limits: Limits) -> Self {
+        let streams = HashMap::from([(OWN, Track::default())]);
+        Self { streams, next: OWN + 1, kept: VecDeque::new(), kept_bytes: 0, limits }
+    }
+
+    /// Streams that somebody reads.
+    pub(super) fn read(&self) -> usize {
+        let read = |track: &&Track| track.reader.as_ref().is_some_and(Feed::is_read);
+        self.streams.values().filter(read).count()
+    }
+
+    /// Opens a stream for a call, and gives its number.
+    pub(super) fn open(&mut self, priming: Priming) -> u64 {
+        let stream = self.next;
+        self.next += 1;
+        let mut track = Track::default();
+        if priming == Priming::Wanted {
+            let place = Place { stream, event: track.next };
+            track.next += 1;
+            self.keep(place, Event::priming(place, RETRY));
+        }
+        self.streams.insert(stream, track);
+        stream
+    }
+
+    /// Says something on a stream.
+    pub(super) fn say(&mut self, stream: u64, text: &ByteString, weight: Weight) {
+        let Some(track) = self.streams.get_mut(&stream) else {
+            return;
+        };
+        let place = Place { stream, event: track.next };
+        let event = Event::message(Some(place), text);
+        match track.reader.as_ref().map(|reader| reader.offer(event.clone())) {
+            Some(Ok(())) => track.unread = place.event + 1,
+            Some(Err(NotFed::Full)) if weight == Weight::May => return,
+            Some(Err(_)) => track.reader = None,
+            None => {}
+        }
+        track.next += 1;
+        self.keep(place, event);
+    }
+
+    /// Says the last word of a stream.
+    pub(super) fn finish(&mut self, stream: u64, text: Option<&ByteString>) {
+        if let Some(text) = text {
+            self.say(stream, text, Weight::Must);
+        }
+        if let Some(track) = self.streams.get_mut(&stream) {
+            track.over = true;
+            track.reader = None;
+            if !self.kept.iter().any(|kept| kept.place.stream == stream) {
+                self.streams.remove(&stream);
+            }
+        }
+    }
+
+    /// Reads a call's stream from its beginning.
+    pub(super) fn follow(&mut self, stream: u64) -> impl Stream<Item = Event> + Send + use<> {
+        self.attach(stream, 0)
+    }
+
+    /// Reads the session's own stream, beginning with what nobody was given.
+    pub(super) fn listen(&mut self) -> Result<impl Stream<Item = Event> + Send + use<>, NotRead> {
+        let own = self.streams.get(&OWN).ok_or(NotRead::Forgotten)?;
+        if own.reader.as_ref().is_some_and(Feed::is_read) {
+            return Err(NotRead::Taken);
+        }
+        let unread = own.unread;
+        Ok(self.attach(OWN, unread))
+    }
+
+    /// Goes on after an event. Whoever read the stream before is taken to be gone.
+    pub(super) fn resume(
+        &mut self,
+        after: Place,
+    ) -> Result<impl Stream<Item = Event> + Send + use<>, NotRead> {
+        let known = self.streams.get(&after.stream).is_some_and(|track| after.event < track.next);
+        if !known {
+            return Err(NotRead::Forgotten);
+        }
+        Ok(self.attach(after.stream, after.event + 1))
+    }
+
+    /// No stream has a reader after this.
+    pub(super) fn cut(&mut self) {
+        for track in self.streams.values_mut() {
+            track.reader = None;
+        }
+    }
+
+    fn attach(&mut self, stream: u64, from: u64) -> impl Stream<Item = Event> + Send + use<> {
+        let wanted = |kept: &&Kept| kept.place.stream == stream && kept.place.event >= from;
+        let backlog = self.kept.iter().filter(wanted).map(|kept| kept.event.clone()).collect();
+        let (reader, fed) = feed(self.limits.queued_events, self.limits.queued_bytes);
+        if let Some(track) = self.streams.get_mut(&stream) {
+            track.unread = track.next;
+            track.reader = (!track.over).then_some(reader);
+        }
+        fed.after(backlog)
+    }
+
+    fn keep(&mut self, place: Place, event: Event) {
+        self.kept_bytes += event.len();
+        self.kept.push_back(Kept { place, event });
+        while self.kept.len() > self.limits.kept_events || self.kept_bytes > self.limits.kept_bytes
+        {
+            let Some(Kept { place, event }) = self.kept.pop_front() else {
+                return;
+            };
+            self.kept_bytes -= event.len();
+            let last = |track: &Track| track.over && place.event + 1 == track.next;
+            if self.streams.get(&place.stream).is_some_and(last) {
+                self.streams.remove(&place.stream);
+            }
+        }
+    }
+}
+
+/// Whether a stream begins with an event from which it can be taken up again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Priming {
+    Wanted,
+    /// Older clients take an event without data for a broken message.
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt};
+
+    use super::*;
+
+    fn log(kept_events: usize, queued_events: usize) -> Log {
+        Log::new(Limits { kept_events, queued_events, ..Limits::default() })
+    }
+
+    /// What can be read without waiting, by length, and whether the stream is over.
+    async fn now(events: impl Stream<Item = Event>) -> (usize, bool) {
+        let mut events = std::pin::pin!(events);
+        let mut read = 0;
+        loop {
+            match events.next().now_or_never() {
+                Some(Some(_)) => read += 1,
+                Some(None) => return (read, true),
+                None => return (read, false),
+            }
+        }
+    }
+
+    fn say(log: &mut Log, stream: u64, times: usize, weight: Weight) {
+        for _ in 0..times {
+            log.say(stream, &"{}".into(), weight);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_read_from_anywhere() {
+        let mut log = log(100, 100);
+        let stream = log.open(Priming::Wanted);
+        say(&mut log, stream, 2, Weight::Must);
+        log.finish(stream, Some(&"{}".into()));
+        assert_eq!(now(log.follow(stream)).await, (4, true));
+        for (event, expected) in [(0, (3, true)), (2, (1, true)), (3, (0, true))] {
+            assert_eq!(now(log.resume(Place { stream, event }).unwrap()).await, expected);
+        }
+        for place in [Place { stream, event: 4 }, Place { stream: 9, event: 0 }] {
+            assert!(log.resume(place).is_err(), "{place:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_was_given_waits_for_a_reader() {
+        let mut log = log(100, 100);
+        say(&mut log, OWN, 2, Weight::Must);
+        let reader = log.listen().unwrap();
+        assert_eq!(log.listen().err(), Some(NotRead::Taken));
+        say(&mut log, OWN, 1, Weight::Must);
+        assert_eq!(now(reader).await, (3, false));
+        assert_eq!(log.read(), 0);
+        assert_eq!(now(log.listen().unwrap()).await, (0, false));
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_loses_progress_first_and_then_its_stream() {
+        let mut log = log(100, 2);
+        let stream = log.open(Priming::Unknown);
+        let reader = log.follow(stream);
+        say(&mut log, stream, 5, Weight::May);
+        assert_eq!(log.read(), 1);
+        say(&mut log, stream, 1, Weight::Must);
+        assert_eq!(log.read(), 0);
+        assert_eq!(now(reader).await, (2, true));
+        let rest = log.resume(Place { stream, event: 1 }).unwrap();
+        assert_eq!(now(rest).await, (1, false), "what must arrive was kept");
+    }
+
+    #[tokio::test]
+    async fn the_oldest_events_go_first() {
+        let mut log = log(3, 100);
+        let first = log.open(Priming::Wanted);
+        log.finish(first, Some(&"{}".into()));
+        say(&mut log, OWN, 2, Weight::Must);
+        assert_eq!(now(log.resume(Place { stream: first, event: 0 }).unwrap()).await, (1, true));
+        say(&mut log, OWN, 1, Weight::Must);
+        assert!(log.resume(Place { stream: first, event: 0 }).is_err());
+        assert_eq!(now(log.listen().unwrap()).await, (3, false));
+
+        let mut log = Log::new(Limits { kept_bytes: 100, ..Limits::default() });
+        let stream = log.open(Priming::Unknown);
+        log.finish(stream, Some(&"x".repeat(200).into()));
+        assert!(log.streams.len() == 1 && log.kept_bytes == 0, "too large to be kept");
+    }
+}

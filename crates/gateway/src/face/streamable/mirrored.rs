@@ -1,0 +1,214 @@
+//! Arguments that a tool's schema wants repeated in headers (`x-mcp-header`), and whether they are.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use http::{HeaderMap, HeaderName};
+use serde_json::Value;
+use switchboard_wire::{
+    Version,
+    envelope::{Id, Message, Outcome, Request},
+    json::{JsonKind, Raw},
+    link::pair::pair,
+    meta::{self, method},
+    server::{Handler, Session},
+};
+use tokio::sync::OnceCell;
+
+use super::headers::{mismatch, single};
+use crate::face::refusal::Refusal;
+
+const ANNOTATION: &str = "x-mcp-header";
+/// A list that has not ended by then never will.
+const MAX_PAGES: usize = 1000;
+/// Schemas nested deeper hide nothing a header could be made of.
+const MAX_DEPTH: usize = 64;
+
+/// An argument that travels in a header as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mirrored {
+    header: HeaderName,
+    path: Vec<String>,
+}
+
+type ByTool = HashMap<String, Vec<Mirrored>>;
+
+/// What the tools of one view want, found out once and again after each change.
+#[derive(Debug, Default)]
+pub(super) struct Book(Mutex<Arc<OnceCell<ByTool>>>);
+
+// === impl Book ===
+
+impl Book {
+    /// The tools have changed.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
+    }
+
+    /// Checks the headers of a `tools/call`.
+    pub(super) async fn check<V: Handler>(
+        &self,
+        view: &Arc<V>,
+        headers: &HeaderMap,
+        request: &Request,
+    ) -> Result<(), Refusal> {
+        let Some(params) = request.params() else {
+            return Ok(());
+        };
+        let cell = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let by_tool = cell.get_or_init(|| listed(view)).await;
+        let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
+        let wanted = name.and_then(|name| by_tool.get(&name));
+        let arguments = params.get("arguments").ok().flatten();
+        wanted
+            .into_iter()
+            .flatten()
+            .try_for_each(|mirrored| mirrored.check(headers, arguments.as_ref()))
+    }
+}
+
+// === impl Mirrored ===
+
+impl Mirrored {
+    fn check(&self, headers: &HeaderMap, arguments: Option<&Raw>) -> Result<(), Refusal> {
+        let name = &self.header;
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        let value = arguments.and_then(|arguments| arguments.get_path(&path).ok().flatten());
+        let value = value.filter(|value| value.kind() != JsonKind::Null);
+        match (single(headers, name)?, value) {
+            (None, None) => Ok(()),
+            (Some(said), Some(value)) if same(&said, &value) => Ok(()),
+            (None, Some(_)) => Err(mismatch(format!("the header `{name}` is missing"))),
+            (Some(_), _) => Err(mismatch(format!("the header `{name}` is not what the body says"))),
+        }
+    }
+}
+
+/// Numbers are compared as numbers, the rest as text.
+fn same(said: &str, value: &Raw) -> bool {
+    match value.kind() {
+        JsonKind::String => value.to_text().as_deref() == Some(said),
+        JsonKind::Number => {
+            let numbers = (said.parse::<f64>(), value.as_str().parse::<f64>());
+            said == value.as_str()
+                || matches!(numbers, (Ok(said), Ok(value)) if said.to_bits() == value.to_bits())
+        }
+        _ => value.as_str() == said,
+    }
+}
+
+/// What every tool of a view wants.
+async fn listed<V: Handler>(view: &Arc<V>) -> ByTool {
+    let mut by_tool = ByTool::new();
+    let mut cursor = None;
+    for _ in 0..MAX_PAGES {
+        let Some(page) = page(view, cursor.as_ref()).await else {
+            break;
+        };
+        let tools = page.get("tools").ok().flatten();
+        for tool in tools.iter().flat_map(Raw::elements) {
+            let name = tool.get("name").ok().flatten().and_then(|name| name.to_text());
+            if let (Some(name), Some(wanted)) = (name, mirrored(&tool)) {
+                by_tool.insert(name, wanted);
+            }
+        }
+        match page.get("nextCursor").ok().flatten() {
+            Some(next) if Some(&next) != cursor.as_ref() => cursor = Some(next),
+            _ => break,
+        }
+    }
+    by_tool
+}
+
+/// One page of the list, as any modern client would get it.
+async fn page<V: Handler>(view: &Arc<V>, cursor: Option<&Raw>) -> Option<Raw> {
+    let cursor = cursor.map(|cursor| format!(r#""cursor":{cursor},"#)).unwrap_or_default();
+    let params = Raw::parse(format!(
+        r#"{{{cursor}"_meta":{{"{}":"{}","{}":{{}}}}}}"#,
+        meta::PROTOCOL_VERSION,
+        Version::LATEST,
+        meta::CLIENT_CAPABILITIES
+    ));
+    let request = Request::new(&Id::number(1), method::TOOLS_LIST, Some(&params.ok()?));
+    let (_, (writer, _)) = pair();
+    let session = Session::new(Arc::clone(view), writer);
+    match session.answer(Ok(Message::Request(request))).await?.outcome() {
+        Outcome::Result(page) => Some(page),
+        Outcome::Error(error) => {
+            // The server behind checks again; nothing is let through that it would refuse.
+            tracing::debug!(%error, "the tools cannot be listed, so headers go unchecked");
+            None
+        }
+    }
+}
+
+/// What one tool wants; nothing for most.
+fn mirrored(tool: &Raw) -> Option<Vec<Mirrored>> {
+    let schema = tool.get("inputSchema").ok()??;
+    memchr::memmem::find(schema.as_str().as_bytes(), ANNOTATION.as_bytes())?;
+    let mut found = Vec::new();
+    walk(&schema.decode().ok()?, &mut Vec::new(), &mut found);
+    (!found.is_empty()).then_some(found)
+}
+
+/// Only what is reached through `properties` alone can be told apart.
+fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Mirrored>) {
+    if path.len() > MAX_DEPTH {
+        return;
+    }
+    let name = schema.get(ANNOTATION).and_then(Value::as_str).filter(|_| !path.is_empty());
+    let header = name.and_then(|name| HeaderName::try_from(format!("mcp-param-{name}")).ok());
+    found.extend(header.map(|header| Mirrored { header, path: path.clone() }));
+    for (name, property) in
+        schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+    {
+        path.push(name.clone());
+        walk(property, path, found);
+        path.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn tool() -> Vec<Mirrored> {
+        let tool = r#"{"name":"t","inputSchema":{"properties":{
+            "region":{"type":"string","x-mcp-header":"Region"},
+            "deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},
+            "items":{"items":{"x-mcp-header":"Never"}}}}}"#;
+        mirrored(&Raw::parse(tool).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn headers_and_arguments_agree_or_not() {
+        for (headers, arguments, expected) in [
+            (&[][..], r#"{}"#, true),
+            (&[], r#"{"region":null}"#, true),
+            (&[("mcp-param-region", "here")], r#"{"region":"here"}"#, true),
+            (&[("mcp-param-region", "=?base64?aGVyZQ==?=")], r#"{"region":"here"}"#, true),
+            (&[("mcp-param-n", "42")], r#"{"deep":{"n":42.0}}"#, true),
+            (&[("mcp-param-other", "x")], r#"{}"#, true),
+            (&[], r#"{"region":"here"}"#, false),
+            (&[("mcp-param-region", "there")], r#"{"region":"here"}"#, false),
+            (&[("mcp-param-region", "Here")], r#"{"region":"here"}"#, false),
+            (&[("mcp-param-region", "here")], r#"{}"#, false),
+            (&[("mcp-param-n", "43")], r#"{"deep":{"n":42}}"#, false),
+            (&[("mcp-param-region", "=?base64?*?=")], r#"{"region":"here"}"#, false),
+        ] {
+            let headers = headers.iter().map(|(name, value)| {
+                (HeaderName::from_static(name), HeaderValue::from_static(value))
+            });
+            let headers = HeaderMap::from_iter(headers);
+            let arguments_raw = Raw::parse(arguments).unwrap();
+            let checked = tool()
+                .iter()
+                .try_for_each(|mirrored| mirrored.check(&headers, Some(&arguments_raw)));
+            assert_eq!(checked.is_ok(), expected, "{headers:?} {arguments}");
+        }
+    }
+}

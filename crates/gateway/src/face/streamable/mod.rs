@@ -1,0 +1,89 @@
+//! Streamable HTTP of both eras at one address: legacy with sessions, modern without.
+
+mod headers;
+mod legacy;
+mod log;
+mod mirrored;
+mod modern;
+mod session;
+mod views;
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::{Method, StatusCode, request::Parts};
+use switchboard_wire::envelope::{Message, Parsed, code, parse};
+
+pub(super) use session::Session;
+pub(super) use views::Views;
+
+use super::{
+    Face, media,
+    metrics::Transport,
+    refusal::{Reason, Refusal, empty},
+    sessions::Owner,
+};
+use crate::front::Front;
+
+/// Answers one HTTP request.
+pub(super) async fn answer<F: Front>(
+    face: &Arc<Face<F>>,
+    owner: Owner,
+    parts: Parts,
+    body: axum::body::Body,
+) -> Result<Response, Refusal> {
+    match parts.method {
+        Method::POST => post(face, &owner, &parts, body).await,
+        Method::GET => {
+            face.metrics.request(Transport::Http, 0);
+            sessions_only(&parts)?;
+            media::takes_events(&parts.headers)?;
+            legacy::listen(face, &owner, &parts.headers)
+        }
+        Method::DELETE => {
+            face.metrics.request(Transport::Http, 0);
+            sessions_only(&parts)?;
+            legacy::delete(face, &owner, &parts.headers)
+        }
+        _ => Err(Refusal::method("GET, POST, DELETE")),
+    }
+}
+
+/// Modern clients have no sessions to listen to or to end.
+fn sessions_only(parts: &Parts) -> Result<(), Refusal> {
+    if headers::names_modern(&parts.headers) {
+        return Err(Refusal::method("POST"));
+    }
+    Ok(())
+}
+
+async fn post<F: Front>(
+    face: &Arc<Face<F>>,
+    owner: &Owner,
+    parts: &Parts,
+    body: axum::body::Body,
+) -> Result<Response, Refusal> {
+    media::is_json(&parts.headers)?;
+    let takes = media::takes(&parts.headers)?;
+    let options = &face.options;
+    let text = media::text(&parts.headers, body, &options.limits, &options.times).await?;
+    face.metrics.request(Transport::Http, text.len());
+    let asked = parse(text).map_err(|malformed| Refusal::malformed(&malformed))?;
+    match asked {
+        Parsed::One(Message::Request(request))
+            if headers::is_modern(&parts.headers, request.params().as_ref()) =>
+        {
+            modern::post(face, owner, &parts.headers, takes, request).await
+        }
+        // Modern clients over HTTP have nothing to notify of, and may do so all the same.
+        Parsed::One(Message::Notification(_)) if headers::names_modern(&parts.headers) => {
+            Ok(empty(StatusCode::ACCEPTED))
+        }
+        _ if headers::names_modern(&parts.headers) => {
+            let text = "this version takes one request or notification at a time";
+            let refusal = Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text);
+            Err(refusal.with_code(code::INVALID_REQUEST))
+        }
+        asked => legacy::post(face, owner, &parts.headers, takes, asked).await,
+    }
+}

@@ -1,0 +1,398 @@
+//! One legacy session: its server session, its calls under way, and the streams they speak on.
+//!
+//! A call is answered where it came in. One that has more to say than an answer, or takes long, or
+//! whose client went away, is handed to the session's own task: a connection that is lost cancels
+//! nothing here.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytestring::ByteString;
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use switchboard_wire::{
+    Version,
+    envelope::{Message, Outcome, Parsed, Request, parse},
+    link::{Frame, LinkReader, pair::pair},
+    meta::method,
+    server::{Handler, Session as WireSession},
+};
+use tokio::{sync::mpsc, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::log::{Log, OWN, Priming, Weight};
+use crate::{
+    face::{
+        herald::{Herald, Heralded},
+        metrics::Counted,
+        options::Limits,
+        sessions::Slot,
+    },
+    front::Opened,
+};
+
+/// Calls that may wait to be taken over.
+const HANDOVERS: usize = 64;
+
+/// One client's session.
+pub(in crate::face) struct Session<V> {
+    wire: Arc<WireSession<V>>,
+    /// What the server session says besides answers. Whatever a call says it says while it is
+    /// polled, so whoever polls one holds this, and knows whose words come out.
+    voice: Mutex<LinkReader>,
+    log: Mutex<Log>,
+    herald: Arc<Herald>,
+    handovers: mpsc::Sender<Call<V>>,
+    under_way: AtomicUsize,
+    max_under_way: usize,
+    used: Mutex<Instant>,
+    version: Version,
+    over: CancellationToken,
+    _slot: Slot,
+    _counted: Counted,
+}
+
+/// What a session is made of besides its view.
+pub(super) struct Making {
+    pub(super) limits: Limits,
+    pub(super) over: CancellationToken,
+    pub(super) slot: Slot,
+    pub(super) counted: Counted,
+}
+
+/// The part of a session that has to be run.
+pub(super) struct Running<V> {
+    heralded: Heralded,
+    handovers: mpsc::Receiver<Call<V>>,
+}
+
+/// A request, or a batch of them, that is being answered.
+pub(super) struct Call<V> {
+    session: Arc<Session<V>>,
+    answering: Option<BoxFuture<'static, Option<ByteString>>>,
+    said: VecDeque<ByteString>,
+    stream: Option<u64>,
+}
+
+/// What a call comes to next.
+pub(super) enum Happened {
+    Said(ByteString),
+    /// `None`: it was cancelled, and there is nothing to say.
+    Answered(Option<ByteString>),
+}
+
+/// A call whose client may go away at any time.
+pub(super) struct Held<V: Handler>(Option<Call<V>>);
+
+// === impl Session ===
+
+impl<V: Handler> Session<V> {
+    /// Greets, and makes a session of it. Without one if the greeting was refused.
+    pub(super) async fn begin(
+        opened: Opened<V>,
+        hello: Request,
+        making: Making,
+    ) -> (ByteString, Option<(Arc<Self>, Running<V>)>) {
+        let ((_, voice), (writer, _)) = pair();
+        let wire = WireSession::new(opened.view, writer);
+        let answer = Arc::clone(&wire).answer(Ok(Message::Request(hello))).await;
+        let Some(answer) = answer else {
+            return (ByteString::new(), None);
+        };
+        let text = answer.text().clone();
+        let Outcome::Result(result) = answer.outcome() else {
+            return (text, None);
+        };
+        let version = result.get("protocolVersion").ok().flatten();
+        let version = version.and_then(|version| version.to_text()?.parse().ok());
+        let (herald, heralded) = Herald::new(opened.changes);
+        let (handovers, waiting) = mpsc::channel(HANDOVERS);
+        let session = Arc::new(Self {
+            wire,
+            voice: Mutex::new(voice),
+            log: Mutex::new(Log::new(making.limits)),
+            herald,
+            handovers,
+            under_way: AtomicUsize::new(0),
+            max_under_way: making.limits.streams,
+            used: Mutex::new(Instant::now()),
+            version: version.unwrap_or(Version::LATEST_LEGACY),
+            over: making.over,
+            _slot: making.slot,
+            _counted: making.counted,
+        });
+        (text, Some((session, Running { heralded, handovers: waiting })))
+    }
+
+    /// Waits until changes are heard. The session must be running.
+    pub(super) async fn settled(&self) {
+        self.over.run_until_cancelled(self.herald.begin()).await;
+    }
+
+    /// Answers requests. `None`: too many are under way.
+    pub(super) fn call(self: &Arc<Self>, asked: Parsed) -> Option<Call<V>> {
+        let before = self.under_way.fetch_add(1, Ordering::Relaxed);
+        let call = Call {
+            session: Arc::clone(self),
+            answering: Some(Arc::clone(self).answer_all(asked).boxed()),
+            said: VecDeque::new(),
+            stream: None,
+        };
+        (before < self.max_under_way).then_some(call)
+    }
+
+    /// Takes what wants no answer.
+    pub(super) async fn take(self: &Arc<Self>, message: Message) {
+        Arc::clone(&self.wire).answer(Ok(message)).await;
+    }
+
+    async fn answer_all(self: Arc<Self>, asked: Parsed) -> Option<ByteString> {
+        match asked {
+            Parsed::One(message) => self.answer_one(message).await,
+            Parsed::Batch(messages) => {
+                let answering = messages.into_iter().map(|message| {
+                    let session = Arc::clone(&self);
+                    async move {
+                        match message {
+                            Ok(message) => session.answer_one(message).await,
+                            broken => {
+                                let answer = Arc::clone(&session.wire).answer(broken).await;
+                                answer.map(|answer| answer.text().clone())
+                            }
+                        }
+                    }
+                });
+                let answers = futures_util::future::join_all(answering).await;
+                let answers: Vec<_> = answers.iter().flatten().map(|text| &**text).collect();
+                (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")).into())
+            }
+        }
+    }
+
+    async fn answer_one(self: Arc<Self>, message: Message) -> Option<ByteString> {
+        let follows = match &message {
+            Message::Request(request) => follows(request).then(|| request.clone()),
+            _ => None,
+        };
+        let answer = Arc::clone(&self.wire).answer(Ok(message)).await?;
+        if let (Some(request), Outcome::Result(_)) = (follows, answer.outcome()) {
+            self.herald.tell(&request.method(), request.params().as_ref()).await;
+        }
+        Some(answer.text().clone())
+    }
+
+    // --- streams
+
+    pub(super) fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a stream for a call and reads it; the session's task goes on with the call. `None`:
+    /// the session has too much to do.
+    pub(super) fn stream(
+        self: &Arc<Self>,
+        mut call: Call<V>,
+        first: Option<ByteString>,
+    ) -> Option<impl futures_util::Stream<Item = crate::face::events::Event> + Send + use<V>> {
+        // Before that version an event without data is a broken message.
+        let primed = self.version >= Version::V2025_11_25;
+        let events = {
+            let mut log = self.log();
+            let stream = log.open(if primed { Priming::Wanted } else { Priming::Unknown });
+            let events = log.follow(stream);
+            if let Some(text) = first {
+                log.say(stream, &text, weight(&text));
+            }
+            call.stream = Some(stream);
+            events
+        };
+        self.handovers.try_send(call).ok()?;
+        Some(events)
+    }
+
+    /// Says something that belongs to no stream that is read: on the session's own.
+    pub(super) fn say_aside(&self, text: &ByteString) {
+        // Nobody would know what became of a notification about another call.
+        if matches!(parse(text.clone()), Ok(Parsed::One(Message::Request(_)))) {
+            self.log().say(OWN, text, Weight::Must);
+        }
+    }
+
+    // --- life
+
+    pub(super) fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Whether nobody has used it for so long.
+    pub(in crate::face) fn is_idle(&self, after: Duration) -> bool {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        self.under_way.load(Ordering::Relaxed) == 0
+            && used.elapsed() >= after
+            && self.log().read() == 0
+    }
+
+    /// Ends it. What is under way is dropped.
+    pub(in crate::face) fn end(&self) {
+        self.over.cancel();
+    }
+}
+
+/// Whether a request decides what a client hears of.
+fn follows(request: &Request) -> bool {
+    matches!(request.method().as_ref(), method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE)
+}
+
+fn weight(text: &ByteString) -> Weight {
+    match parse(text.clone()) {
+        Ok(Parsed::One(Message::Notification(note)))
+            if matches!(note.method().as_ref(), method::PROGRESS | method::LOG) =>
+        {
+            Weight::May
+        }
+        _ => Weight::Must,
+    }
+}
+
+// === impl Running ===
+
+impl<V: Handler> Running<V> {
+    /// Runs until the session is over. `closing` ends the stream that only waits for news.
+    pub(super) async fn run(mut self, session: Arc<Session<V>>, closing: CancellationToken) {
+        let mut calls = FuturesUnordered::new();
+        let mut is_closing = false;
+        loop {
+            tokio::select! {
+                () = session.over.cancelled() => break,
+                () = closing.cancelled(), if !is_closing => {
+                    is_closing = true;
+                    session.log().finish(OWN, None);
+                }
+                Some(call) = self.handovers.recv() => calls.push(call.run()),
+                Some(()) = calls.next(), if !calls.is_empty() => {}
+                Some(text) = self.heralded.next() => session.log().say(OWN, &text, Weight::Must),
+            }
+        }
+        session.log().cut();
+    }
+}
+
+// === impl Call ===
+
+impl<V: Handler> Call<V> {
+    /// What comes next. Not to be called after the answer. Safe to cancel.
+    pub(super) async fn next(&mut self) -> Happened {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Happened> {
+        if let Some(text) = self.said.pop_front() {
+            return Poll::Ready(Happened::Said(text));
+        }
+        let polled = self.poll_answer(cx);
+        match (self.said.pop_front(), polled) {
+            (Some(text), Poll::Pending) => Poll::Ready(Happened::Said(text)),
+            (Some(text), Poll::Ready(answer)) => {
+                // Everything said before the answer comes before it.
+                self.answering = Some(std::future::ready(answer).boxed());
+                Poll::Ready(Happened::Said(text))
+            }
+            (None, Poll::Ready(answer)) => Poll::Ready(Happened::Answered(answer)),
+            (None, Poll::Pending) => Poll::Pending,
+        }
+    }
+
+    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<ByteString>> {
+        let mut voice = self.session.voice.lock().unwrap_or_else(PoisonError::into_inner);
+        let polled = match &mut self.answering {
+            Some(answering) => Pin::new(answering).poll(cx),
+            None => Poll::Ready(None),
+        };
+        if polled.is_ready() {
+            self.answering = None;
+        }
+        drain(&mut voice, &mut self.said);
+        polled
+    }
+
+    /// Goes on to the end, on its stream.
+    async fn run(mut self) {
+        loop {
+            match (self.next().await, self.stream) {
+                (Happened::Said(text), Some(stream)) => {
+                    self.session.log().say(stream, &text, weight(&text));
+                }
+                (Happened::Said(text), None) => self.session.say_aside(&text),
+                (Happened::Answered(answer), stream) => {
+                    if let Some(stream) = stream {
+                        self.session.log().finish(stream, answer.as_ref());
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Takes everything that was said.
+fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
+    while let Some(Ok(Some(frame))) = voice.next().now_or_never() {
+        if let Frame::Text(text) = frame {
+            said.push_back(text);
+        }
+    }
+}
+
+impl<V> Drop for Call<V> {
+    fn drop(&mut self) {
+        // A question that is given up takes itself back; nobody else is to say it for this call.
+        if let Some(answering) = self.answering.take() {
+            let mut voice = self.session.voice.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(answering);
+            drain(&mut voice, &mut self.said);
+        }
+        self.session.under_way.fetch_sub(1, Ordering::Relaxed);
+        *self.session.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+// === impl Held ===
+
+impl<V: Handler> Held<V> {
+    pub(super) fn new(call: Call<V>) -> Self {
+        Self(Some(call))
+    }
+
+    /// [`Call::next`].
+    pub(super) async fn next(&mut self) -> Happened {
+        match &mut self.0 {
+            Some(call) => call.next().await,
+            None => Happened::Answered(None),
+        }
+    }
+
+    /// Out of danger.
+    pub(super) fn release(mut self) -> Option<Call<V>> {
+        self.0.take()
+    }
+}
+
+impl<V: Handler> Drop for Held<V> {
+    fn drop(&mut self) {
+        let Some(call) = self.0.take() else { return };
+        if call.answering.is_some() {
+            let handovers = call.session.handovers.clone();
+            // A session with too much to do lets it go, which cancels it.
+            if handovers.try_send(call).is_err() {
+                tracing::debug!("a call was given up with its client");
+            }
+        }
+    }
+}

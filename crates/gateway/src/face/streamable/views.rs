@@ -1,0 +1,167 @@
+//! The views that modern requests share: one for each principal and endpoint.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytestring::ByteString;
+use switchboard_wire::{
+    meta::method,
+    server::{Changes, Handler},
+};
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::mirrored::Book;
+use crate::{
+    face::{
+        herald::{Herald, Heralded},
+        metrics::Transport,
+        refusal::Refusal,
+        sessions::Owner,
+    },
+    front::{Front, Opened, Opening, Part},
+};
+
+/// The open views.
+pub(in crate::face) struct Views<V>(Mutex<HashMap<Owner, Arc<View<V>>>>);
+
+/// One view, as long as somebody uses it.
+pub(super) struct View<V> {
+    pub(super) handler: Arc<V>,
+    pub(super) changes: Changes,
+    pub(super) book: Book,
+    used: Mutex<Instant>,
+    /// Held by whoever follows the view's changes, so that they are followed no longer than it.
+    _followed: DropGuard,
+}
+
+// === impl Views ===
+
+impl<V> Default for Views<V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<V: Handler> Views<V> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, Arc<View<V>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The view of this owner, opened if need be. What is returned besides has to be run.
+    pub(super) fn get<F: Front<View = V>>(
+        &self,
+        front: &F,
+        owner: &Owner,
+        most: usize,
+    ) -> Result<(Arc<View<V>>, Option<Following<V>>), Refusal> {
+        let mut views = self.lock();
+        if let Some(view) = views.get(owner) {
+            view.touch();
+            return Ok((Arc::clone(view), None));
+        }
+        if views.len() >= most {
+            forget_oldest(&mut views);
+        }
+        let opened = open(front, owner)?;
+        let (view, following) = View::new(opened);
+        views.insert(owner.clone(), Arc::clone(&view));
+        Ok((view, Some(following)))
+    }
+
+    /// Closes those that nobody has used for so long.
+    pub(in crate::face) fn sweep(&self, after: Duration) {
+        self.lock().retain(|_, view| Arc::strong_count(view) > 1 || !view.is_idle(after));
+    }
+
+    pub(in crate::face) fn clear(&self) {
+        self.lock().clear();
+    }
+}
+
+/// Those in use live on with their users.
+fn forget_oldest<V>(views: &mut HashMap<Owner, Arc<View<V>>>) {
+    let oldest = views.iter().min_by_key(|(_, view)| view.used()).map(|(owner, _)| owner.clone());
+    if let Some(owner) = oldest {
+        views.remove(&owner);
+    }
+}
+
+fn open<F: Front>(front: &F, owner: &Owner) -> Result<Opened<F::View>, Refusal> {
+    let place = match &owner.part {
+        Part::Everything => "/mcp".to_owned(),
+        Part::Server(name) => format!("/mcp/{name}"),
+        Part::Agent(name) => format!("/mcp/agent/{name}"),
+    };
+    let opening = Opening {
+        principal: owner.principal.to_string(),
+        session: format!("{} {place}", owner.principal),
+        part: owner.part.clone(),
+        transport: Transport::Http.as_str(),
+    };
+    front.open(opening).map_err(|_| Refusal::no_such_part())
+}
+
+// === impl View ===
+
+impl<V> View<V> {
+    fn used(&self) -> Instant {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn is_idle(&self, after: Duration) -> bool {
+        self.used().elapsed() >= after
+    }
+
+    fn new(opened: Opened<V>) -> (Arc<Self>, Following<V>) {
+        let (herald, heralded) = Herald::new(opened.changes.clone());
+        let over = CancellationToken::new();
+        let view = Arc::new(Self {
+            handler: opened.view,
+            changes: opened.changes,
+            book: Book::default(),
+            used: Mutex::new(Instant::now()),
+            _followed: over.clone().drop_guard(),
+        });
+        let following = Following { view: Arc::downgrade(&view), herald, heralded, over };
+        (view, following)
+    }
+}
+
+/// Whoever forgets what was known of a view's tools when they change.
+pub(super) struct Following<V> {
+    view: std::sync::Weak<View<V>>,
+    herald: Arc<Herald>,
+    heralded: Heralded,
+    over: CancellationToken,
+}
+
+// === impl Following ===
+
+impl<V: Handler> Following<V> {
+    pub(super) async fn run(self) {
+        let Self { view, herald, mut heralded, over } = self;
+        let following = async {
+            let hearing = async {
+                while let Some(text) = heralded.next().await {
+                    if let (true, Some(view)) = (is_about_tools(&text), view.upgrade()) {
+                        view.book.forget();
+                    }
+                }
+            };
+            tokio::join!(herald.begin(), hearing);
+        };
+        over.run_until_cancelled(following).await;
+    }
+}
+
+fn is_about_tools(text: &ByteString) -> bool {
+    memchr::memmem::find(text.as_bytes(), method::TOOLS_CHANGED.as_bytes()).is_some()
+}

@@ -1,0 +1,263 @@
+//! WebSocket: a session for each connection, one message in each text.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{extract::Request, response::Response};
+use bytestring::ByteString;
+use futures_util::{
+    SinkExt, StreamExt,
+    stream::{SplitSink, SplitStream},
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use switchboard_wire::{
+    link::{Frame, LinkReader, LinkWriter, pair::pair},
+    server::{ServeOptions, serve},
+};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior},
+};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Message,
+        handshake::derive_accept_key,
+        protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
+    },
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Face,
+    metrics::{Counted, Metrics, Transport},
+    refusal::{Reason, Refusal, empty},
+    sessions::{Owner, Slot, unguessable},
+};
+use crate::front::{Front, Opened, Opening};
+
+const SUBPROTOCOL: &str = "mcp";
+/// Enough for messages of some kilobytes; the library's own 128 KiB would be held by idle sessions.
+const BUFFER: usize = 16 << 10;
+/// How long a client may take to agree to the end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// What one connection is served with.
+struct Bridge {
+    metrics: Arc<Metrics>,
+    closing: CancellationToken,
+    alive: Duration,
+    stalled: Duration,
+    _slot: Slot,
+    _counted: (Counted, Counted),
+}
+
+/// Answers the request that makes a WebSocket of a connection.
+pub(super) fn upgrade<F: Front>(
+    face: &Arc<Face<F>>,
+    owner: Owner,
+    mut request: Request,
+) -> Result<Response, Refusal> {
+    if request.method() != Method::GET {
+        return Err(Refusal::method("GET"));
+    }
+    let accept = check(request.headers())?;
+    let subprotocol = subprotocol(request.headers())?;
+    let upgrade = request.extensions_mut().remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
+    let slot = face.slot()?;
+    let opening = Opening {
+        principal: owner.principal.to_string(),
+        session: unguessable()?,
+        part: owner.part,
+        transport: Transport::WebSocket.as_str(),
+    };
+    let opened = face.front.open(opening).map_err(|_| Refusal::no_such_part())?;
+    let counted =
+        (face.metrics.session(Transport::WebSocket), face.metrics.stream(Transport::WebSocket));
+    let bridge = Bridge {
+        metrics: Arc::clone(&face.metrics),
+        closing: face.closing.clone(),
+        alive: face.options.times.keep_alive,
+        stalled: face.options.times.stalled,
+        _slot: slot,
+        _counted: counted,
+    };
+    let limit = face.options.limits.body;
+    face.tasks.spawn(async move {
+        match upgrade.await {
+            Ok(upgraded) => bridge.run(socket(upgraded, limit).await, opened).await,
+            Err(error) => tracing::debug!(%error, "a connection did not become a WebSocket"),
+        }
+    });
+    let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    headers.extend(subprotocol.map(|name| (header::SEC_WEBSOCKET_PROTOCOL, name)));
+    Ok(response)
+}
+
+async fn socket(upgraded: Upgraded, limit: usize) -> Socket {
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(limit))
+        .max_frame_size(Some(limit))
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER);
+    WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await
+}
+
+/// What makes a request an upgrade, and the proof that it was understood.
+fn check(headers: &HeaderMap) -> Result<HeaderValue, Refusal> {
+    let upgrades = lists(headers, header::CONNECTION, "upgrade")
+        && lists(headers, header::UPGRADE, "websocket")
+        && headers.get(header::SEC_WEBSOCKET_VERSION).is_some_and(|version| version == "13");
+    let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| upgrades);
+    let key = key.ok_or_else(not_an_upgrade)?;
+    HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|_| not_an_upgrade())
+}
+
+fn not_an_upgrade() -> Refusal {
+    let text = "this address takes WebSocket connections, version 13";
+    Refusal::new(Reason::Method, StatusCode::UPGRADE_REQUIRED, text)
+        .with_header((header::UPGRADE, HeaderValue::from_static("websocket")))
+}
+
+/// A client that offers no subprotocol at all is taken too; some do.
+fn subprotocol(headers: &HeaderMap) -> Result<Option<HeaderValue>, Refusal> {
+    if !headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL) {
+        return Ok(None);
+    }
+    if lists(headers, header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
+        return Ok(Some(HeaderValue::from_static(SUBPROTOCOL)));
+    }
+    let text = "the only subprotocol here is `mcp`";
+    Err(Refusal::new(Reason::Headers, StatusCode::BAD_REQUEST, text))
+}
+
+fn lists(headers: &HeaderMap, name: http::HeaderName, wanted: &str) -> bool {
+    let mut values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.any(|value| value.split(',').any(|word| word.trim().eq_ignore_ascii_case(wanted)))
+}
+
+/// Why a connection ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Gone,
+    Leaving,
+    NotText,
+}
+
+// === impl Bridge ===
+
+impl Bridge {
+    async fn run<V: switchboard_wire::server::Handler>(self, socket: Socket, opened: Opened<V>) {
+        let ((writer, reader), far) = pair();
+        let (mut sink, stream) = socket.split();
+        let serving = async {
+            let served = serve(far, opened.view, &opened.changes, ServeOptions::default()).await;
+            if let Err(error) = served {
+                tracing::debug!(%error, "a session ended");
+            }
+        };
+        let (pings, pinged) = mpsc::channel(1);
+        let gone = CancellationToken::new();
+        // The end of what comes in ends the session, which ends what goes out.
+        let (end, (), ()) = tokio::join!(
+            async {
+                let taking = gone.run_until_cancelled(self.take(stream, writer, pings));
+                taking.await.unwrap_or(End::Gone)
+            },
+            serving,
+            async {
+                self.give(&mut sink, reader, pinged).await;
+                gone.cancel();
+            }
+        );
+        let closing = async {
+            let _ = sink.send(Message::Close(end.frame())).await;
+            let _ = sink.close().await;
+        };
+        let _ = tokio::time::timeout(FAREWELL, closing).await;
+    }
+
+    /// Passes on what the client says.
+    async fn take(
+        &self,
+        mut stream: SplitStream<Socket>,
+        writer: LinkWriter,
+        pings: mpsc::Sender<()>,
+    ) -> End {
+        let mut ticks = tokio::time::interval(self.alive);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut heard = Instant::now();
+        loop {
+            let message = tokio::select! {
+                message = stream.next() => message,
+                () = self.closing.cancelled() => return End::Leaving,
+                _ = ticks.tick() => {
+                    if heard.elapsed() > self.alive * 2 + self.stalled {
+                        return End::Gone;
+                    }
+                    // One that waits already is as good.
+                    let _ = pings.try_send(());
+                    continue;
+                }
+            };
+            heard = Instant::now();
+            let text = match message {
+                Some(Ok(Message::Text(text))) => text,
+                Some(Ok(Message::Binary(_))) => return End::NotText,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return End::Gone,
+                Some(Ok(_)) => continue,
+            };
+            self.metrics.request(Transport::WebSocket, text.len());
+            let text = ByteString::from(text.as_str());
+            if writer.send(text).await.is_err() {
+                return End::Gone;
+            }
+        }
+    }
+
+    /// Passes on what is said to the client, and cuts off one that does not read.
+    async fn give(
+        &self,
+        sink: &mut SplitSink<Socket, Message>,
+        mut reader: LinkReader,
+        mut pinged: mpsc::Receiver<()>,
+    ) {
+        loop {
+            let message = tokio::select! {
+                frame = reader.next() => match frame {
+                    Ok(Some(Frame::Text(text))) => {
+                        self.metrics.sent(Transport::WebSocket, text.len());
+                        Message::text(&*text)
+                    }
+                    Ok(Some(Frame::Broken(_))) => continue,
+                    Ok(None) | Err(_) => return,
+                },
+                Some(()) = pinged.recv() => Message::Ping(bytes::Bytes::new()),
+            };
+            match tokio::time::timeout(self.stalled, sink.send(message)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return,
+            }
+        }
+    }
+}
+
+// === impl End ===
+
+impl End {
+    fn frame(self) -> Option<CloseFrame> {
+        let (code, reason) = match self {
+            Self::Gone => return None,
+            Self::Leaving => (CloseCode::Away, "the server is leaving"),
+            Self::NotText => (CloseCode::Unsupported, "messages are text"),
+        };
+        Some(CloseFrame { code, reason: reason.into() })
+    }
+}
