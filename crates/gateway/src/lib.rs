@@ -5,5 +5,7 @@
 //! `switchboard-config`.
 #![forbid(unsafe_code)]
 
+pub mod attach;
 pub mod front;
 pub mod hub;
+pub mod socket;
