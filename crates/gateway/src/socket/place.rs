@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn a_folder_of_another_user_is_not_private() {
         let temp = tempfile::tempdir().unwrap();
-        let found = fs::metadata(temp.path()).unwrap();
+        private(&temp.path().join("own"));
+        let found = fs::metadata(temp.path().join("own")).unwrap();
         assert_eq!(fault(&found, geteuid().as_raw()), None);
         assert_eq!(fault(&found, geteuid().as_raw() + 1), Some("belongs to another user"));
     }

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod attach;
 mod broken;
 mod catalogue;
 mod edits;
@@ -10,4 +11,5 @@ mod logs;
 mod managed;
 mod secrets;
 mod shutdown;
+mod socket;
 mod token_helper;
