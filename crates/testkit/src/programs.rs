@@ -18,21 +18,31 @@ pub fn guard_path() -> PathBuf {
 /// The program `name` of this package, as its sources are now.
 pub fn program(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let folder = BUILT.get_or_init(|| {
-        let test = std::env::current_exe().expect("a test knows its own path");
-        // <target>/<profile>/deps/<test>, or without `deps` for a program.
-        let folder = test.parent().expect("a program lies in a folder");
-        let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
-        let folder = folder.expect("a test lies in a target folder").to_owned();
-        // A test is not rebuilt when only these programs change, so a file that is there may be old.
-        build(&folder);
-        folder
-    });
-    folder.join(name)
+    BUILT.get_or_init(|| built(&["--bins"])).join(name)
+}
+
+/// A program of this package that needs the hub's crates: `hub-for-tests` or `attach-for-tests`.
+pub fn hub_program(name: &str) -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    // By name: the others are built elsewhere, and must not be replaced while they run.
+    let which = ["--features=hub", "--bin=hub-for-tests", "--bin=attach-for-tests"];
+    BUILT.get_or_init(|| built(&which)).join(name)
+}
+
+/// The folder the programs lie in, once they are built. A test is not rebuilt when only these programs change, so a
+/// file that is there may be old.
+fn built(which: &[&str]) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    // <target>/<profile>/deps/<test>, or without `deps` for a program.
+    let folder = test.parent().expect("a program lies in a folder");
+    let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
+    let folder = folder.expect("a test lies in a target folder").to_owned();
+    build(&folder, which);
+    folder
 }
 
 /// Takes a quarter of a second if there is nothing to do; cargo's own lock lets many tests ask at once.
-fn build(folder: &Path) {
+fn build(folder: &Path, which: &[&str]) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         None | Some("debug") => "dev",
@@ -41,7 +51,8 @@ fn build(folder: &Path) {
     let target = folder.parent().expect("a profile folder lies in a target folder");
     let mut build = Command::new(cargo);
     build
-        .args(["build", "--quiet", "--package=switchboard-testkit", "--bins"])
+        .args(["build", "--quiet", "--package=switchboard-testkit"])
+        .args(which)
         .args(["--profile", profile, "--target-dir"])
         .arg(target)
         .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);

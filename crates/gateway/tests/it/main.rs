@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod attach;
 mod bridge;
 mod broken;
 mod catalogue;
@@ -12,4 +13,5 @@ mod managed;
 mod secrets;
 mod served;
 mod shutdown;
+mod socket;
 mod token_helper;

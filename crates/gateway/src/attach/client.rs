@@ -1,0 +1,79 @@
+//! The client's end.
+
+use bytestring::ByteString;
+use switchboard_wire::{
+    Error,
+    link::{Frame, LinkReader, LinkWriter, pair::End},
+};
+
+/// The client's two halves, and what has been read ahead.
+pub(super) struct Client {
+    pub(super) writer: LinkWriter,
+    pub(super) incoming: Incoming,
+}
+
+/// What the client sends.
+pub(super) struct Incoming {
+    reader: LinkReader,
+    ahead: Option<Frame>,
+    ended: bool,
+}
+
+// === impl Client ===
+
+impl Client {
+    pub(super) fn new((writer, reader): End) -> Self {
+        Self { writer, incoming: Incoming { reader, ahead: None, ended: false } }
+    }
+
+    /// Tells the client something; one that is gone hears nothing.
+    pub(super) async fn tell(&self, text: ByteString) {
+        if let Err(error) = self.writer.send(text).await {
+            tracing::debug!(%error, "the client is gone");
+        }
+    }
+
+    /// Whether it has closed its end, and nothing is left of what it sent.
+    pub(super) fn is_gone(&self) -> bool {
+        self.incoming.ended && self.incoming.ahead.is_none()
+    }
+}
+
+// === impl Incoming ===
+
+impl Incoming {
+    /// The next thing; `None` once the client has closed. Safe to cancel.
+    pub(super) async fn next(&mut self) -> Option<Frame> {
+        self.look().await;
+        self.ahead.take()
+    }
+
+    /// Waits until there is something to take, or nothing more to come. Safe to cancel.
+    pub(super) async fn look(&mut self) {
+        if self.ahead.is_some() || self.ended {
+            return;
+        }
+        match self.reader.next().await {
+            Ok(Some(frame)) => self.ahead = Some(frame),
+            Ok(None) => self.ended = true,
+            Err(error) => {
+                log(&error);
+                self.ended = true;
+            }
+        }
+    }
+
+    /// Whether something was read ahead.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.ahead.is_some()
+    }
+
+    /// What was read ahead.
+    pub(super) fn take(&mut self) -> Option<Frame> {
+        self.ahead.take()
+    }
+}
+
+fn log(error: &Error) {
+    tracing::debug!(%error, "the client cannot be read");
+}

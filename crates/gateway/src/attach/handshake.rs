@@ -1,0 +1,90 @@
+//! What a legacy client told the hub once, kept to be told to the next one.
+//!
+//! Texts are copies: what was received is a slice of a buffer that holds other messages too.
+
+use std::collections::BTreeMap;
+
+use bytestring::ByteString;
+use switchboard_wire::{
+    envelope::{Id, IdKey, Message, Notification, Parsed, Request, parse},
+    meta::method,
+};
+
+/// Subscriptions that are remembered; a client with more has to ask again for the rest.
+const SUBSCRIPTIONS: usize = 4_096;
+
+/// The session's own messages.
+#[derive(Debug, Default)]
+pub(super) struct Handshake {
+    initialize: Option<(IdKey, String)>,
+    initialized: Option<String>,
+    level: Option<String>,
+    subscriptions: BTreeMap<String, String>,
+}
+
+// === impl Handshake ===
+
+impl Handshake {
+    /// Hears a request of the client.
+    pub(super) fn request(&mut self, request: &Request) {
+        let text = || request.text().to_string();
+        match request.method().as_ref() {
+            method::INITIALIZE => {
+                *self = Self::default();
+                self.initialize = Some((request.id().key(), text()));
+            }
+            method::SET_LEVEL => self.level = Some(text()),
+            method::RESOURCES_SUBSCRIBE => {
+                if let Some(uri) = uri(request)
+                    && self.subscriptions.len() < SUBSCRIPTIONS
+                {
+                    self.subscriptions.insert(uri, text());
+                }
+            }
+            method::RESOURCES_UNSUBSCRIBE => {
+                uri(request).and_then(|uri| self.subscriptions.remove(&uri));
+            }
+            _ => {}
+        }
+    }
+
+    /// Hears a notification of the client.
+    pub(super) fn notification(&mut self, notification: &Notification) {
+        if notification.method() == method::INITIALIZED {
+            self.initialized = Some(notification.text().to_string());
+        }
+    }
+
+    /// The id `initialize` was sent under.
+    pub(super) fn key(&self) -> Option<&IdKey> {
+        self.initialize.as_ref().map(|(key, _)| key)
+    }
+
+    /// `initialize` as it was sent.
+    pub(super) fn initialize(&self) -> Option<&str> {
+        self.initialize.as_ref().map(|(_, text)| text.as_str())
+    }
+
+    /// What followed it that needs no answer.
+    pub(super) fn initialized(&self) -> Option<ByteString> {
+        self.initialized.as_deref().map(ByteString::from)
+    }
+
+    /// The requests that followed it.
+    pub(super) fn requests(&self) -> impl Iterator<Item = &str> {
+        self.level.iter().chain(self.subscriptions.values()).map(String::as_str)
+    }
+}
+
+/// A remembered request under another id.
+pub(super) fn under(id: &Id, text: &str) -> Option<ByteString> {
+    match parse(text.to_owned().into()) {
+        Ok(Parsed::One(Message::Request(request))) => request.edited(id, &[]).ok(),
+        _ => None,
+    }
+}
+
+fn uri(request: &Request) -> Option<String> {
+    // A modern client says it in other ways.
+    request.params()?.get("uri").ok()??.to_text()
+}

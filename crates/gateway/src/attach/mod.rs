@@ -1,0 +1,89 @@
+//! `connect`: a client's standard streams, attached to the hub.
+//!
+//! [`attach`] finds the hub, or starts one (whatever the race, one), says [`Hello`](crate::socket::Hello), and then
+//! passes messages on as they are. It outlives the hub: when the hub goes, calls in flight are answered with an error
+//! that says so, a hub is found or started again, the client's handshake is repeated there, and the client goes on as
+//! if nothing had been.
+//!
+//! A call is never sent twice. What is repeated is what only has to do with the session: `initialize`, the log level,
+//! subscriptions. Modern clients say everything with each request and need none of it.
+//!
+//! This module refuses to know what messages mean beyond that, and what a view is.
+
+#![cfg(unix)]
+
+mod ask;
+mod away;
+mod book;
+mod client;
+mod error;
+mod handshake;
+mod options;
+mod reach;
+mod relay;
+mod start;
+
+use std::time::Duration;
+
+use switchboard_core::connection::MARKER;
+use switchboard_wire::{link::pair::End, server::stdio};
+use tokio::time::{Instant, timeout};
+
+pub use ask::{hand_over, status, stop};
+pub use error::Error;
+pub use options::{AttachOptions, StartHub, Timing};
+
+use away::away;
+use book::SharedBook;
+use client::Client;
+use reach::reach;
+use relay::{Left, relay};
+
+/// How long what is left to say may take to be written once all is over.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Attaches this process's standard streams; ends when the client closes them.
+pub async fn attach_stdio(options: AttachOptions) -> Result<(), Error> {
+    let (writer, reader, writing) = stdio::link(options.message_limit);
+    tokio::pin!(writing);
+    let attached = {
+        let attaching = attach(options, (writer, reader));
+        tokio::pin!(attaching);
+        tokio::select! {
+            attached = &mut attaching => attached,
+            // Standard output is closed, which the client's end of standard input tells too.
+            () = &mut writing => return attaching.await,
+        }
+    };
+    // A client that does not read does not keep us.
+    let _ = timeout(LAST_WORDS, writing).await;
+    attached
+}
+
+/// Attaches a client; ends when it closes its end.
+pub async fn attach(options: AttachOptions, client: End) -> Result<(), Error> {
+    if options.env.contains_key(MARKER) {
+        return Err(Error::Loop);
+    }
+    let mut client = Client::new(client);
+    let book = SharedBook::default();
+    let mut hub = reach(&options).await?;
+    let mut short_lived = 0;
+    loop {
+        let since = Instant::now();
+        let left = relay(&options, &book, &mut client, hub).await;
+        let leaving = book.lock().lost();
+        for text in leaving.messages {
+            client.tell(text).await;
+        }
+        if left == Left::Client {
+            return Ok(());
+        }
+        tracing::info!("the hub is gone; looking for another");
+        short_lived = if since.elapsed() > options.timing.steady { 0 } else { short_lived + 1 };
+        match away(&options, &book, &mut client, leaving.comeback, short_lived).await? {
+            Some(next) => hub = next,
+            None => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What `connect` is told.
+
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
+
+use switchboard_wire::json::Raw;
+
+use crate::socket::{Hello, PROTOCOL, Place, Want};
+
+/// Whom to attach, to what, and how.
+#[derive(Debug, Clone)]
+pub struct AttachOptions {
+    /// Where the hub is.
+    pub place: Place,
+    /// How to start it where there is none.
+    pub start: StartHub,
+    /// Our version.
+    pub version: String,
+    /// The client's working directory.
+    pub cwd: PathBuf,
+    /// The client's environment.
+    pub env: BTreeMap<String, String>,
+    /// The view it wants.
+    pub view: Raw,
+    /// Who it is, for people.
+    pub client: Option<Raw>,
+    /// The largest message (64 MiB).
+    pub message_limit: usize,
+    /// How long everything may take.
+    pub timing: Timing,
+}
+
+/// How to start a hub. Its `main` calls [`crate::socket::detach`] first.
+#[derive(Debug, Clone)]
+pub struct StartHub {
+    /// The program, as an absolute path.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where it runs; a folder that nobody will want to unmount.
+    pub cwd: PathBuf,
+    /// Where what it writes is kept.
+    pub log: PathBuf,
+}
+
+/// How long everything may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// Finding or starting a hub (30 s).
+    pub start: Duration,
+    /// The hub's answer to a hello (35 s: it may have to load a workspace), and to the handshake repeated.
+    pub answer: Duration,
+    /// Finding or starting one again after a loss, all attempts together (2 min).
+    pub comeback: Duration,
+    /// The first pause between attempts, doubled up to 5 s (100 ms).
+    pub pause: Duration,
+    /// How long a request waits while there is no hub (5 s).
+    pub hold: Duration,
+    /// How long answers are waited for when the client has closed its end (5 s).
+    pub finish: Duration,
+    /// A hub that lived so long was no failed attempt (10 s).
+    pub steady: Duration,
+}
+
+// === impl AttachOptions ===
+
+impl AttachOptions {
+    /// The usual, with an empty view.
+    pub fn new(place: Place, start: StartHub, version: impl Into<String>) -> Self {
+        Self {
+            place,
+            start,
+            version: version.into(),
+            cwd: PathBuf::new(),
+            env: BTreeMap::new(),
+            view: Raw::empty_object(),
+            client: None,
+            message_limit: 64 << 20,
+            timing: Timing::default(),
+        }
+    }
+
+    pub(super) fn hello(&self) -> Hello {
+        Hello {
+            switchboard: PROTOCOL,
+            version: self.version.clone(),
+            want: Want::Mcp,
+            cwd: self.cwd.clone(),
+            env: self.env.clone(),
+            view: self.view.clone(),
+            client: self.client.clone(),
+        }
+    }
+}
+
+// === impl Timing ===
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            start: Duration::from_secs(30),
+            answer: Duration::from_secs(35),
+            comeback: Duration::from_secs(120),
+            pause: Duration::from_millis(100),
+            hold: Duration::from_secs(5),
+            finish: Duration::from_secs(5),
+            steady: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Finding the hub, or starting it.
+
+use std::{io, path::Path, pin::Pin, time::Duration};
+
+use nix::unistd::geteuid;
+use serde::de::DeserializeOwned;
+use switchboard_wire::link::{Frame, LinkReader, LinkWriter, lines};
+use tokio::{
+    net::UnixStream,
+    time::{Instant, sleep, timeout},
+};
+
+use super::{AttachOptions, Error, ask, start::Starting};
+use crate::socket::{self, Answer, Hello, Lock, Refusal, RefusalKind, Welcome, is_ours};
+
+/// How often a socket is tried while a hub is starting.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A hub that has let us in.
+pub(super) struct Reached {
+    pub(super) writer: LinkWriter,
+    pub(super) reader: LinkReader,
+    /// Must be polled; ends when the writer is gone.
+    pub(super) writing: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// What came of an attempt to connect.
+pub(super) enum Dialed {
+    Somebody(UnixStream),
+    Nobody,
+    /// Somebody, who has more callers waiting than fit.
+    Full,
+}
+
+/// Lets us in, or not now.
+enum Said<T> {
+    Yes(T),
+    /// It is going, or gone.
+    Leaving,
+}
+
+/// Finds a hub or starts one, and says hello.
+pub(super) async fn reach(options: &AttachOptions) -> Result<Reached, Error> {
+    let deadline = Instant::now() + options.timing.start;
+    let mut starting: Option<Starting> = None;
+    loop {
+        // Looked at before the socket: a hub that found another one there ends, and the other one answers.
+        let ended = starting.as_mut().and_then(Starting::ended);
+        let nobody = match dial(&options.place.socket()).await? {
+            Dialed::Somebody(stream) => match greet(options, stream).await? {
+                Said::Yes(reached) => return Ok(reached),
+                Said::Leaving => true,
+            },
+            Dialed::Full => false,
+            Dialed::Nobody => true,
+        };
+        match (&starting, ended) {
+            (Some(starting), Some(status)) => {
+                return Err(Error::Ended { status, log: starting.said() });
+            }
+            (None, _) if nobody => starting = start(options).await?,
+            _ => {}
+        }
+        if Instant::now() > deadline {
+            let log = starting.as_ref().map(Starting::said).unwrap_or_default();
+            return Err(Error::Late { after: options.timing.start, log });
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Starts a hub, unless somebody else is at it or has just done so.
+async fn start(options: &AttachOptions) -> Result<Option<Starting>, Error> {
+    let Some(lock) = Lock::take(&options.place.starting())? else {
+        return Ok(None);
+    };
+    match dial(&options.place.socket()).await? {
+        Dialed::Nobody => Starting::begin(&options.start, lock).map(Some),
+        Dialed::Somebody(_) | Dialed::Full => Ok(None),
+    }
+}
+
+/// Connects to `path`.
+pub(super) async fn dial(path: &Path) -> Result<Dialed, Error> {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound, WouldBlock};
+    match UnixStream::connect(path).await {
+        Ok(stream) => Ok(Dialed::Somebody(stream)),
+        Err(error) => match error.kind() {
+            ConnectionRefused | ConnectionReset | NotFound => Ok(Dialed::Nobody),
+            WouldBlock => Ok(Dialed::Full),
+            _ => Err(socket::Error::io("connect to", path)(error).into()),
+        },
+    }
+}
+
+/// Says hello for a client that wants to speak MCP.
+async fn greet(options: &AttachOptions, stream: UnixStream) -> Result<Said<Reached>, Error> {
+    let path = options.place.socket();
+    let mut reached = open(&path, stream, options.message_limit)?;
+    let hello = options.hello();
+    let answer: Option<Welcome> =
+        match say(&mut reached, &hello, &path, options.timing.answer).await {
+            Err(Error::Refused(Refusal { kind: RefusalKind::Stopping, .. })) => None,
+            answer => answer?,
+        };
+    let Some(welcome) = answer else {
+        return Ok(Said::Leaving);
+    };
+    tracing::debug!(version = welcome.version, hub = welcome.hub, "attached");
+    if welcome.version != options.version {
+        // Whether we are newer is for the hub to judge. It may stay; then it serves us as it is.
+        if let Err(error) = ask::hand_over(&options.place, &options.version).await {
+            tracing::debug!(%error, "the hub stays");
+        }
+    }
+    Ok(Said::Yes(reached))
+}
+
+/// A link to whoever answered, if it is us: what the hello holds is for nobody else.
+pub(super) fn open(path: &Path, stream: UnixStream, limit: usize) -> Result<Reached, Error> {
+    let peer = stream.peer_cred().map_err(socket::Error::io("look who listens on", path))?;
+    if !is_ours(peer.uid(), geteuid().as_raw()) {
+        return Err(Error::NotAHub { path: path.to_owned(), fault: "belongs to another user" });
+    }
+    let (read, write) = stream.into_split();
+    let (writer, reader, writing) = lines::link(read, write, limit);
+    Ok(Reached { writer, reader, writing: Box::pin(writing) })
+}
+
+/// Says hello and reads the answer; `None` if the other side is gone.
+pub(super) async fn say<T: DeserializeOwned>(
+    hub: &mut Reached,
+    hello: &Hello,
+    path: &Path,
+    patience: Duration,
+) -> Result<Option<T>, Error> {
+    let text = serde_json::to_string(hello).map_err(Error::Hello)?;
+    let answer = async {
+        hub.writer.send(text.into()).await?;
+        hub.reader.next().await
+    };
+    let answer = tokio::select! {
+        answer = timeout(patience, answer) => answer,
+        // A peer that no longer reads may still have said why.
+        () = &mut hub.writing => timeout(patience, hub.reader.next()).await,
+    };
+    let not_a_hub = |fault| Error::NotAHub { path: path.to_owned(), fault };
+    let line = match answer {
+        Err(_) => return Err(not_a_hub("does not answer")),
+        Ok(Err(_) | Ok(None)) => return Ok(None),
+        Ok(Ok(Some(Frame::Broken(_)))) => return Err(not_a_hub("does not speak as a hub does")),
+        Ok(Ok(Some(Frame::Text(line)))) => line,
+    };
+    match Answer::read(&line) {
+        Ok(Answer::Granted(answer)) => Ok(Some(answer)),
+        Ok(Answer::Refused { error }) => Err(Error::Refused(error)),
+        Err(_) => Err(not_a_hub("does not speak as a hub does")),
+    }
+}

@@ -1,0 +1,101 @@
+//! Passing messages on, both ways at once.
+//!
+//! The directions do not wait for each other: a client that sends much before it reads anything must not find itself
+//! held up by us.
+
+use std::time::Duration;
+
+use switchboard_wire::{
+    envelope::{Looks, Malformed, Response},
+    link::{Frame, LinkReader, LinkWriter},
+};
+use tokio::time::{sleep, timeout};
+
+use super::{
+    AttachOptions,
+    book::SharedBook,
+    client::{Client, Incoming},
+    reach::Reached,
+};
+
+/// How long a hub that was told that nothing more will come may take to close.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Who left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    Hub,
+    Client,
+}
+
+/// Passes messages on until the hub closes, or the client has closed and was answered.
+pub(super) async fn relay(
+    options: &AttachOptions,
+    book: &SharedBook,
+    client: &mut Client,
+    hub: Reached,
+) -> Left {
+    let Client { writer, incoming } = &mut *client;
+    let up = async {
+        tokio::join!(up(options, book, incoming, writer, hub.writer), hub.writing);
+        // The hub was told, or takes nothing more. Its last answers may be under way.
+        sleep(FAREWELL).await;
+    };
+    let left = tokio::select! {
+        left = down(book, hub.reader, writer) => left,
+        () = up => Left::Hub,
+    };
+    if client.is_gone() { Left::Client } else { left }
+}
+
+/// From the client to the hub. Ends when the client has closed and its answers are there, or the hub takes no more.
+async fn up(
+    options: &AttachOptions,
+    book: &SharedBook,
+    incoming: &mut Incoming,
+    to_client: &LinkWriter,
+    hub: LinkWriter,
+) {
+    while let Some(frame) = incoming.next().await {
+        let text = match frame {
+            Frame::Text(text) => book.lock().client_says(text),
+            Frame::Broken(malformed) => {
+                complain(&malformed, to_client).await;
+                None
+            }
+        };
+        if let Some(text) = text
+            && hub.send(text).await.is_err()
+        {
+            return;
+        }
+    }
+    let _ = timeout(options.timing.finish, book.settled()).await;
+}
+
+/// A message that is too large, or no text, never reaches the hub.
+async fn complain(malformed: &Malformed, to_client: &LinkWriter) {
+    if malformed.looks == Looks::LikeAnAnswer {
+        tracing::warn!(%malformed, "an answer of the client is lost");
+        return;
+    }
+    let response = Response::error(malformed.id.as_ref(), &malformed.to_rpc_error());
+    // A client that is gone needs no answer.
+    let _ = to_client.send(response.text().clone()).await;
+}
+
+/// From the hub to the client. Ends when either closes.
+async fn down(book: &SharedBook, mut hub: LinkReader, to_client: &LinkWriter) -> Left {
+    while let Ok(Some(frame)) = hub.next().await {
+        let text = match frame {
+            Frame::Text(text) => book.hub_says(text),
+            Frame::Broken(malformed) => book.broken(&malformed),
+        };
+        if let Some(text) = text
+            && to_client.send(text).await.is_err()
+        {
+            return Left::Client;
+        }
+    }
+    Left::Hub
+}

@@ -1,0 +1,134 @@
+//! Listening: one hub in one place.
+
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{
+    net::{UnixListener, UnixStream},
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Error, Hub, ListenOptions, Lock, Place, Why, conversation::converse, desk::Desk};
+
+/// How often a lock that another process holds is tried.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long conversations may take to end once they have been told to.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long nothing is accepted after accepting failed: there may be no descriptor left.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// A socket that is listened on, under the hub's lock.
+#[derive(Debug)]
+pub struct Listener {
+    socket: UnixListener,
+    path: PathBuf,
+    lock: Lock,
+}
+
+/// A hub that no longer listens.
+#[derive(Debug)]
+pub struct Ended {
+    /// Why.
+    pub why: Why,
+    /// To be dropped when everything else has ended: the next hub waits for it.
+    pub lock: Lock,
+}
+
+// === impl Listener ===
+
+impl Listener {
+    /// Listens in `place`. A hub that is about to end is waited for, as long as `patience`.
+    pub async fn bind(place: &Place, patience: Duration) -> Result<Self, Error> {
+        let path = place.socket();
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(lock) = Lock::take(&place.lock())? {
+                return Ok(Self { socket: replace(&path).await?, path, lock });
+            }
+            if is_answered(&path).await {
+                return Err(Error::AlreadyRunning { path });
+            }
+            if Instant::now() > deadline {
+                return Err(Error::Locked { path: place.lock() });
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Serves clients until `stop` is cancelled, somebody asks for the end, or nobody needs the hub any more.
+    pub async fn serve<H: Hub>(
+        self,
+        hub: Arc<H>,
+        options: ListenOptions,
+        stop: CancellationToken,
+    ) -> Ended {
+        let desk = Arc::new(Desk::new(hub, options, stop));
+        let mut conversations = JoinSet::new();
+        let why = self.accept(&desk, &mut conversations).await;
+        // From here on a client that comes finds nobody, and starts a hub that waits for our lock.
+        drop(self.socket);
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(%error, "the hub's socket stays behind");
+        }
+        desk.drain(why).await;
+        let ended = async { while conversations.join_next().await.is_some() {} };
+        let _ = timeout(LAST_WORDS, ended).await;
+        conversations.shutdown().await;
+        Ended { why, lock: self.lock }
+    }
+
+    async fn accept<H: Hub>(&self, desk: &Arc<Desk<H>>, conversations: &mut JoinSet<()>) -> Why {
+        let ending = desk.ending();
+        tokio::pin!(ending);
+        loop {
+            let has_room = conversations.len() < desk.options.connections;
+            tokio::select! {
+                why = &mut ending => return why,
+                Some(ended) = conversations.join_next(), if !conversations.is_empty() => {
+                    if let Err(error) = ended {
+                        tracing::error!(%error, "a conversation failed");
+                    }
+                }
+                accepted = self.socket.accept(), if has_room => match accepted {
+                    Ok((stream, _)) => {
+                        conversations.spawn(converse(desk.clone(), stream));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "a client could not be accepted");
+                        sleep(BREATH).await;
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// Binds the socket. Only for the lock's holder: what is there is a leftover, unless it answers all the same, which
+/// takes a lock that was deleted by hand.
+async fn replace(path: &Path) -> Result<UnixListener, Error> {
+    if is_answered(path).await {
+        return Err(Error::AlreadyRunning { path: path.to_owned() });
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::io("remove", path)(error));
+        }
+        _ => {}
+    }
+    let socket = UnixListener::bind(path).map_err(Error::io("listen on", path))?;
+    // The folder keeps others out already.
+    let private = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(path, private).map_err(Error::io("make private", path))?;
+    Ok(socket)
+}
+
+async fn is_answered(path: &Path) -> bool {
+    UnixStream::connect(path).await.is_ok()
+}

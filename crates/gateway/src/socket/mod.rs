@@ -1,0 +1,43 @@
+//! The hub's private socket: where it is, who may speak there, and how a conversation begins.
+//!
+//! One hub serves one user. It listens on a unix socket in a folder that only that user can enter, asks the system who
+//! is calling, and reads one line, the [`Hello`], that says what is wanted: to speak MCP in a view of one's own, or a
+//! word about the hub itself. What follows the answer is JSON-RPC, one message a line.
+//!
+//! A [`Listener`] holds the hub's lock for as long as it lives, and whoever holds the lock is the hub. A socket without
+//! the lock's holder is a leftover and is replaced; one that answers never is.
+//!
+//! This module refuses to know what is served ([`Hub`] does), and never starts a hub (that is [`crate::attach`]).
+
+#![cfg(unix)]
+
+mod activity;
+mod again;
+mod closing;
+mod conversation;
+mod desk;
+mod detach;
+mod error;
+mod hello;
+mod listen;
+mod lock;
+mod options;
+mod place;
+mod stall;
+mod watched;
+
+pub(crate) use again::try_again;
+
+pub use conversation::is_ours;
+pub use desk::{Hub, Why};
+pub use detach::detach;
+pub use error::Error;
+pub use hello::{Answer, Hello, PROTOCOL, Refusal, RefusalKind, Status, Want, Welcome};
+pub use listen::{Ended, Listener};
+pub use lock::Lock;
+pub use options::{Lifetime, ListenOptions};
+pub use place::{Folders, Place};
+
+/// The notification by which a hub takes leave of a client; its `why` is one of [`Why`]'s words. It never reaches
+/// the program that `connect` speaks for.
+pub const GOODBYE: &str = "notifications/switchboard/goodbye";

@@ -1,0 +1,260 @@
+//! Where the socket and its locks are.
+//!
+//! A socket's address has room for 107 bytes, and a home can be longer than that. So the folders are tried in turn:
+//! the session's runtime directory, user state, and a short one that is named by the user's id.
+
+use std::{
+    fs::{self, DirBuilder, Metadata},
+    io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    },
+    path::{Path, PathBuf},
+};
+
+use nix::unistd::geteuid;
+use sha2::{Digest as _, Sha256};
+use switchboard_config::Surroundings;
+
+use super::Error;
+
+/// The longest path a socket can have; one byte more ends it.
+const LONGEST: usize = 107;
+/// Bytes of the digest that tell one pair of folders from another.
+const DIGEST: usize = 8;
+
+/// What the socket's place depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    /// The user's configuration.
+    pub config: PathBuf,
+    /// The user's state.
+    pub state: PathBuf,
+    /// `XDG_RUNTIME_DIR`, where it is set.
+    pub runtime: Option<PathBuf>,
+    /// Where a short private folder may be made: `/tmp`, whatever `TMPDIR` says, so that all clients find it.
+    pub short: PathBuf,
+}
+
+/// Where one hub is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    folder: PathBuf,
+    name: String,
+}
+
+/// A folder that may hold the socket.
+enum Candidate {
+    /// Inside the runtime directory, which must be there.
+    Runtime(PathBuf),
+    /// Inside user state, which is made where it is missing.
+    State(PathBuf),
+    /// Inside a folder that everybody can write to.
+    Short(PathBuf),
+}
+
+// === impl Folders ===
+
+impl Folders {
+    /// The folders of one caller.
+    pub fn of(surroundings: &Surroundings) -> Self {
+        let runtime = surroundings.env.get("XDG_RUNTIME_DIR").map(PathBuf::from);
+        Self {
+            config: surroundings.config_dir.clone(),
+            state: surroundings.state_dir.clone(),
+            runtime: runtime.filter(|path| path.is_absolute()),
+            short: "/tmp".into(),
+        }
+    }
+
+    /// Equal for clients that belong to the same hub. Paths count as they are written: what they lead to may not
+    /// be there yet.
+    fn name(&self) -> String {
+        let mut digest = Sha256::new();
+        digest.update(self.config.as_os_str().as_bytes());
+        digest.update([0]);
+        digest.update(self.state.as_os_str().as_bytes());
+        let digest = digest.finalize();
+        let hex = digest[..DIGEST].iter().map(|byte| format!("{byte:02x}"));
+        format!("hub-{}", hex.collect::<String>())
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        // After `su` the variable may still name the folder of another user.
+        let runtime = self.runtime.as_ref().filter(|path| is_folder_of_ours(path));
+        let runtime = runtime.map(|path| Candidate::Runtime(path.join("switchboard")));
+        let short = self.short.join(format!("switchboard-{}", geteuid()));
+        let rest = [Candidate::State(self.state.join("run")), Candidate::Short(short)];
+        runtime.into_iter().chain(rest).collect()
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    /// Finds the place and makes its folder. Looks at files, so it may block.
+    pub fn find(folders: &Folders) -> Result<Self, Error> {
+        let name = folders.name();
+        let mut shortest = folders.short.clone();
+        for candidate in folders.candidates() {
+            let place = Self { folder: candidate.path().to_owned(), name: name.clone() };
+            if place.socket().as_os_str().len() <= LONGEST {
+                candidate.make()?;
+                return Ok(place);
+            }
+            shortest.clone_from(&place.folder);
+        }
+        Err(Error::TooLong { path: shortest })
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> PathBuf {
+        self.file("sock")
+    }
+
+    /// What the hub holds for as long as it lives.
+    pub fn lock(&self) -> PathBuf {
+        self.file("lock")
+    }
+
+    /// What a client holds while it starts a hub.
+    pub fn starting(&self) -> PathBuf {
+        self.file("starting")
+    }
+
+    fn file(&self, extension: &str) -> PathBuf {
+        self.folder.join(format!("{}.{extension}", self.name))
+    }
+}
+
+// === impl Candidate ===
+
+impl Candidate {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Runtime(path) | Self::State(path) | Self::Short(path) => path,
+        }
+    }
+
+    fn make(&self) -> Result<(), Error> {
+        let path = self.path();
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700).recursive(matches!(self, Self::State(_)));
+        match builder.create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(Error::io("create", path)(error));
+            }
+            _ => {}
+        }
+        let found = fs::symlink_metadata(path).map_err(Error::io("look at", path))?;
+        match fault(&found, geteuid().as_raw()) {
+            None => Ok(()),
+            Some(fault) => Err(Error::NotPrivate { path: path.to_owned(), fault }),
+        }
+    }
+}
+
+/// Why a folder is not private to `user`.
+fn fault(found: &Metadata, user: u32) -> Option<&'static str> {
+    if !found.is_dir() {
+        Some("is not a folder")
+    } else if found.uid() != user {
+        Some("belongs to another user")
+    } else if found.permissions().mode() & 0o077 != 0 {
+        Some("can be entered by other users")
+    } else {
+        None
+    }
+}
+
+fn is_folder_of_ours(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folders(home: &Path) -> Folders {
+        Folders {
+            config: home.join("config"),
+            state: home.join("state"),
+            runtime: Some(home.join("runtime")),
+            short: home.join("tmp"),
+        }
+    }
+
+    fn private(path: &Path) {
+        DirBuilder::new().recursive(true).mode(0o700).create(path).unwrap();
+    }
+
+    /// Which of the folders is taken, seen from the home.
+    fn taken(folders: &Folders, home: &Path) -> String {
+        let place = Place::find(folders).unwrap();
+        assert!(place.socket().as_os_str().len() <= LONGEST);
+        let mode = fs::metadata(&place.folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        place.folder.strip_prefix(home).unwrap().to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_first_folder_that_is_there_and_fits() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        let mut folders = folders(home);
+        assert_eq!(taken(&folders, home), "state/run", "no runtime directory was made");
+        private(&home.join("runtime"));
+        assert_eq!(taken(&folders, home), "runtime/switchboard");
+        folders.runtime = None;
+        assert_eq!(taken(&folders, home), "state/run");
+
+        private(&home.join("tmp"));
+        folders.state = home.join("long/".repeat(30));
+        let short = format!("tmp/switchboard-{}", geteuid());
+        assert_eq!(taken(&folders, home), short);
+        folders.short = home.join("long/".repeat(30));
+        assert!(matches!(Place::find(&folders), Err(Error::TooLong { .. })));
+    }
+
+    #[test]
+    fn a_folder_that_others_can_enter_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut folders = folders(temp.path());
+        folders.state = temp.path().join("long/".repeat(30));
+        let short = folders.short.join(format!("switchboard-{}", geteuid()));
+        private(&short);
+        assert!(Place::find(&folders).is_ok());
+
+        let check = |expected: &str| match Place::find(&folders) {
+            Err(Error::NotPrivate { fault, .. }) => assert_eq!(fault, expected),
+            other => panic!("{other:?}"),
+        };
+        fs::set_permissions(&short, fs::Permissions::from_mode(0o750)).unwrap();
+        check("can be entered by other users");
+        fs::remove_dir(&short).unwrap();
+        // Somebody else could have made the link, and would choose where it leads.
+        private(&temp.path().join("elsewhere"));
+        std::os::unix::fs::symlink(temp.path().join("elsewhere"), &short).unwrap();
+        check("is not a folder");
+    }
+
+    #[test]
+    fn a_folder_of_another_user_is_not_private() {
+        let temp = tempfile::tempdir().unwrap();
+        private(&temp.path().join("own"));
+        let found = fs::metadata(temp.path().join("own")).unwrap();
+        assert_eq!(fault(&found, geteuid().as_raw()), None);
+        assert_eq!(fault(&found, geteuid().as_raw() + 1), Some("belongs to another user"));
+    }
+
+    #[test]
+    fn every_pair_of_folders_has_a_hub_of_its_own() {
+        let one = folders(Path::new("/home/a"));
+        let other = Folders { state: "/elsewhere".into(), ..one.clone() };
+        let moved = Folders { runtime: None, ..one.clone() };
+        assert_ne!(one.name(), other.name());
+        assert_eq!(one.name(), moved.name());
+        assert_eq!(one.name().len(), "hub-".len() + 2 * DIGEST);
+    }
+}

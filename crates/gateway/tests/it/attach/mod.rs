@@ -1,0 +1,7 @@
+//! The client's side: real hubs, real processes, and hubs that are taken away.
+
+mod lost;
+mod peer;
+mod speed;
+mod start;
+mod waiting;

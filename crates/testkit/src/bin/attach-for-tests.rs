@@ -1,0 +1,45 @@
+//! What a client launches: its standard streams, attached to the hub of a folder.
+//!
+//! `attach-for-tests FOLDER HUB [ARGUMENTS OF THE HUB]…`
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
+
+use std::{path::PathBuf, process::ExitCode};
+
+use switchboard_gateway::{
+    attach::{AttachOptions, StartHub, attach_stdio},
+    socket::{Folders, Place},
+};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    let folder = PathBuf::from(args.next().unwrap());
+    let place = Place::find(&Folders {
+        config: folder.join("config"),
+        state: folder.join("state"),
+        runtime: None,
+        short: "/tmp".into(),
+    });
+    let program = args.next().unwrap().into();
+    let mut hub_args = vec![folder.clone().into_os_string()];
+    hub_args.extend(args);
+    let start = StartHub {
+        program,
+        args: hub_args,
+        env: Vec::new(),
+        cwd: "/".into(),
+        log: folder.join("hub.log"),
+    };
+    let mut options = AttachOptions::new(place.unwrap(), start, "0.1.0");
+    options.env = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    match attach_stdio(options).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A hub that serves the fixture on the socket of a folder.
+//!
+//! `hub-for-tests FOLDER [version=V] [idle=MS] [handover=MS] [stay] [fail]`: notes its process in `FOLDER/hubs` before
+//! anything else, leaves the session of whoever started it, and serves until it is told to end or nobody needs it.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
+
+use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use switchboard_gateway::{
+    front::{Front, NoSuchPart, Opened, Opening},
+    socket::{Folders, Hello, Hub, Lifetime, ListenOptions, Listener, Place, Refusal, detach},
+};
+use switchboard_testkit::fixture::Fixture;
+use tokio_util::sync::CancellationToken;
+
+/// One fixture for all.
+struct One(Arc<Fixture>);
+
+/// Whatever they want, they get the fixture.
+struct ForAll(Arc<One>);
+
+// === impl One ===
+
+impl Front for One {
+    type View = Fixture;
+
+    fn open(&self, _: Opening) -> Result<Opened<Fixture>, NoSuchPart> {
+        Ok(Opened { view: self.0.clone(), changes: self.0.changes().clone() })
+    }
+}
+
+// === impl ForAll ===
+
+impl Hub for ForAll {
+    type Front = One;
+
+    fn front<'a>(&'a self, _: &'a Hello) -> BoxFuture<'a, Result<Arc<One>, Refusal>> {
+        Box::pin(std::future::ready(Ok(self.0.clone())))
+    }
+}
+
+fn main() -> ExitCode {
+    switchboard_wire::process::guard::run_if_guard();
+    let mut args = std::env::args().skip(1);
+    let folder = PathBuf::from(args.next().unwrap());
+    note(&folder);
+    detach().unwrap();
+    let mut options = ListenOptions::new("0.1.0", Lifetime::while_used());
+    for arg in args {
+        match arg.split_once('=') {
+            Some(("version", version)) => version.clone_into(&mut options.version),
+            Some((name, value)) => set(&mut options.lifetime, name, value),
+            None if arg == "stay" => options.lifetime = Lifetime::UntilStopped,
+            None => {
+                eprintln!("told to {arg}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    serve(&folder, options)
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn serve(folder: &std::path::Path, options: ListenOptions) -> ExitCode {
+    // A hub that a test has forgotten ends all the same.
+    let forgotten = CancellationToken::new();
+    let forget = forgotten.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_mins(2)).await;
+        forget.cancel();
+    });
+    let place = Place::find(&Folders {
+        config: folder.join("config"),
+        state: folder.join("state"),
+        runtime: None,
+        short: "/tmp".into(),
+    });
+    match Listener::bind(&place.unwrap(), Duration::from_secs(10)).await {
+        Ok(listener) => {
+            let hub = Arc::new(ForAll(Arc::new(One(Arc::default()))));
+            let ended = listener.serve(hub, options, forgotten).await;
+            eprintln!("ended: {:?}", ended.why);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Every hub that ever began is a line.
+fn note(folder: &std::path::Path) {
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.create(true).append(true).open(folder.join("hubs")).unwrap();
+    writeln!(file, "{}", std::process::id()).unwrap();
+}
+
+fn set(lifetime: &mut Lifetime, name: &str, value: &str) {
+    let value = Duration::from_millis(value.parse().unwrap());
+    if let Lifetime::WhileUsed { idle, handover } = lifetime {
+        match name {
+            "idle" => *idle = value,
+            "handover" => *handover = value,
+            _ => {}
+        }
+    }
+}
