@@ -90,6 +90,15 @@ impl From<&Problem> for Notice {
     }
 }
 
+impl From<&switchboard_gateway::hub::Problem> for Notice {
+    fn from(problem: &switchboard_gateway::hub::Problem) -> Self {
+        match problem {
+            switchboard_gateway::hub::Problem::Configuration(problem) => Self::from(problem),
+            other => Self::warning(other.to_string()).placed(other.at()),
+        }
+    }
+}
+
 impl From<&switchboard_core::Problem> for Notice {
     fn from(problem: &switchboard_core::Problem) -> Self {
         let about = match (&problem.server, &problem.item) {

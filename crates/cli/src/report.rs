@@ -115,6 +115,12 @@ impl Failure {
         self
     }
 
+    /// Everything about it, for somebody who gets one line.
+    pub(crate) fn in_one_line(&self) -> String {
+        let parts = std::iter::once(&self.message).chain(&self.causes).chain(&self.hint);
+        parts.map(String::as_str).collect::<Vec<_>>().join("; ")
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -1,15 +1,17 @@
 //! A workspace served: its engine, its files watched, and the bridge that shows it to clients.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
-use switchboard_config::{Desired, Mode};
+use switchboard_config::{Asked, Desired, Mode, Surroundings};
 use switchboard_core::Engine;
 use switchboard_core::catalog::Style;
 use switchboard_core::connection::Timing;
 use switchboard_core::engine::InProcess;
 use switchboard_core::results::{Policy, Spill};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
-use switchboard_gateway::hub::{Extra, Options, Served};
+use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening};
+use switchboard_gateway::hub::{Extra, Options, Served, Snapshot};
 use switchboard_wire::process::Guard;
 use switchboard_wire::server::Changes;
 
@@ -19,68 +21,96 @@ use crate::hub;
 use crate::report::{Failure, Kind};
 use crate::surroundings::Caller;
 
-/// Everything behind the faces.
+/// One workspace, shown in one way.
 pub(crate) struct Serving {
-    pub(crate) engine: Engine,
-    pub(crate) served: Served,
-    pub(crate) bridge: Bridge,
+    served: Served,
+    bridge: Bridge,
+}
+
+/// Whose workspace it is.
+pub(crate) struct Whose {
+    pub(crate) surroundings: Surroundings,
+    pub(crate) asked: Asked,
+    pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
 // === impl Serving ===
 
 impl Serving {
-    pub(crate) async fn open(view: &View, caller: &Caller) -> Result<Self, Failure> {
-        let desired = caller.workspace.desired();
-        if view.names == Names::Bare && view.servers.len() != 1 && desired.servers.len() > 1 {
-            let hint = "name the one server with `--servers`, or take another style";
-            return Err(Failure::usage("`--names bare` is for one server only", hint));
-        }
-        let mut options = hub::engine_options(&desired, caller)?;
-        // A client goes on for days; nobody types the command again.
-        options.timing.retries = retries(&desired);
-        let engine = Engine::start(options).await;
+    pub(crate) async fn open(engine: Engine, view: &View, whose: Whose) -> Result<Self, Failure> {
         let guard = Guard::this_program().map_err(|error| {
             Failure::new("cannot open this program to guard what it starts", error)
         })?;
-        let mut asked = caller.asked().clone();
+        let mut asked = whose.asked;
         asked.agent.clone_from(&view.agent);
+        let builtin = InProcess::new(hub::BUILTIN, Arc::new(Builtin), Changes::default());
         let extra = Extra {
-            otherwise: Some(InProcess::new(hub::BUILTIN, Arc::new(Builtin), Changes::default())),
+            otherwise: Some(builtin),
             only: (!view.servers.is_empty()).then(|| view.servers.clone()),
         };
-        let served = Served::start(
-            engine.clone(),
-            caller.surroundings.clone(),
-            asked,
-            caller.variables.clone(),
-            Options::new(guard),
-            extra,
-        );
-        let served = served.await;
-        let workspace = served.workspace().clone();
-        let bridge = Bridge::new(engine.clone(), workspace, self::options(view));
-        let serving = Self { engine, served, bridge };
-        match serving.unknown(view) {
-            None => Ok(serving),
-            Some(name) => {
-                serving.close().await;
-                let message = format!("no server is called `{name}`");
-                Err(Failure::plain(Kind::Usage, message).hinted("see `switchboard list`"))
-            }
+        let (surroundings, variables) = (whose.surroundings, whose.variables);
+        let options = Options::new(guard);
+        let served =
+            Served::start(engine.clone(), surroundings, asked, variables, options, extra).await;
+        if let Some(failure) = wrong(view, &served.snapshot().desired) {
+            served.shutdown().await;
+            return Err(failure);
         }
+        let bridge = Bridge::new(engine, served.workspace().clone(), self::options(view));
+        Ok(Self { served, bridge })
     }
 
-    /// A server that was asked for and is not configured.
-    fn unknown(&self, view: &View) -> Option<String> {
-        let snapshot = self.served.snapshot();
-        let known = |name: &&String| snapshot.desired.named(name).next().is_some();
-        view.servers.iter().find(|name| !known(name)).cloned()
+    /// What is desired, and what is wrong with it.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.served.snapshot()
     }
 
+    /// Ends the watching of files.
     pub(crate) async fn close(self) {
         self.served.shutdown().await;
-        self.engine.shutdown().await;
     }
+}
+
+impl Front for Serving {
+    type View = <Bridge as Front>::View;
+
+    fn open(&self, opening: Opening) -> Result<Opened<Self::View>, NoSuchPart> {
+        self.bridge.open(opening)
+    }
+}
+
+/// An engine that goes on for days.
+pub(crate) async fn engine(caller: &Caller) -> Result<Engine, Failure> {
+    let desired = caller.workspace.desired();
+    let mut options = hub::engine_options(&desired, caller)?;
+    // Nobody types the command again.
+    options.timing.retries = retries(&desired);
+    Ok(Engine::start(options).await)
+}
+
+// === impl Whose ===
+
+impl Whose {
+    /// Of whoever typed the command.
+    pub(crate) fn of(caller: &Caller) -> Self {
+        Self {
+            surroundings: caller.surroundings.clone(),
+            asked: caller.asked().clone(),
+            variables: caller.variables.clone(),
+        }
+    }
+}
+
+/// What cannot be shown as asked for.
+fn wrong(view: &View, desired: &Desired) -> Option<Failure> {
+    if view.names == Names::Bare && view.servers.len() != 1 && desired.servers.len() > 1 {
+        let hint = "name the one server with `--servers`, or take another style";
+        return Some(Failure::usage("`--names bare` is for one server only", hint));
+    }
+    let known = |name: &&String| desired.named(name).next().is_some();
+    let unknown = view.servers.iter().find(|name| !known(name))?;
+    let message = format!("no server is called `{unknown}`");
+    Some(Failure::plain(Kind::Usage, message).hinted("see `switchboard list`"))
 }
 
 fn retries(desired: &Desired) -> u32 {

@@ -85,6 +85,11 @@ impl Caller {
     }
 
     /// Whether only what the command line gives counts.
+    /// Whether configuration was given for this run alone.
+    pub(crate) fn is_dynamic(&self) -> bool {
+        !self.asked.dynamic.is_empty()
+    }
+
     /// What was asked for besides the surroundings.
     pub(crate) fn asked(&self) -> &Asked {
         &self.asked
@@ -161,7 +166,7 @@ fn no_home() -> Failure {
     Failure::usage("no home folder is known", "set `HOME` to an absolute path")
 }
 
-fn platform() -> Platform {
+pub(crate) fn platform() -> Platform {
     match env::consts::OS {
         "macos" => Platform::Mac,
         "windows" => Platform::Windows,
@@ -170,7 +175,7 @@ fn platform() -> Platform {
 }
 
 /// A clock before 1970 is as good as none.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map(|since| since.as_secs()).unwrap_or_default()
 }

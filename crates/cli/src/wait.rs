@@ -75,3 +75,16 @@ mod tests {
         }
     }
 }
+
+/// Waits until somebody wants this to end: Ctrl-C, or a polite signal.
+pub(crate) async fn ended() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
+        // Then it takes an impolite one.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminated.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}

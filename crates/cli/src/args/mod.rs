@@ -15,7 +15,7 @@ pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
     Add, AddJson, Approve, Edit, Get, Import, Kind, List, Named, Remove, ScopeArg, Switch,
 };
-pub(crate) use serving::{Connect, ModeArg, Names, Search, View};
+pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
 
 /// One program between every AI client and every MCP server.
 #[derive(Debug, Parser)]
@@ -89,9 +89,22 @@ pub(crate) enum Command {
     Enable(Switch),
     /// Switch a server off, without removing it
     Disable(Switch),
+    /// Serve every server over the network, until Ctrl-C
+    ///
+    /// Clients see one MCP server, in whichever version of the protocol they speak: Streamable HTTP at `/mcp` (and
+    /// `/mcp/<server>` for one server), HTTP with server-sent events at `/sse`, WebSocket at `/ws`. Only programs of
+    /// your own on this machine are let in.
+    #[command(after_help = serving::SERVE_EXAMPLES)]
+    Serve(Serve),
+    /// End the hub that `connect` has started
+    Stop,
+    /// The hub that `connect` starts
+    #[command(hide = true)]
+    Hub,
     /// Serve every server to the client that starts this, on standard input and output
     ///
-    /// The client sees one MCP server, in whichever version of the protocol it speaks.
+    /// The client sees one MCP server, in whichever version of the protocol it speaks. A hub in the background holds
+    /// the servers, so that all clients share them; the first client starts it, and it ends some time after the last.
     #[command(after_help = serving::CONNECT_EXAMPLES)]
     Connect(Connect),
     /// Show the tools of all servers, or of one

@@ -1,9 +1,13 @@
 //! What may be typed about serving clients.
 
+use std::net::SocketAddr;
+
 use clap::{Args as ClapArgs, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 /// How a client sees the servers.
-#[derive(Debug, Clone, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[command(next_help_heading = "What clients see")]
 pub(crate) struct View {
     /// What tools are called: `<server>__<tool>`, with `mcp__` before it, or the tool's own name
@@ -27,7 +31,8 @@ pub(crate) struct View {
 }
 
 /// What tools are called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Names {
     /// `<server>__<tool>`
     Server,
@@ -38,7 +43,8 @@ pub(crate) enum Names {
 }
 
 /// What happens to calls that no rule decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum ModeArg {
     /// The client's own prompt decides
     Client,
@@ -57,7 +63,8 @@ pub(crate) enum ModeArg {
 }
 
 /// Whether tools are listed or looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Search {
     /// All are listed
     Off,
@@ -76,6 +83,28 @@ pub(crate) struct Connect {
     #[arg(long)]
     pub(crate) standalone: bool,
 }
+
+/// Serve clients over the network.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) view: View,
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
+    pub(crate) listen: SocketAddr,
+    /// A host name that clients may call this machine by; may be given several times
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<String>,
+    /// An origin of web pages that may call; may be given several times
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+}
+
+pub(super) const SERVE_EXAMPLES: &str = "\
+Examples:
+  switchboard serve                        http://127.0.0.1:7420/mcp, for your own clients on this machine
+  switchboard serve --listen 127.0.0.1:0   on a free port, which is printed
+  switchboard serve --project ~/work/app   the servers of another project";
 
 pub(super) const CONNECT_EXAMPLES: &str = "\
 Examples:

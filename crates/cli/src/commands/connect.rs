@@ -1,57 +1,100 @@
 //! `switchboard connect`: every server, to the client that started this program.
 
+use std::ffi::OsString;
+
+use switchboard_gateway::attach::{self, AttachOptions, StartHub};
 use switchboard_gateway::front::{Front as _, Opening, Part};
+use switchboard_gateway::socket::{Folders, Place};
+use switchboard_wire::json::Raw;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 
-use crate::args::Connect;
+use crate::args::{Connect, Global};
 use crate::report::{Failure, Kind};
-use crate::serving::Serving;
+use crate::serving::{self, Serving, Whose};
 use crate::surroundings::{self, Caller};
+use crate::wait;
 
 /// The longest message a client may send.
 const LONGEST: usize = 16 << 20;
 
-pub(crate) async fn run(connect: &Connect, caller: &Caller) -> Result<(), Failure> {
-    if surroundings::is_beneath_us() {
-        let message =
-            "this would serve Switchboard to itself: it was started by one of its own servers";
-        return Err(Failure::plain(Kind::Failed, message)
-            .hinted("take the entry that runs `switchboard connect` out of the configuration"));
+/// Attaches the client to the hub, which is started if none runs.
+pub(crate) async fn run(
+    connect: &Connect,
+    global: &Global,
+    caller: &Caller,
+) -> Result<(), Failure> {
+    not_beneath_us()?;
+    let place = place(caller)?;
+    let program = surroundings::program()
+        .ok_or_else(|| Failure::plain(Kind::Failed, "cannot tell where this program is"))?;
+    let mut args = vec![OsString::from("hub")];
+    if let Some(folder) = &global.config_dir {
+        args.extend(["--config-dir".into(), folder.as_os_str().to_owned()]);
     }
-    let serving = Serving::open(&connect.view, caller).await?;
+    let state = &caller.surroundings.state_dir;
+    let start = StartHub {
+        program,
+        args,
+        env: caller.variables.clone(),
+        cwd: "/".into(),
+        log: state.join("logs/hub.log"),
+    };
+    let mut options = AttachOptions::new(place, start, env!("CARGO_PKG_VERSION"));
+    options.cwd.clone_from(&caller.surroundings.cwd);
+    options.env.clone_from(&caller.surroundings.env);
+    options.view =
+        Raw::of(&connect.view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
+    attach::attach_stdio(options)
+        .await
+        .map_err(|error| Failure::new("cannot attach to the hub", error))
+}
+
+/// Serves the client from this process.
+pub(crate) async fn standalone(connect: &Connect, caller: &Caller) -> Result<(), Failure> {
+    not_beneath_us()?;
+    let engine = serving::engine(caller).await?;
+    let done = match Serving::open(engine.clone(), &connect.view, Whose::of(caller)).await {
+        Err(failure) => Err(failure),
+        Ok(serving) => {
+            let done = speak(&serving).await;
+            serving.close().await;
+            done
+        }
+    };
+    engine.shutdown().await;
+    done
+}
+
+async fn speak(serving: &Serving) -> Result<(), Failure> {
     let opening = Opening {
         principal: "local".to_owned(),
         session: format!("stdio-{}", std::process::id()),
         part: Part::Everything,
         transport: "stdio",
     };
-    let opened = serving.bridge.open(opening);
-    let done = match opened {
-        Err(error) => Err(Failure::new("cannot serve", error)),
-        Ok(opened) => {
-            let (writer, reader, writing) = stdio::link(LONGEST);
-            let options = ServeOptions::default();
-            let serving = serve((writer, reader), opened.view, &opened.changes, options);
-            tokio::select! {
-                (served, ()) = async { tokio::join!(serving, writing) } => {
-                    served.map_err(|error| Failure::new("the client was lost", error))
-                }
-                () = ended() => Ok(()),
-            }
+    let opened = serving.open(opening).map_err(|error| Failure::new("cannot serve", error))?;
+    let (writer, reader, writing) = stdio::link(LONGEST);
+    let answering = serve((writer, reader), opened.view, &opened.changes, ServeOptions::default());
+    tokio::select! {
+        (served, ()) = async { tokio::join!(answering, writing) } => {
+            served.map_err(|error| Failure::new("the client was lost", error))
         }
-    };
-    serving.close().await;
-    done
+        () = wait::ended() => Ok(()),
+    }
 }
 
-/// A client that ends us asks politely first.
-async fn ended() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminated.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
+/// Where the hub of this user and these folders is.
+pub(super) fn place(caller: &Caller) -> Result<Place, Failure> {
+    Place::find(&Folders::of(&caller.surroundings))
+        .map_err(|error| Failure::new("there is no place for the hub's socket", error))
+}
+
+fn not_beneath_us() -> Result<(), Failure> {
+    if !surroundings::is_beneath_us() {
+        return Ok(());
     }
+    let message =
+        "this would serve Switchboard to itself: it was started by one of its own servers";
+    Err(Failure::plain(Kind::Failed, message)
+        .hinted("take the entry that runs `switchboard connect` out of the configuration"))
 }

@@ -16,6 +16,7 @@ mod editor;
 mod example;
 mod follow;
 mod get;
+mod hub;
 mod import;
 mod list;
 mod logs;
@@ -30,6 +31,8 @@ mod reject;
 mod remove;
 mod reset;
 mod resources;
+mod serve;
+mod stop;
 mod switch;
 mod tools;
 mod written;
@@ -53,7 +56,13 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::AddJson(add) => add_json::run(add, &caller()?, printer),
         Command::Remove(remove) => remove::run(remove, &caller()?, printer),
         Command::List(list) => list::run(list, &ready().await?, printer).await,
-        Command::Connect(connect) => connect::run(connect, &ready().await?).await,
+        Command::Serve(serve) => serve::run(serve, &ready().await?, printer).await,
+        Command::Connect(connect) if connect.standalone || caller()?.is_dynamic() => {
+            connect::standalone(connect, &ready().await?).await
+        }
+        Command::Connect(connect) => connect::run(connect, &args.global, &caller()?).await,
+        Command::Hub => hub::run(&ready().await?).await,
+        Command::Stop => stop::run(&caller()?, printer).await,
         Command::Tools(tools) => tools::run(tools, &ready().await?, printer).await,
         Command::Call(call) => call::run(call, &ready().await?, printer).await,
         Command::Resources(of) => resources::run(of, &ready().await?, printer).await,

@@ -22,7 +22,7 @@ use std::time::Duration;
 use switchboard_config::Mode;
 use switchboard_core::catalog::Style;
 use switchboard_core::results::Policy;
-use switchboard_core::{Engine, WorkspaceId};
+use switchboard_core::{Caller, Engine, Session, WorkspaceId};
 use switchboard_wire::server::Changes;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -42,6 +42,8 @@ struct Inner {
     options: BridgeOptions,
     changes: Changes,
     parked: Parked,
+    /// Keeps the workspace while it is shown, clients or none.
+    _lease: Option<Caller>,
     _news: DropGuard,
 }
 
@@ -88,8 +90,17 @@ impl Bridge {
             changes.clone(),
         )));
         let parked = Parked::new(options.patience);
+        let lease = engine.attach(&workspace, Session::new("gateway"));
         let news = ended.drop_guard();
-        Self(Arc::new(Inner { engine, workspace, options, changes, parked, _news: news }))
+        Self(Arc::new(Inner {
+            engine,
+            workspace,
+            options,
+            changes,
+            parked,
+            _lease: lease,
+            _news: news,
+        }))
     }
 }
 

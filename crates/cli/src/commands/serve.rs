@@ -1,0 +1,105 @@
+//! `switchboard serve`: every server, to any client, over the network.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serde_json::json;
+use switchboard_core::Engine;
+use switchboard_gateway::face::{self, FaceOptions};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Serve;
+use crate::notice::Notice;
+use crate::printer::{BOLD, DIM, Printer};
+use crate::report::{Failure, Kind};
+use crate::serving::{self, Serving, Whose};
+use crate::surroundings::Caller;
+use crate::wait;
+
+pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    if !serve.listen.ip().is_loopback() {
+        let message = format!("{} can be reached from other machines", serve.listen);
+        return Err(Failure::plain(Kind::Usage, message).hinted(
+            "listen on 127.0.0.1; serving other machines needs tokens, which are not there yet",
+        ));
+    }
+    let listener = TcpListener::bind(serve.listen).await.map_err(|error| {
+        Failure::new(format!("cannot listen on {}", serve.listen), error).hinted(
+            "take another address with `--listen`; `--listen 127.0.0.1:0` takes a free port",
+        )
+    })?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| Failure::new("cannot tell where it listens", error))?;
+    let engine = serving::engine(caller).await?;
+    let done = faces(serve, caller, printer, listener, address, &engine).await;
+    engine.shutdown().await;
+    done
+}
+
+async fn faces(
+    serve: &Serve,
+    caller: &Caller,
+    printer: &Printer,
+    listener: TcpListener,
+    address: SocketAddr,
+    engine: &Engine,
+) -> Result<(), Failure> {
+    let serving = Serving::open(engine.clone(), &serve.view, Whose::of(caller)).await?;
+    printer.notices(&caller.notices);
+    let problems = serving.snapshot();
+    let problems: Vec<Notice> = problems.problems.iter().map(Notice::from).collect();
+    printer.notices(&problems);
+    ready(address, &serving, printer)?;
+    let mut options = FaceOptions::local();
+    options.hosts.clone_from(&serve.allow_host);
+    options.origins.clone_from(&serve.allow_origin);
+    let shutdown = CancellationToken::new();
+    let front = Arc::new(serving);
+    let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
+    tokio::pin!(serving);
+    let served = tokio::select! {
+        served = &mut serving => served,
+        () = wait::ended() => {
+            printer.done("\nEnding; answers under way are waited for.");
+            shutdown.cancel();
+            tokio::select! {
+                served = serving => served,
+                // Whoever asks twice means now.
+                () = wait::ended() => Ok(()),
+            }
+        }
+    };
+    if let Some(front) = Arc::into_inner(front) {
+        front.close().await;
+    }
+    served.map_err(|error| Failure::new("cannot serve", error))
+}
+
+/// Says where it is, and how to add it to a client.
+fn ready(address: SocketAddr, serving: &Serving, printer: &Printer) -> Result<(), Failure> {
+    let url = format!("http://{address}/mcp");
+    if printer.is_json() {
+        let text = serde_json::to_string(&json!({ "url": url, "address": address }))
+            .map_err(|error| Failure::new("cannot write JSON", error))?;
+        printer.raw(format_args!("{text}\n"));
+        return Ok(());
+    }
+    let snapshot = serving.snapshot();
+    let ready = snapshot.desired.ready().count();
+    let what = match (ready, snapshot.desired.servers.len()) {
+        (_, 0) => "the built-in server, since none is configured".to_owned(),
+        (1, _) => "1 server".to_owned(),
+        (many, _) => format!("{many} servers"),
+    };
+    printer.done(format_args!("{BOLD}Serving {what} at {url}{BOLD:#}"));
+    printer.done(format_args!(
+        "\nAdd it to a client as an MCP server of type `http` with that URL, or let the client start\n\
+         `switchboard connect` as a server of type `stdio`. An entry that many clients take:\n"
+    ));
+    let entry = json!({ "mcpServers": { "switchboard": { "type": "http", "url": url } } });
+    printer.done(format_args!("  {entry}\n"));
+    printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
+    Ok(())
+}

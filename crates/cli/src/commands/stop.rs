@@ -1,0 +1,23 @@
+//! `switchboard stop`: the hub ends, and with it every server it holds.
+
+use switchboard_gateway::attach;
+
+use super::connect::place;
+use crate::printer::Printer;
+use crate::report::Failure;
+use crate::surroundings::Caller;
+
+pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let stopped = attach::stop(&place(caller)?, env!("CARGO_PKG_VERSION"))
+        .await
+        .map_err(|error| Failure::new("cannot reach the hub", error))?;
+    if printer.is_json() {
+        let pid = stopped.as_ref().map(|welcome| welcome.hub);
+        return printer.json(&serde_json::json!({ "stopped": stopped.is_some(), "pid": pid }));
+    }
+    match stopped {
+        Some(welcome) => printer.done(format_args!("The hub (process {}) ends.", welcome.hub)),
+        None => printer.done("No hub runs."),
+    }
+    Ok(())
+}
