@@ -4,6 +4,7 @@ pub mod face;
 pub mod fault;
 pub mod fixture;
 pub mod http;
+pub mod lines;
 #[cfg(target_os = "linux")]
 pub mod processes;
 pub mod programs;

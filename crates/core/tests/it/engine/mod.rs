@@ -1,5 +1,5 @@
 //! The engine at its boundary: what is desired in, snapshots, events and results out.
 
 mod apply;
-mod script;
+pub(crate) mod script;
 mod session;

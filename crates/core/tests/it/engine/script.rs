@@ -27,7 +27,7 @@ use tokio::sync::{Notify, watch};
 type Answer = Box<dyn Fn(&str, Raw) -> Result<Reply, RpcError> + Send + Sync>;
 
 /// A server under a test's control.
-pub(super) struct Script {
+pub(crate) struct Script {
     tools: Mutex<Vec<Value>>,
     resources: Mutex<Vec<Value>>,
     prompts: Mutex<Vec<Value>>,
@@ -35,20 +35,20 @@ pub(super) struct Script {
     /// What a tool answers, by default its arguments.
     answer: Answer,
     /// Calls so far, each as `name arguments`.
-    pub(super) seen: watch::Sender<Vec<String>>,
+    pub(crate) seen: watch::Sender<Vec<String>>,
     /// How many calls to `hang` were dropped.
-    pub(super) dropped: watch::Sender<usize>,
-    pub(super) changes: Changes,
-    pub(super) go_on: Notify,
+    pub(crate) dropped: watch::Sender<usize>,
+    pub(crate) changes: Changes,
+    pub(crate) go_on: Notify,
     era: Era,
     /// How often somebody connected.
-    pub(super) opened: Arc<AtomicUsize>,
+    pub(crate) opened: Arc<AtomicUsize>,
 }
 
 // === impl Script ===
 
 impl Script {
-    pub(super) fn new(tools: &[&str]) -> Self {
+    pub(crate) fn new(tools: &[&str]) -> Self {
         let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });
         Self {
             tools: Mutex::new(tools.iter().map(tool).collect()),
@@ -66,27 +66,27 @@ impl Script {
     }
 
     /// A server that knows only the older era.
-    pub(super) fn legacy(mut self) -> Self {
+    pub(crate) fn legacy(mut self) -> Self {
         self.era = Era::Legacy;
         self
     }
 
-    pub(super) fn with_tool(self, tool: Value) -> Self {
+    pub(crate) fn with_tool(self, tool: Value) -> Self {
         self.tools.lock().unwrap().push(tool);
         self
     }
 
-    pub(super) fn with_resource(self, uri: &str) -> Self {
+    pub(crate) fn with_resource(self, uri: &str) -> Self {
         self.resources.lock().unwrap().push(json!({ "uri": uri, "name": uri }));
         self
     }
 
-    pub(super) fn with_prompt(self, name: &str) -> Self {
+    pub(crate) fn with_prompt(self, name: &str) -> Self {
         self.prompts.lock().unwrap().push(json!({ "name": name }));
         self
     }
 
-    pub(super) fn answering(
+    pub(crate) fn answering(
         mut self,
         answer: impl Fn(&str, Raw) -> Result<Reply, RpcError> + Send + Sync + 'static,
     ) -> Self {
@@ -95,7 +95,7 @@ impl Script {
     }
 
     /// Puts another list of tools in the place of the one there was, and says so.
-    pub(super) fn relist(&self, tools: &[&str]) {
+    pub(crate) fn relist(&self, tools: &[&str]) {
         let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });
         *self.tools.lock().unwrap() = tools.iter().map(tool).collect();
         self.changes.announce(Change::List(switchboard_wire::client::List::Tools));
@@ -201,11 +201,11 @@ fn ask(asked: &Asked) -> Result<Reply, RpcError> {
 }
 
 /// A result of one text.
-pub(super) fn text(text: &str) -> Result<Reply, RpcError> {
+pub(crate) fn text(text: &str) -> Result<Reply, RpcError> {
     Ok(Reply::Complete(raw(&json!({ "content": [{ "type": "text", "text": text }] }))))
 }
 
-pub(super) fn raw(value: &Value) -> Raw {
+pub(crate) fn raw(value: &Value) -> Raw {
     Raw::of(value).unwrap()
 }
 
@@ -247,20 +247,20 @@ fn legacy(name: &str, script: Arc<Script>) -> InProcess {
 }
 
 /// An engine and one workspace in it.
-pub(super) struct Bench {
-    pub(super) engine: Engine,
-    pub(super) workspace: Workspace,
-    pub(super) folder: tempfile::TempDir,
+pub(crate) struct Bench {
+    pub(crate) engine: Engine,
+    pub(crate) workspace: Workspace,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 // === impl Bench ===
 
 impl Bench {
-    pub(super) async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with(|_| ()).await
     }
 
-    pub(super) async fn with(change: impl FnOnce(&mut EngineOptions)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut EngineOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let guard = Guard::at(switchboard_testkit::guard_path()).unwrap();
         let mut options = EngineOptions::new("test", "1", guard);
@@ -279,16 +279,16 @@ impl Bench {
     }
 
     /// What this configuration desires.
-    pub(super) fn desired(&self, configuration: &Value) -> Desired {
+    pub(crate) fn desired(&self, configuration: &Value) -> Desired {
         desired(self.folder.path(), configuration)
     }
 
     /// Adds a server of the test's own and applies everything.
-    pub(super) fn serve(&mut self, name: &str, script: Script) -> Arc<Script> {
+    pub(crate) fn serve(&mut self, name: &str, script: Script) -> Arc<Script> {
         self.serve_with(name, script, &json!({}))
     }
 
-    pub(super) fn serve_with(
+    pub(crate) fn serve_with(
         &mut self,
         name: &str,
         script: Script,
@@ -304,21 +304,21 @@ impl Bench {
         script
     }
 
-    pub(super) async fn settled(&self) -> Arc<Snapshot> {
+    pub(crate) async fn settled(&self) -> Arc<Snapshot> {
         self.engine.settled(&self.workspace.id, Duration::from_secs(60)).await.unwrap()
     }
 
-    pub(super) fn caller(&self, session: &str) -> Caller {
+    pub(crate) fn caller(&self, session: &str) -> Caller {
         self.attach(Session { mode: Some(Mode::BypassPermissions), ..Session::new(session) })
     }
 
-    pub(super) fn attach(&self, session: Session) -> Caller {
+    pub(crate) fn attach(&self, session: Session) -> Caller {
         self.engine.attach(&self.workspace.id, session).unwrap()
     }
 }
 
 /// What a configuration desires, given for one run in `folder`.
-pub(super) fn desired(folder: &Path, configuration: &Value) -> Desired {
+pub(crate) fn desired(folder: &Path, configuration: &Value) -> Desired {
     let home = folder.to_str().unwrap().to_owned();
     let env: Environment = [("HOME".to_owned(), home.clone())].into();
     let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
@@ -329,7 +329,7 @@ pub(super) fn desired(folder: &Path, configuration: &Value) -> Desired {
 }
 
 /// What a tool said, if it said one text.
-pub(super) fn said(result: &Raw) -> String {
+pub(crate) fn said(result: &Raw) -> String {
     let result: Value = result.decode().unwrap();
     result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
 }
