@@ -2,9 +2,72 @@
 //!
 //! Given what is *desired* in a workspace it keeps connections matching it ([`connection`]), presents one
 //! [`catalog`] of tools, prompts and resources, and takes every call through one pipeline ([`dispatch`]):
-//! schema, hooks, permission, connection, questions, result limits.
+//! schema, hooks, permission, connection, questions, result limits. It has three verbs: [`Engine::apply`],
+//! [`Engine::snapshot`], [`Engine::call`].
+//!
+//! ```
+//! # use std::{sync::Arc, time::Duration};
+//! # use futures_util::future::BoxFuture;
+//! # use switchboard_config::{Asked, Platform, Surroundings, resolve};
+//! # use switchboard_core::engine::InProcess;
+//! # use switchboard_wire::{envelope::RpcError, json::Raw, process::Guard};
+//! # use switchboard_wire::server::{self, Changes, Context, Description, Handler, Reply};
+//! use switchboard_core::{CallEvent, Engine, EngineOptions, Request, Session, Workspace, WorkspaceId};
+//!
+//! # struct Clock;
+//! # impl Handler for Clock {
+//! #     fn describe(&self) -> Description {
+//! #         let raw = |text: &str| Raw::parse(text.to_owned()).unwrap();
+//! #         Description { info: raw(r#"{"name":"clock","version":"1"}"#), capabilities: raw(r#"{"tools":{}}"#), instructions: None }
+//! #     }
+//! #     fn call<'a>(&'a self, asked: server::Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+//! #         let text = match asked.method.as_str() {
+//! #             "tools/list" => r#"{"tools":[{"name":"now","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}"#,
+//! #             _ => r#"{"content":[{"type":"text","text":"noon"}]}"#,
+//! #         };
+//! #         Box::pin(async move { Ok(Reply::Complete(Raw::parse(text).unwrap())) })
+//! #     }
+//! # }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! # let home = tempfile::tempdir().unwrap();
+//! # let env = [("HOME".to_owned(), home.path().to_str().unwrap().to_owned())].into();
+//! # let surroundings = Surroundings::usual(Platform::Linux, env, home.path().into()).unwrap();
+//! let desired = resolve(&surroundings, &Asked::default()); // what the configuration says
+//! let workspace = Workspace {
+//!     id: WorkspaceId::of(&desired, &Arc::from([]), ""),
+//!     environment: Arc::from([]),
+//!     in_process: vec![InProcess::new("clock", Arc::new(Clock), Changes::default())],
+//! };
+//! let engine = Engine::start(EngineOptions::new("my-agent", "1.0", Guard::none())).await;
+//! engine.apply(&workspace, desired);
+//!
+//! // What is there, as soon as nothing more is coming.
+//! let snapshot = engine.settled(&workspace.id, Duration::from_secs(5)).await.unwrap();
+//! assert_eq!(snapshot.catalog.tools()[0].name, "mcp__clock__now");
+//!
+//! // A call, and somebody to answer its questions.
+//! let caller = engine.attach(&workspace.id, Session::new("me")).unwrap();
+//! let mut running = engine.call(&caller, Request::tool("mcp__clock__now", &Raw::empty_object()));
+//! let outcome = loop {
+//!     match running.next().await.unwrap() {
+//!         CallEvent::Question(question) => {
+//!             use switchboard_core::{dispatch::Reply, permission::Remember};
+//!             question.answer(Reply::Allow(Remember::Once)); // no rule says whether it may
+//!         }
+//!         CallEvent::Done(outcome) => break outcome,
+//!         _ => {} // progress, logs
+//!     }
+//! };
+//! assert!(outcome.result.as_str().contains("noon"));
+//! engine.shutdown().await;
+//! # }
+//! ```
+//!
+//! An agent loop needs less: see [`agent_loop`] and `examples/agent_loop.rs`.
 //!
 //! This crate refuses to know where configuration comes from, how anything is shown, and who serves whom.
+#![forbid(unsafe_code)]
 
 pub mod agent_loop;
 pub mod catalog;

@@ -5,4 +5,5 @@
 //! `switchboard-config`.
 #![forbid(unsafe_code)]
 
+pub mod front;
 pub mod hub;

@@ -13,7 +13,7 @@ use std::{
 
 use switchboard_wire::{
     Error,
-    envelope::{Message, Parsed, Request, parse},
+    envelope::{Id, Message, Parsed, Request, parse},
     link::{
         Frame, LinkReader, LinkWriter,
         pair::{End, pair},
@@ -46,6 +46,8 @@ pub enum Part {
 pub enum Said {
     /// This result.
     Result(String),
+    /// This result, and then this text as it is.
+    ResultThen(String, String),
     /// An error with this code.
     Error(i64),
     /// Nothing.
@@ -182,8 +184,10 @@ impl Scripted {
         let id = request.id();
         match said {
             Said::Nothing => {}
-            Said::Result(result) => {
-                send(writer, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).await;
+            Said::Result(result) => send(writer, answer(&id, &result)).await,
+            Said::ResultThen(result, then) => {
+                send(writer, answer(&id, &result)).await;
+                send(writer, then).await;
             }
             Said::Error(code) => {
                 let error = format!(r#"{{"code":{code},"message":"as scripted"}}"#);
@@ -235,6 +239,10 @@ async fn next(reader: &mut LinkReader) -> Option<Request> {
             return Some(request);
         }
     }
+}
+
+fn answer(id: &Id, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
 async fn send(writer: &LinkWriter, text: String) {

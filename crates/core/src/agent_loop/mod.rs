@@ -1,6 +1,6 @@
 //! For agent loops: the catalog as tool definitions, and tool calls in, tool results out.
 //!
-//! A [`Toolbox`] speaks the two shapes that model endpoints use, Anthropic's Messages and OpenAI's chat completions.
+//! A [`Toolbox`] speaks the two shapes that model endpoints use, the Messages of Anthropic and the chat completions of `OpenAI`.
 //! Within one turn of a model, tools that only read run side by side and all others in the order the model gave them.
 //! Nothing else in the engine makes calls wait for one another.
 //!

@@ -1,4 +1,4 @@
-//! The shape of OpenAI's chat completions.
+//! The shape of `OpenAI`'s chat completions.
 
 use serde_json::{Value, json};
 use switchboard_wire::json::Raw;

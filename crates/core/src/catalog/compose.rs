@@ -93,25 +93,20 @@ impl Catalog {
 
     /// Takes out what shares a full name with something else: the hash of two names was the same.
     fn withhold_clashes(&mut self) {
-        let names = unique(self.tools.iter().map(|listed| &listed.label), Style::Full);
-        let mut names = names.into_iter();
-        self.tools.retain(|listed| {
-            let is_alone = names.next().flatten().is_some();
-            if !is_alone {
-                self.problems.push(clash(listed.server(), &listed.tool.name, "tool"));
-            }
-            is_alone
-        });
-        let names = unique(self.prompts.iter().map(|listed| &listed.label), Style::Full);
-        let mut names = names.into_iter();
-        self.prompts.retain(|listed| {
-            let is_alone = names.next().flatten().is_some();
-            if !is_alone {
-                self.problems.push(clash(listed.server(), &listed.prompt.name, "prompt"));
-            }
-            is_alone
-        });
+        let tools = withhold(&mut self.tools, |listed| &listed.label);
+        let tools = tools.iter().map(|listed| clash(listed.server(), &listed.tool.name, "tool"));
+        self.problems.extend(tools);
+        let prompts = withhold(&mut self.prompts, |listed| &listed.label);
+        let prompts =
+            prompts.iter().map(|listed| clash(listed.server(), &listed.prompt.name, "prompt"));
+        self.problems.extend(prompts);
     }
+}
+
+/// Takes out of `items` those that share a full name with another one, and returns them.
+fn withhold<T>(items: &mut Vec<T>, label: impl Fn(&T) -> &Label) -> Vec<T> {
+    let mut names = unique(items.iter().map(label), Style::Full).into_iter();
+    items.extract_if(.., |_| names.next().flatten().is_none()).collect()
 }
 
 /// The members in their order, each server once.

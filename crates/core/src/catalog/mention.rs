@@ -6,6 +6,9 @@
 
 use std::ops::Range;
 
+/// Brackets that may stand around a mention or inside an address.
+const BRACKETS: [(char, char); 4] = [('(', ')'), ('[', ']'), ('{', '}'), ('<', '>')];
+
 /// A resource that a line mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
@@ -116,7 +119,8 @@ fn quoted(text: &str) -> Option<(String, usize)> {
 /// An address without quotes, and how much of `text` it takes.
 fn bare(text: &str) -> (String, usize) {
     let mut letters = letters(text);
-    while is_around(&letters) {
+    let mut excess = BRACKETS.map(|(open, close)| count(&letters, close) - count(&letters, open));
+    while is_around(letters.last(), &mut excess) {
         letters.pop();
     }
     let length = letters.last().map_or(0, |letter| letter.end);
@@ -125,11 +129,9 @@ fn bare(text: &str) -> (String, usize) {
 
 /// The address that goes up to the end of `text`, as far as it is typed; nothing if it has ended before.
 fn unfinished(text: &str) -> Option<String> {
-    if let Some(inner) = text.strip_prefix('"') {
-        let closed = format!("{inner}\"");
-        return quoted(text)
-            .is_none()
-            .then(|| quoted(&format!("\"{closed}")).map(|(uri, _)| uri))?;
+    if text.starts_with('"') {
+        let is_open = quoted(text).is_none();
+        return is_open.then(|| quoted(&format!("{text}\"")))?.map(|(uri, _)| uri);
     }
     let letters = letters(text);
     let length = letters.last().map_or(0, |letter| letter.end);
@@ -152,15 +154,19 @@ fn letters(text: &str) -> Vec<Letter> {
     letters
 }
 
+fn count(letters: &[Letter], wanted: char) -> isize {
+    letters.iter().filter(|letter| letter.c == wanted).map(|_| 1).sum()
+}
+
 /// Whether the last letter belongs to the sentence: punctuation, or a bracket that was opened before the address.
-fn is_around(letters: &[Letter]) -> bool {
-    let count = |wanted| letters.iter().filter(|letter| letter.c == wanted).count();
-    let closes_more = |open, close| count(close) > count(open);
-    match letters.last() {
-        None | Some(Letter { is_escaped: true, .. }) => false,
-        Some(Letter { c: ')', .. }) => closes_more('(', ')'),
-        Some(Letter { c: ']', .. }) => closes_more('[', ']'),
-        Some(Letter { c: '}', .. }) => closes_more('{', '}'),
-        Some(letter) => ".,;:!?\"'`>".contains(letter.c),
+/// `excess` is how many more brackets of each kind are closed than opened.
+fn is_around(last: Option<&Letter>, excess: &mut [isize; BRACKETS.len()]) -> bool {
+    let Some(&Letter { c, is_escaped: false, .. }) = last else { return false };
+    match BRACKETS.iter().position(|(_, close)| *close == c) {
+        Some(kind) => {
+            excess[kind] -= 1;
+            excess[kind] >= 0
+        }
+        None => ".,;:!?\"'`".contains(c),
     }
 }

@@ -51,6 +51,12 @@ impl<'c> Named<'c> {
         self.lookups.tools.names().zip(&self.catalog.tools).filter_map(both)
     }
 
+    /// Tools that have no name of this style, since it would be another's too.
+    pub fn withheld(self) -> impl Iterator<Item = &'c Listed> {
+        let tools = self.lookups.tools.names().zip(&self.catalog.tools);
+        tools.filter(|(name, _)| name.is_none()).map(|(_, listed)| listed)
+    }
+
     /// The tool of this name, exactly.
     pub fn tool(self, name: &str) -> Option<&'c Listed> {
         self.lookups.tools.places.get(name).map(|place| &self.catalog.tools[*place])

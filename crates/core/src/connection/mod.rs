@@ -15,6 +15,7 @@ mod listener;
 mod lists;
 mod reading;
 mod requests;
+mod session;
 mod shared;
 mod slots;
 mod spec;

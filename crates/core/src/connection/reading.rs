@@ -1,4 +1,7 @@
 //! Which lists are being read just now. A list is read once at a time; asked for meanwhile, once more.
+//!
+//! A server may say that its tools have changed each time it is asked for them. So a list that changes
+//! all the time is read only so often.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,12 +14,15 @@ use tokio::time::Instant;
 
 use super::requests::Urgency;
 
+/// How often in a row a list is read at once, however short a while ago it was read before.
+const HASTE: u32 = 3;
+
 /// Lists being read from one session.
 pub(super) struct Reading {
     client: Client,
     under_way: FuturesUnordered<BoxFuture<'static, Read>>,
     progress: HashMap<List, Progress>,
-    /// The least time between two readings of a list that is merely old.
+    /// The least time between two readings of a list that is merely old, or that changes all the time.
     between: Duration,
 }
 
@@ -29,6 +35,8 @@ struct Progress {
     under_way: bool,
     /// Whether it is to be read once more after that.
     again: bool,
+    /// How often in a row it was read sooner than is good.
+    haste: u32,
 }
 
 // === impl Reading ===
@@ -49,10 +57,20 @@ impl Reading {
     }
 
     fn begin(&mut self, list: List) {
-        let progress = Progress { began: Instant::now(), under_way: true, again: false };
-        self.progress.insert(list, progress);
+        let now = Instant::now();
+        let (haste, began) = match self.progress.get(&list) {
+            Some(before) if now < before.began + self.between => {
+                let haste = before.haste + 1;
+                (haste, if haste > HASTE { before.began + self.between } else { now })
+            }
+            _ => (0, now),
+        };
+        self.progress.insert(list, Progress { began, under_way: true, again: false, haste });
         let client = self.client.clone();
-        self.under_way.push(Box::pin(async move { (list, client.list(list).await) }));
+        self.under_way.push(Box::pin(async move {
+            tokio::time::sleep_until(began).await;
+            (list, client.list(list).await)
+        }));
     }
 
     /// The next list that was read; never if none is being read. Safe to cancel.

@@ -8,7 +8,7 @@ use std::{
 
 use switchboard_wire::{
     client::{EraCache, Implementation},
-    http::{HttpError, Pool, PoolOptions},
+    http::{Pool, PoolOptions},
     process::{Guard, StderrOptions},
 };
 
@@ -74,7 +74,7 @@ impl Shared {
         if let Some(pool) = self.pool.get() {
             return Ok(pool.clone());
         }
-        let pool = Pool::new(&self.http).map_err(|error: HttpError| error)?;
+        let pool = Pool::new(&self.http)?;
         Ok(self.pool.get_or_init(|| pool).clone())
     }
 }

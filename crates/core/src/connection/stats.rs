@@ -108,7 +108,9 @@ mod tests {
     fn latencies_are_of_the_latest_calls() {
         let check = |millis: &[u64], expected: Option<(usize, u64, u64)>| {
             let tally = Tally::default();
-            millis.iter().for_each(|millis| tally.called(Duration::from_millis(*millis)));
+            for millis in millis {
+                tally.called(Duration::from_millis(*millis));
+            }
             let found = tally.stats(0, None).latency;
             let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap();
             let found = found.map(|found| (found.calls, millis(found.p50), millis(found.p99)));

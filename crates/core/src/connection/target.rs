@@ -18,7 +18,7 @@ use url::Url;
 use super::{
     Error, env_file,
     shared::Shared,
-    spec::{Reach, Spec, Variant},
+    spec::{Reach, Spec},
 };
 
 /// Set for every process we start, so that one beneath us can tell that it is.
@@ -65,11 +65,8 @@ pub(super) fn options(spec: &Spec, shared: &Shared) -> ClientOptions {
         Reach::InProcess(_) => None,
         Reach::Entry(_) => Some(shared.eras.clone()),
     };
-    options.attribution = match spec.variant {
-        // Only we know whose calls are in flight.
-        Variant::Shared => Attribution::Inbox,
-        Variant::Session(_) => Attribution::SoleCall,
-    };
+    // Where more than one call is under way only the engine knows whose they are.
+    options.attribution = Attribution::SoleCall;
     options
 }
 
@@ -100,7 +97,7 @@ pub(super) fn command(spec: &Spec) -> Option<Result<Command, Error>> {
 
 fn process(spec: &Spec, entry: &Stdio, shared: &Shared) -> Result<Target, Error> {
     let command = command_of(spec, entry)?;
-    if is_loop(spec, &command, shared) {
+    if is_loop(&command, shared) {
         return Err(Error::Loop);
     }
     let stderr = (shared.stderr)(spec);
@@ -139,15 +136,16 @@ fn inherited(spec: &Spec, wanted: &InheritEnv) -> Vec<(OsString, OsString)> {
     variables.filter(|(name, _)| passes(name)).cloned().collect()
 }
 
-/// Whether starting it would start us beneath ourselves.
-fn is_loop(spec: &Spec, command: &Command, shared: &Shared) -> bool {
+/// Whether starting it would start us beneath ourselves. What hides us behind a script of its own is found out by
+/// the marker, when it starts.
+fn is_loop(command: &Command, shared: &Shared) -> bool {
     let serves = || command.args.iter().any(|arg| SERVING.iter().any(|word| arg == word));
     let is_ours = || {
         let ours = shared.program.as_deref().and_then(|file| file.canonicalize().ok());
         let theirs = command.resolve().ok().and_then(|file| file.canonicalize().ok());
         ours.is_some() && ours == theirs
     };
-    spec.variable(MARKER).is_some() && serves() && is_ours()
+    serves() && is_ours()
 }
 
 fn remote(

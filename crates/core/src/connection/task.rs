@@ -1,7 +1,7 @@
 //! The task: connects, stays, and comes back.
 //!
 //! An attempt ends in a session or in a reason; a session ends in a reason; and every reason but *stop*
-//! ends in a rest, after which comes the next attempt.
+//! ends in a rest, after which comes the next attempt. What happens during a session is in `session`.
 
 use std::{
     future::Future,
@@ -10,17 +10,14 @@ use std::{
 
 use switchboard_wire::{
     self as wire, Remedy,
-    client::{Client, Inbox, Incoming, List},
-    envelope::code,
+    client::{Client, Inbox},
 };
 use tokio::{sync::watch, time::Instant};
 
 use super::{
     Connection, Core, Error,
     listener::{Listener, Notice},
-    lists::{LISTS, RawList, RawLists},
-    reading::{Read, Reading},
-    requests::Urgency,
+    lists::RawLists,
     slots::Slot,
     spec::Reach,
     state::{Failed, Live, NeedsAuth, Pending, State},
@@ -29,15 +26,15 @@ use super::{
 
 /// The task behind a connection.
 pub(super) struct Task {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
     connection: Weak<Connection>,
     listener: Arc<dyn Listener>,
     state: watch::Sender<State>,
-    lists: watch::Sender<Arc<RawLists>>,
+    pub(super) lists: watch::Sender<Arc<RawLists>>,
     /// Attempts ever.
     number: u64,
     /// Attempts since a session lasted, the first one not counted.
-    retries: u32,
+    pub(super) retries: u32,
     /// When the last attempt began.
     began: Instant,
     /// How it ended.
@@ -47,7 +44,7 @@ pub(super) struct Task {
 }
 
 /// Why an attempt or a session is over.
-enum Ended {
+pub(super) enum Ended {
     /// Nobody wants the connection any more.
     Stopped,
     /// Somebody wants it anew.
@@ -58,7 +55,7 @@ enum Ended {
 
 /// Whether there was a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Had {
+pub(super) enum Had {
     Session,
     Nothing,
 }
@@ -179,159 +176,10 @@ impl Task {
         Arc::new(Live { client, facts, since: Instant::now(), connect_took, number: self.number })
     }
 
-    // --- one session
-
-    /// Stays until the session is over, and sees it to its end.
-    async fn session(&mut self, live: &Arc<Live>, inbox: Inbox) -> Ended {
-        self.core.tally.connected();
-        self.core.strikes.clear(live.number);
-        self.publish(State::Connected(live.clone()));
-        let ended = self.stay(live, inbox).await;
-        match &ended {
-            Ended::Stopped => {}
-            Ended::Asked => self.publish_pending(),
-            Ended::Failed(error) => {
-                if live.since.elapsed() >= self.core.shared.timing.longest_pause {
-                    self.retries = 0;
-                }
-                self.settle(error.clone(), Had::Session);
-            }
-        }
-        self.change_lists(RawLists::outdate);
-        let goodbye = self.core.shared.timing.goodbye;
-        if tokio::time::timeout(goodbye, live.client.close()).await.is_err() {
-            tracing::warn!(server = %self.core.spec.server, "a session that was closed goes on");
-        }
-        ended
-    }
-
-    async fn stay(&mut self, live: &Live, mut inbox: Inbox) -> Ended {
-        let between = self.core.shared.timing.between_lists;
-        let mut reading = Reading::new(live.client.clone(), between);
-        self.read_all(live, &mut reading);
-        let core = self.core.clone();
-        loop {
-            if let Some(ended) = self.obey(live, &mut reading) {
-                return ended;
-            }
-            tokio::select! {
-                () = core.stop.cancelled() => return Ended::Stopped,
-                () = core.requests.changed() => {}
-                read = reading.next() => self.keep(live, read),
-                incoming = inbox.next() => match incoming {
-                    Ok(incoming) => self.take(live, incoming, &mut reading),
-                    Err(error) => return Ended::Failed(error.into()),
-                },
-            }
-        }
-    }
-
-    /// Does what was asked; a reason to end the session, if that was.
-    fn obey(&self, live: &Live, reading: &mut Reading) -> Option<Ended> {
-        let mut asked = self.core.requests.lock();
-        asked.wanted = false;
-        if asked.reconnect {
-            return Some(Ended::Asked);
-        }
-        for (list, urgency) in std::mem::take(&mut asked.refresh) {
-            if live.facts.offers(&[list.capability()]) {
-                reading.ask(list, urgency);
-            }
-        }
-        // What was said of an earlier session is no longer of interest.
-        let (_, error) = asked.lost.take().filter(|(number, _)| *number == live.number)?;
-        Some(Ended::Failed(error))
-    }
-
-    fn take(&mut self, live: &Live, incoming: Incoming, reading: &mut Reading) {
-        let notice = match incoming {
-            Incoming::ListChanged(list) => return self.list_changed(live, list, reading),
-            Incoming::ResourceUpdated { uri, params } => Notice::ResourceUpdated { uri, params },
-            Incoming::Log(message) => Notice::Log(message),
-            Incoming::ElicitationComplete(params) => Notice::ElicitationComplete(params),
-            Incoming::Question(question) => Notice::Question(question),
-            Incoming::Withdrawn { key } => Notice::Withdrawn { key },
-            Incoming::Notification(notification) => Notice::Other(notification),
-            Incoming::Problem(error) => Notice::Unreadable(error.into()),
-        };
-        self.tell(notice);
-    }
-
-    // --- lists
-
-    fn read_all(&mut self, live: &Live, reading: &mut Reading) {
-        let offered = |list: &List| live.facts.offers(&[list.capability()]);
-        let (offered, absent): (Vec<_>, Vec<_>) = LISTS.into_iter().partition(offered);
-        for list in offered {
-            reading.ask(list, Urgency::Now);
-        }
-        let gone: Vec<_> = absent.iter().copied().filter(|list| self.has(*list)).collect();
-        self.change_lists(|lists| {
-            lists.facts = Some(live.facts.clone());
-            for list in absent {
-                *lists.get_mut(list) = RawList::absent();
-            }
-        });
-        for list in gone {
-            self.tell(Notice::ListsChanged(list));
-        }
-    }
-
-    /// Whether there is anything in a list.
-    fn has(&self, list: List) -> bool {
-        let lists = self.lists.borrow();
-        lists.get(list).listing.as_ref().is_some_and(|listing| !listing.items.is_empty())
-    }
-
-    fn list_changed(&mut self, live: &Live, list: List, reading: &mut Reading) {
-        // No server says that its templates have changed; those that have any say it of resources.
-        let also = (list == List::Resources).then_some(List::Templates);
-        for list in std::iter::once(list).chain(also) {
-            if live.facts.offers(&[list.capability()]) {
-                self.change_lists(|lists| lists.get_mut(list).outdated = true);
-                reading.ask(list, Urgency::Now);
-            }
-        }
-    }
-
-    /// Publishes what was read. What could not be read leaves what was there before.
-    fn keep(&mut self, live: &Live, (list, read): Read) {
-        let notice = match read {
-            Ok(listing) => {
-                self.core.strikes.clear(live.number);
-                self.change_lists(|lists| *lists.get_mut(list) = RawList::read(listing));
-                Notice::ListsChanged(list)
-            }
-            // Many servers that have resources have never heard of templates.
-            Err(wire::Error::Rpc(error))
-                if list == List::Templates && error.code == code::METHOD_NOT_FOUND =>
-            {
-                self.change_lists(|lists| *lists.get_mut(list) = RawList::absent());
-                Notice::ListsChanged(list)
-            }
-            Err(error) => {
-                self.core.strike(live.number, &error);
-                let error = Error::from(error);
-                let problem = error.clone();
-                self.change_lists(|lists| lists.get_mut(list).problem = Some(problem));
-                Notice::ListProblem { list, error }
-            }
-        };
-        self.tell(notice);
-    }
-
-    fn change_lists(&mut self, change: impl FnOnce(&mut RawLists)) {
-        self.lists.send_modify(|lists| {
-            let lists = Arc::make_mut(lists);
-            change(lists);
-            lists.generation += 1;
-        });
-    }
-
     // --- between sessions
 
     /// Decides what a failure leads to, and publishes it.
-    fn settle(&mut self, error: Error, had: Had) {
+    pub(super) fn settle(&mut self, error: Error, had: Had) {
         self.core.tally.failed(&error);
         self.last = Some(error.clone());
         let remedy = error.remedy();
@@ -412,18 +260,18 @@ impl Task {
 
     // --- telling
 
-    fn publish_pending(&self) {
+    pub(super) fn publish_pending(&self) {
         let (number, retries, last) = (self.number, self.retries, self.last.clone());
         self.publish(State::Pending(Pending { number, retries, last }));
     }
 
-    fn publish(&self, state: State) {
+    pub(super) fn publish(&self, state: State) {
         self.state.send_replace(state);
         self.tell(Notice::StateChanged);
     }
 
     /// Tells whoever listens, while there is anybody to whom the connection means something.
-    fn tell(&self, notice: Notice) {
+    pub(super) fn tell(&self, notice: Notice) {
         if let Some(connection) = self.connection.upgrade() {
             self.listener.notice(&connection, notice);
         }

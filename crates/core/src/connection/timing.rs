@@ -5,6 +5,11 @@ use std::{
     time::Duration,
 };
 
+use switchboard_config::Limits;
+
+const LOCAL_SLOTS: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
+const REMOTE_SLOTS: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
+
 /// How patient connections are, and how many things may be.
 #[derive(Debug, Clone)]
 pub struct Timing {
@@ -74,6 +79,25 @@ impl Default for Timing {
 }
 
 impl Timing {
+    /// The numbers that settings and the hub's own environment change. Only the environment says how many
+    /// servers are connected at once; what cannot be read as a number changes nothing.
+    #[must_use]
+    pub fn changed(mut self, limits: &Limits, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let count = |name| variable(name)?.trim().parse().ok().filter(|count: &usize| *count > 0);
+        self.local_slots = count(LOCAL_SLOTS).unwrap_or(self.local_slots);
+        self.remote_slots = count(REMOTE_SLOTS).unwrap_or(self.remote_slots);
+        if let Some(millis) = limits.request_timeout_ms {
+            self.first_byte = Duration::from_millis(millis);
+        }
+        if let Some(retries) = limits.reconnect_attempts {
+            self.retries = u32::try_from(retries).unwrap_or(u32::MAX);
+        }
+        if let Some(calls) = limits.calls_in_flight {
+            self.calls_in_flight = usize::try_from(calls).unwrap_or(usize::MAX);
+        }
+        self
+    }
+
     /// The pause before retry number `retry`, counted from 0, of the connection `salt` names.
     pub(super) fn pause(&self, retry: u32, salt: u64) -> Duration {
         let doubled = self.first_pause.saturating_mul(1 << retry.min(20));
@@ -113,6 +137,25 @@ fn mixed(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_and_the_environment_change_numbers() {
+        let limits = Limits {
+            request_timeout_ms: Some(1500),
+            reconnect_attempts: Some(0),
+            calls_in_flight: Some(7),
+            ..Limits::default()
+        };
+        let variable = |name: &str| match name {
+            LOCAL_SLOTS => Some(" 9".to_owned()),
+            REMOTE_SLOTS => Some("many".to_owned()),
+            _ => None,
+        };
+        let timing = Timing::default().changed(&limits, variable);
+        assert_eq!((timing.local_slots, timing.remote_slots), (9, 20));
+        assert_eq!((timing.retries, timing.calls_in_flight), (0, 7));
+        assert_eq!(timing.first_byte, Duration::from_millis(1500));
+    }
 
     #[test]
     fn pauses_double_up_to_the_longest() {

@@ -104,6 +104,7 @@ impl Stage {
             Some(Reply::Allow(remember)) => (true, remember),
             Some(Reply::Deny(remember)) => (false, remember),
             Some(Reply::Result(_) | Reply::Cancel) | None => {
+                let because = Box::new(because);
                 return Err(CallError::Unanswered { name: call.name.clone(), because, allow });
             }
         };
@@ -189,5 +190,5 @@ fn denied(name: &str, because: Because, allow: Option<String>) -> CallError {
         Because::Rule(rule) => Some(rule.at.clone()),
         _ => None,
     };
-    CallError::Denied { name: name.to_owned(), because, allow, at }
+    CallError::Denied { name: name.to_owned(), because: Box::new(because), allow, at }
 }

@@ -7,7 +7,6 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use url::Url;
 
-use super::upstream::Sent;
 use super::{About, Reply, Stage};
 use crate::engine::Placed;
 use crate::hooks::{Action, Elicitation, ElicitationAnswer, ElicitationKind};
@@ -18,14 +17,13 @@ impl Stage {
     /// Has every question answered, side by side.
     pub(super) async fn answers(
         &self,
-        sent: &Sent<'_>,
+        placed: &Placed,
         questions: Vec<InputRequest>,
     ) -> Vec<Answer> {
-        join_all(questions.iter().map(|question| self.answer_one(sent, question))).await
+        join_all(questions.iter().map(|question| self.answer_one(placed, question))).await
     }
 
-    async fn answer_one(&self, sent: &Sent<'_>, question: &InputRequest) -> Answer {
-        let placed = sent.placed;
+    async fn answer_one(&self, placed: &Placed, question: &InputRequest) -> Answer {
         match question.method.as_str() {
             method::ELICIT => question.answer(self.elicit(placed, &question.params).await),
             method::SAMPLE => self.sample(placed, question).await,

@@ -41,7 +41,7 @@ pub enum CallError {
         /// The tool.
         name: String,
         /// Who says so.
-        because: Because,
+        because: Box<Because>,
         /// The rule that would allow it, where one could.
         allow: Option<String>,
         /// Where what forbids it stands.
@@ -53,7 +53,7 @@ pub enum CallError {
         /// The tool.
         name: String,
         /// What asks for consent.
-        because: Because,
+        because: Box<Because>,
         /// The rule that would allow it.
         allow: Option<String>,
     },
@@ -64,7 +64,7 @@ pub enum CallError {
         server: String,
         /// Why not.
         #[source]
-        error: NotReady,
+        error: Box<NotReady>,
     },
     /// The server is not to be started at all.
     #[error("`{server}` is {state}")]
@@ -132,6 +132,10 @@ impl CallError {
             Self::NotStarted { .. } => Remedy::Reconfigure,
             _ => Remedy::GiveUp,
         }
+    }
+
+    pub(crate) fn not_connected(server: &str, error: NotReady) -> Self {
+        Self::NotConnected { server: server.to_owned(), error: Box::new(error) }
     }
 
     pub(crate) fn server(server: &str, error: WireError) -> Self {

@@ -12,7 +12,7 @@ use crate::engine::{Placed, Snapshot};
 /// Something found under a name, and whose it is.
 pub(super) struct Found<T> {
     pub(super) item: T,
-    pub(super) placed: Placed,
+    pub(super) placed: Arc<Placed>,
 }
 
 // === impl Stage ===
@@ -56,7 +56,7 @@ impl Stage {
     }
 
     /// The server of that name, if it is to be started.
-    pub(super) fn placed(&self, server: &str) -> Result<Placed, CallError> {
+    pub(super) fn placed(&self, server: &str) -> Result<Arc<Placed>, CallError> {
         if let Some(placed) = self.applied.placed(server) {
             return Ok(placed.clone());
         }
@@ -74,7 +74,7 @@ impl Stage {
         if self.engine.knows(connection) {
             return Ok(());
         }
-        let not_ready = |error| CallError::NotConnected { server: placed.name.clone(), error };
+        let not_ready = |error| CallError::not_connected(&placed.name, error);
         connection.ready().await.map_err(not_ready)?;
         let deadline = Instant::now() + self.engine.connect_timeout();
         let mut revisions = self.engine.revisions();

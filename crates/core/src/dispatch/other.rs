@@ -5,7 +5,6 @@ use switchboard_wire::json::{Edit, Raw, quote};
 
 use super::record::Record;
 use super::tool::{member, text};
-use super::upstream::Sent;
 use super::{CallError, Outcome, Request, Stage};
 use crate::engine::Placed;
 use crate::results::{Kept, Shape};
@@ -98,7 +97,7 @@ async fn through(
     if stage.applied.permissions.hides_server(&placed.normal) {
         return Err(stage.denied_by_rule(name, &placed.normal, ""));
     }
-    let result = stage.send(&Sent { placed, name }, request).await?;
+    let result = stage.send(placed, request).await?;
     record.received(result.as_str().len());
     stage.mention(placed, &result);
     Ok(Outcome {

@@ -27,10 +27,12 @@ pub enum CallEvent {
 /// A call under way. It makes progress only while [`Running::next`] is polled; dropped before it is done, it is
 /// cancelled at the server.
 pub struct Running {
-    driver: Option<Pin<Box<dyn Future<Output = Result<Outcome, CallError>> + Send>>>,
+    driver: Option<Driver>,
     events: mpsc::Receiver<CallEvent>,
     ended: Option<Result<Outcome, CallError>>,
 }
+
+type Driver = Pin<Box<dyn Future<Output = Result<Outcome, CallError>> + Send>>;
 
 /// Where a call says what happens to it.
 #[derive(Debug, Clone)]

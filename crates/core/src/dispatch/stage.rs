@@ -27,7 +27,11 @@ const MENTIONS: usize = 256;
 impl Stage {
     /// The server that a resource is read from: the one that is named, else the one that listed it, else the one
     /// whose template fits, else the one that mentioned it last to this session.
-    pub(super) async fn owner(&self, request: &Request, uri: &str) -> Result<Placed, CallError> {
+    pub(super) async fn owner(
+        &self,
+        request: &Request,
+        uri: &str,
+    ) -> Result<Arc<Placed>, CallError> {
         if let Some(server) = &request.server {
             return self.placed(server);
         }
@@ -76,7 +80,7 @@ impl Stage {
     }
 
     pub(super) fn policy(&self) -> Policy {
-        let policy = self.caller.session().results.clone();
+        let policy = self.caller.session().results;
         match self.applied.numbers.output_tokens {
             Some(tokens) => policy.with_tokens(tokens),
             None => policy,

@@ -6,7 +6,6 @@ use switchboard_wire::json::{Edit, Raw, quote};
 
 use super::find::Found;
 use super::record::Record;
-use super::upstream::Sent;
 use super::{CallError, Outcome, Request, Stage, builtin};
 use crate::catalog::Listed;
 use crate::hooks::ToolUse;
@@ -56,14 +55,13 @@ pub(super) async fn call(
     record.decided(&because);
 
     let request = call.request(request)?;
-    let sent = Sent { placed: &call.found.placed, name: &call.name };
-    let result = stage.send(&sent, request).await?;
+    let result = stage.send(&call.found.placed, request).await?;
     record.received(result.as_str().len());
 
     let kept = stage.keep(&call, result).await;
     let after = stage.after(&call, &kept.result).await;
     let context = before.context.into_iter().chain(after.context).collect();
-    let server = Some(call.found.placed.name);
+    let server = Some(call.found.placed.name.clone());
     let result = after.result.unwrap_or_else(|| kept.result.clone());
     Ok(Outcome { result, server, decision: Some(because), context, kept: Some(kept) })
 }

@@ -13,13 +13,6 @@ use super::{CallError, CallEvent, Request, Stage};
 use crate::connection::{Connection, Live, NotReady, State};
 use crate::engine::{OnProgress, Placed};
 
-/// What is sent where.
-pub(super) struct Sent<'a> {
-    pub(super) placed: &'a Placed,
-    /// What is called, by the name it is shown under.
-    pub(super) name: &'a str,
-}
-
 /// Forms and pages can always be shown to somebody, or be answered *cancel*.
 const ELICITATION: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
@@ -27,20 +20,19 @@ const ELICITATION: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
 impl Stage {
     /// Sends a request to its server and follows it to its end.
-    pub(super) async fn send(&self, sent: &Sent<'_>, request: Request) -> Result<Raw, CallError> {
-        let server = &sent.placed.name;
-        let not_ready = |error: NotReady| CallError::NotConnected { server: server.clone(), error };
-        let connection =
-            self.engine.connection(&self.caller, sent.placed).await.map_err(not_ready)?;
+    pub(super) async fn send(&self, placed: &Placed, request: Request) -> Result<Raw, CallError> {
+        let server = &placed.name;
+        let not_ready = |error| CallError::not_connected(server, error);
+        let connection = self.engine.connection(&self.caller, placed).await.map_err(not_ready)?;
         let session = &self.caller.session().id;
         let _place =
             connection.admit(session).map_err(|_| CallError::Busy { server: server.clone() })?;
-        let call = self.dress(sent.placed, &request);
+        let call = self.dress(placed, &request);
         let mut visits = Visits::new(self, &connection);
         loop {
             let live = connection.ready().await.map_err(not_ready)?;
             let began = Instant::now();
-            let ended = self.follow(sent, live.client.call(call.clone())).await;
+            let ended = self.follow(placed, &connection, live.client.call(call.clone())).await;
             match ended {
                 Ok(result) => {
                     connection.succeeded(&live, began.elapsed());
@@ -48,27 +40,11 @@ impl Stage {
                 }
                 Err(error) if error.code() == Some(code::URL_ELICITATION_REQUIRED) => {
                     connection.succeeded(&live, began.elapsed());
-                    visits.pay(sent, error).await?;
+                    visits.pay(placed, error).await?;
                 }
-                Err(error) => return Err(self.failed(sent, &connection, &live, error)),
+                Err(error) => return Err(failed(placed, &connection, &live, error)),
             }
         }
-    }
-
-    /// What a failure means to the caller, and to the connection.
-    fn failed(
-        &self,
-        sent: &Sent<'_>,
-        connection: &Connection,
-        live: &Live,
-        error: WireError,
-    ) -> CallError {
-        connection.failed(live, &error);
-        let server = &sent.placed.name;
-        if matches!(connection.state(), State::Stopped) {
-            return CallError::NotConnected { server: server.clone(), error: NotReady::Stopped };
-        }
-        CallError::server(server, error)
     }
 
     fn dress(&self, placed: &Placed, request: &Request) -> Call {
@@ -101,29 +77,26 @@ impl Stage {
         ours.with(&[Edit::set(&["sampling"], sampling.as_str())]).unwrap_or(ours)
     }
 
-    async fn follow(&self, sent: &Sent<'_>, mut exchange: Exchange) -> Result<Raw, WireError> {
+    async fn follow(
+        &self,
+        placed: &Placed,
+        connection: &Connection,
+        mut exchange: Exchange,
+    ) -> Result<Raw, WireError> {
         loop {
-            let event = exchange.next().await?;
-            match self.heard(sent, &mut exchange, event).await? {
-                Some(result) => return Ok(result),
-                None => {}
+            match exchange.next().await? {
+                Event::Done(result) => return Ok(result),
+                Event::NeedsInput(questions) => {
+                    if exchange.is_under_way() {
+                        self.engine.asked_back(connection);
+                    }
+                    if let Some(result) = self.answer(placed, &mut exchange, questions).await? {
+                        return Ok(result);
+                    }
+                }
+                other => self.pass_on(other).await,
             }
         }
-    }
-
-    /// Deals with one event; the result, once it is there.
-    async fn heard(
-        &self,
-        sent: &Sent<'_>,
-        exchange: &mut Exchange,
-        event: Event,
-    ) -> Result<Option<Raw>, WireError> {
-        match event {
-            Event::Done(result) => return Ok(Some(result)),
-            Event::NeedsInput(questions) => return self.answer(sent, exchange, questions).await,
-            other => self.pass_on(other).await,
-        }
-        Ok(None)
     }
 
     async fn pass_on(&self, event: Event) {
@@ -140,11 +113,11 @@ impl Stage {
     /// Has the questions answered. Where the call is still under way meanwhile, it may end, go on or take them back.
     async fn answer(
         &self,
-        sent: &Sent<'_>,
+        placed: &Placed,
         exchange: &mut Exchange,
         questions: Vec<InputRequest>,
     ) -> Result<Option<Raw>, WireError> {
-        let mut answering = std::pin::pin!(self.answers(sent, questions));
+        let mut answering = std::pin::pin!(self.answers(placed, questions));
         loop {
             tokio::select! {
                 answers = &mut answering => {
@@ -160,4 +133,13 @@ impl Stage {
             }
         }
     }
+}
+
+/// What a failure means to the caller, and to the connection.
+fn failed(placed: &Placed, connection: &Connection, live: &Live, error: WireError) -> CallError {
+    connection.failed(live, &error);
+    if matches!(connection.state(), State::Stopped) {
+        return CallError::not_connected(&placed.name, NotReady::Stopped);
+    }
+    CallError::server(&placed.name, error)
 }

@@ -8,9 +8,9 @@ use switchboard_wire::json::{Edit, Raw, quote};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::timeout;
 
-use super::upstream::Sent;
 use super::{CallError, Refusal, Stage};
 use crate::connection::{Connection, Key};
+use crate::engine::Placed;
 
 /// How often a call is made again for this.
 const VISITS: u32 = 3;
@@ -46,8 +46,8 @@ impl<'a> Visits<'a> {
     }
 
     /// Has every page visited that the error names. `Ok`: the call is to be made again.
-    pub(super) async fn pay(&mut self, sent: &Sent<'_>, error: WireError) -> Result<(), CallError> {
-        let server = &sent.placed.name;
+    pub(super) async fn pay(&mut self, placed: &Placed, error: WireError) -> Result<(), CallError> {
+        let server = &placed.name;
         let pages = pages(&error);
         if pages.is_empty() {
             return Err(CallError::server(server, error));
@@ -57,7 +57,7 @@ impl<'a> Visits<'a> {
         }
         self.paid += 1;
         for page in pages {
-            let answer = self.stage.elicit(sent.placed, &page.params).await;
+            let answer = self.stage.elicit(placed, &page.params).await;
             match text(&answer, "action").as_deref() {
                 Some("accept") => {}
                 Some("decline") => return Err(refused(server, Refusal::Declined)),

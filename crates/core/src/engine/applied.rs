@@ -22,7 +22,7 @@ const IDE_TOOLS: [&str; 2] = ["getDiagnostics", "executeCode"];
 /// What a desired state became.
 pub(crate) struct Applied {
     pub(crate) desired: Arc<Desired>,
-    pub(crate) placed: Vec<Placed>,
+    pub(crate) placed: Vec<Arc<Placed>>,
     /// Every server that has a name, started or not: names of tools never depend on who is connected.
     pub(crate) configured: Vec<(String, Scope)>,
     pub(crate) hooks: Arc<Hooks>,
@@ -33,7 +33,6 @@ pub(crate) struct Applied {
 }
 
 /// A server that is to be started.
-#[derive(Clone)]
 pub(crate) struct Placed {
     pub(crate) name: String,
     /// The name as it stands in tool names and rules.
@@ -66,7 +65,7 @@ pub(super) struct Plan {
 // === impl Applied ===
 
 impl Applied {
-    pub(crate) fn placed(&self, server: &str) -> Option<&Placed> {
+    pub(crate) fn placed(&self, server: &str) -> Option<&Arc<Placed>> {
         self.placed.iter().find(|placed| placed.name == server)
     }
 

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use switchboard_config::Share;
+use switchboard_config::{Share, Transport};
 use switchboard_wire::Era;
 
 use super::pool::{Holder, Of};
 use super::workspace::WorkspaceId;
 use super::{Caller, Inner, Placed};
-use crate::connection::{Connection, Key, NotReady, Variant};
+use crate::connection::{Connection, Key, NotReady, Reach, Variant};
 
 /// Who has which connection to itself.
 #[derive(Debug, Default)]
@@ -70,6 +70,18 @@ impl Claims {
 // === impl Inner ===
 
 impl Inner {
+    /// A legacy server asked something back. Where nothing but the lack of other calls says whose question it is,
+    /// clients should not share the server any longer.
+    pub(crate) fn asked_back(&self, connection: &Connection) {
+        let names_the_call = match &connection.spec().reach {
+            Reach::Entry(entry) => matches!(entry.transport, Transport::Http(_)),
+            Reach::InProcess(_) => false,
+        };
+        if !names_the_call {
+            self.claims.note_stateful(connection.key());
+        }
+    }
+
     /// The connection for a session's calls of a server.
     ///
     /// A legacy server is told once what its client can do, so sessions that can sample have a connection on which

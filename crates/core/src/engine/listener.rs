@@ -50,12 +50,15 @@ impl Listener for Ear {
         match notice {
             Notice::StateChanged => {
                 engine.changed();
-                engine.tell(connection, Happened::State);
+                engine.tell(connection, &Happened::State);
             }
-            Notice::ListsChanged(list) => engine.read_lists(connection, list),
-            Notice::Log(params) => engine.tell(connection, Happened::Log(params)),
+            // Of a list that could not be read what was read before still stands; the snapshot says that it is stale.
+            Notice::ListsChanged(list) | Notice::ListProblem { list, .. } => {
+                engine.read_lists(connection, list);
+            }
+            Notice::Log(params) => engine.tell(connection, &Happened::Log(params)),
             Notice::ResourceUpdated { uri, params } => {
-                engine.tell(connection, Happened::ResourceUpdated { uri, params });
+                engine.tell(connection, &Happened::ResourceUpdated { uri, params });
             }
             Notice::ElicitationComplete(params) => {
                 if let Some(id) = text(&params, "elicitationId") {
@@ -64,8 +67,6 @@ impl Listener for Ear {
                 }
             }
             Notice::Question(question) => engine.asked(connection, question),
-            // What was read before still stands; the snapshot says that it is stale.
-            Notice::ListProblem { list, .. } => engine.read_lists(connection, list),
             // Whoever answers too late is told; notifications of no known meaning have no reader here.
             Notice::Withdrawn { .. } | Notice::Other(_) => {}
             Notice::Unreadable(error) => {
@@ -82,7 +83,7 @@ impl Inner {
         &self.completed
     }
 
-    fn tell(&self, connection: &Connection, what: Happened) {
+    fn tell(&self, connection: &Connection, what: &Happened) {
         let mut holders = self.pool.holders(&connection.key());
         holders.sort_by(|a, b| (&a.server, &a.workspace).cmp(&(&b.server, &b.workspace)));
         let mut events: Vec<Event> = Vec::new();
@@ -115,7 +116,7 @@ impl Inner {
             let parsed: Parsed = parse::lists(&connection.spec().server, raw, &before);
             engine.pool.keep(&key, parsed);
             engine.changed();
-            engine.tell(&connection, Happened::List(list));
+            engine.tell(&connection, &Happened::List(list));
         });
     }
 

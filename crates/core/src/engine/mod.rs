@@ -52,7 +52,6 @@ use pool::{Holder, Of, Pool};
 use strays::Strays;
 use workspace::Left;
 
-use crate::catalog::Catalog;
 use crate::connection::{self, Connection, Declared, Listener, Reach, Shared, Spec, Variant};
 use crate::dispatch::{Question, Request, Running};
 use crate::hooks::{Hooks, Runner};
@@ -248,9 +247,9 @@ impl Inner {
             let holder =
                 Holder { workspace: id.clone(), server: plan.name.clone(), of: Of::Everyone };
             let connection = self.pool.hold(plan.spec.clone(), holder, &self.listener);
-            plan.placed(connection)
+            Arc::new(plan.placed(connection))
         };
-        let placed: Vec<Placed> = plans.into_iter().map(hold).collect();
+        let placed: Vec<Arc<Placed>> = plans.into_iter().map(hold).collect();
         let applied = Arc::new(self.assemble(workspace, desired, placed));
         self.stand(workspace, applied);
         self.pool.release(|holder, key| {
@@ -323,7 +322,7 @@ impl Inner {
         &self,
         workspace: &Workspace,
         desired: Arc<Desired>,
-        placed: Vec<Placed>,
+        placed: Vec<Arc<Placed>>,
     ) -> Applied {
         let configured = applied::configured(&desired, workspace);
         let normal: Vec<String> =
@@ -446,10 +445,6 @@ impl Inner {
 
     pub(crate) fn revisions(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
-    }
-
-    pub(crate) fn catalog(&self, standing: &Standing) -> Arc<Catalog> {
-        self.snapshot(standing).catalog.clone()
     }
 
     /// A name for a call that no other has.

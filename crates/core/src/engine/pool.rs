@@ -56,10 +56,6 @@ impl Pool {
         Self { shared, kept: Mutex::default(), stopping: TaskTracker::new() }
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
     /// The connection of a server, started if it is not there yet.
     pub(super) fn hold(
         &self,

@@ -1,5 +1,6 @@
 //! Making a snapshot: states are read anew, the catalog is made again only if a list changed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use switchboard_config::Scope;
@@ -33,11 +34,14 @@ impl Inner {
             if lists.is_some_and(|lists| lists.known()) { Arrival::There } else { Arrival::Coming }
         };
         let mut servers = snapshot::servers(applied, arrival);
-        let costs = catalog.cost();
+        let costs: HashMap<&str, usize> = catalog.cost().into_iter().collect();
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for listed in catalog.tools() {
+            *counts.entry(listed.server()).or_default() += 1;
+        }
         for view in servers.iter_mut().filter(|view| view.stats.is_some()) {
-            let cost = costs.iter().find(|(server, _)| *server == view.name);
-            view.cost = cost.map_or(0, |(_, cost)| *cost);
-            view.tools = catalog.tools().iter().filter(|tool| tool.server() == view.name).count();
+            view.cost = costs.get(view.name.as_str()).copied().unwrap_or_default();
+            view.tools = counts.get(view.name.as_str()).copied().unwrap_or_default();
         }
         let mut problems = applied.problems.clone();
         problems.extend(catalog.problems().iter().cloned());
@@ -52,7 +56,7 @@ impl Inner {
     }
 
     fn parsed(&self, applied: &Applied) -> Vec<Parsed> {
-        let parsed = |placed: &Placed| self.pool.parsed(&placed.connection.key());
+        let parsed = |placed: &Arc<Placed>| self.pool.parsed(&placed.connection.key());
         applied.placed.iter().map(parsed).collect()
     }
 }
@@ -97,7 +101,7 @@ fn compose(applied: &Applied, parsed: &[Parsed], filter: Filter) -> Catalog {
 
 /// Lists that could not be read again; what was read before is still shown.
 fn stale(applied: &Applied, parsed: &[Parsed]) -> Vec<Problem> {
-    let of = |(placed, parsed): (&Placed, &Parsed)| {
+    let of = |(placed, parsed): (&Arc<Placed>, &Parsed)| {
         let lists: Option<&RawLists> = parsed.raw.as_deref();
         let lists = lists.into_iter().flat_map(|lists| LISTS.map(|list| (list, lists.get(list))));
         let wrong = lists.filter_map(|(list, read)| Some((list, read.problem.as_ref()?)));

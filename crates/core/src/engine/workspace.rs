@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use switchboard_config::Desired;
 
@@ -40,8 +41,10 @@ pub(crate) struct Standing {
     /// Who mentioned a resource last, by session and URI.
     mentions: Mutex<Mentions>,
     /// Called when a session has ended.
-    left: Box<dyn Fn(&WorkspaceId, &str, Left) + Send + Sync>,
+    left: Box<Farewell>,
 }
+
+type Farewell = dyn Fn(&WorkspaceId, &str, Left) + Send + Sync;
 
 /// Who is there.
 #[derive(Debug, Default)]
@@ -107,8 +110,7 @@ impl WorkspaceId {
             part(name.as_bytes());
             part(value.map_or(b"", |(_, value)| value.as_encoded_bytes()));
         }
-        let digest = digest.finalize();
-        Self(digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
+        Self(URL_SAFE_NO_PAD.encode(&digest.finalize()[..16]).into())
     }
 }
 

@@ -84,8 +84,7 @@ impl Hooks {
     async fn run(&self, event: HookEvent, name: &str, told: Told) -> Vec<(&Hook, Answer)> {
         let mut matching: Vec<&Ready> = Vec::new();
         for ready in self.hooks.iter().filter(|ready| ready.hook.event == event) {
-            let again = matching.iter().any(|known| known.hook.command == ready.hook.command);
-            if ready.concerns(name) && (!again || ready.matcher.is_unreadable()) {
+            if ready.concerns(name) && !matching.iter().any(|known| known.runs_same(ready)) {
                 matching.push(ready);
             }
         }
@@ -111,6 +110,13 @@ impl Ready {
     fn concerns(&self, name: &str) -> bool {
         let guards = self.hook.event == HookEvent::PreToolUse;
         self.matcher.matches(name) || (self.matcher.is_unreadable() && guards)
+    }
+
+    /// One whose matcher cannot be read runs nothing, and so never in place of another.
+    fn runs_same(&self, other: &Self) -> bool {
+        self.hook.command == other.hook.command
+            && !self.matcher.is_unreadable()
+            && !other.matcher.is_unreadable()
     }
 
     async fn run(&self, runner: &Runner, told: &Told) -> Answer {

@@ -104,7 +104,10 @@ impl Editor {
 impl std::fmt::Debug for Editor {
     // The token is a secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Editor").field("name", &self.name).field("file", &self.file).finish()
+        f.debug_struct("Editor")
+            .field("name", &self.name)
+            .field("file", &self.file)
+            .finish_non_exhaustive()
     }
 }
 

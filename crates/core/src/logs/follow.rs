@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use super::{aged, file::FILES, off_the_runtime};
+use tokio::task::JoinHandle;
+
+use super::{PATIENCE, aged, file::FILES, off_the_runtime};
 
 /// How often a file is looked at that does not grow.
 const EVERY: Duration = Duration::from_millis(200);
@@ -20,8 +22,15 @@ const LONGEST_LINE: usize = 64 * 1024;
 /// A reader that waits for more.
 #[derive(Debug)]
 pub struct Follow {
-    /// In the hands of a blocking thread while it reads.
-    reader: Option<Reader>,
+    state: State,
+}
+
+/// Whoever drops a wait and waits again finds the read where it was.
+#[derive(Debug)]
+enum State {
+    Resting(Reader),
+    Reading(JoinHandle<(Reader, io::Result<Vec<String>>)>),
+    Lost,
 }
 
 #[derive(Debug)]
@@ -44,7 +53,7 @@ impl Follow {
             }
             Ok(Reader { path, file, rest: Vec::new() })
         });
-        Ok(Self { reader: Some(reader.await?) })
+        Ok(Self { state: State::Resting(reader.await?) })
     }
 
     /// Waits for lines and returns them, at least one. May be dropped while it waits.
@@ -59,16 +68,27 @@ impl Follow {
     }
 
     async fn read(&mut self) -> io::Result<Vec<String>> {
-        let Some(mut reader) = self.reader.take() else {
-            return Err(io::Error::other("an earlier read was given up"));
+        self.state = match std::mem::replace(&mut self.state, State::Lost) {
+            State::Resting(mut reader) => State::Reading(tokio::task::spawn_blocking(move || {
+                let lines = reader.read();
+                (reader, lines)
+            })),
+            other => other,
         };
-        let (reader, lines) = off_the_runtime(move || {
-            let lines = reader.read();
-            Ok((reader, lines))
-        })
-        .await?;
-        self.reader = Some(reader);
-        lines
+        let State::Reading(reading) = &mut self.state else {
+            return Err(io::Error::other("the log can no longer be followed"));
+        };
+        let read = tokio::time::timeout(PATIENCE, reading).await;
+        match read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))? {
+            Ok((reader, lines)) => {
+                self.state = State::Resting(reader);
+                lines
+            }
+            Err(error) => {
+                self.state = State::Lost;
+                Err(io::Error::other(error))
+            }
+        }
     }
 }
 

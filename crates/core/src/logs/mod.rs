@@ -36,6 +36,9 @@ const NAME_LENGTH: usize = 64;
 /// How long a reader waits for lines that are on their way to the disk.
 const SETTLE: Duration = Duration::from_secs(1);
 
+/// How long a read may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// The logs of all servers. Clones share them; the last one to go ends the writing once all is written.
 #[derive(Debug, Clone)]
 pub struct Logs {
@@ -98,9 +101,9 @@ impl Logs {
     /// The file that a server's log is written to; older parts stand beside it as `.1`, `.2` and `.3`.
     pub fn path(&self, server: &str, workspace: &str) -> PathBuf {
         let digest = Sha256::digest(format!("{server}\0{workspace}"));
-        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let hash = digest.first_chunk().map_or(0, |start| u32::from_be_bytes(*start));
         let name: String = normalize(server).chars().take(NAME_LENGTH).collect();
-        self.inner.dir.join(format!("{name}-{hash}.log"))
+        self.inner.dir.join(format!("{name}-{hash:08x}.log"))
     }
 
     /// The last lines of a server's log, oldest first; none if it has none.
@@ -157,7 +160,6 @@ impl StderrSink for Sink {
 async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    const PATIENCE: Duration = Duration::from_secs(30);
     match tokio::time::timeout(PATIENCE, tokio::task::spawn_blocking(work)).await {
         Ok(done) => done.map_err(io::Error::other)?,
         Err(_) => Err(io::ErrorKind::TimedOut.into()),

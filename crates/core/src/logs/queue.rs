@@ -9,6 +9,8 @@ use std::{
 
 /// How much of one log may wait.
 const MOST_WAITING: usize = 1024 * 1024;
+/// How much of our own notes may wait beside it: how a loud server ended must not drown in its output.
+const MOST_NOTES: usize = 64 * 1024;
 
 /// All logs' queues. Pushing takes a lock for as long as copying a chunk takes, and never waits for the disk.
 #[derive(Debug, Default)]
@@ -33,7 +35,8 @@ struct State {
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) entries: Vec<Entry>,
-    bytes: usize,
+    output: usize,
+    notes: usize,
 }
 
 /// Something to write.
@@ -127,10 +130,10 @@ impl Queues {
 
 impl Batch {
     fn push(&mut self, chunk: &[u8]) {
-        let room = MOST_WAITING - self.bytes;
+        let room = MOST_WAITING - self.output;
         let (taken, rest) = chunk.split_at(chunk.len().min(room));
         if !taken.is_empty() {
-            self.bytes += taken.len();
+            self.output += taken.len();
             match self.entries.last_mut() {
                 Some(Entry::Output(bytes)) => bytes.extend_from_slice(taken),
                 _ => self.entries.push(Entry::Output(taken.to_vec())),
@@ -142,10 +145,10 @@ impl Batch {
     }
 
     fn push_note(&mut self, text: &str) {
-        if self.bytes + text.len() > MOST_WAITING {
+        if self.notes + text.len() > MOST_NOTES {
             return self.drop_bytes(text.len());
         }
-        self.bytes += text.len();
+        self.notes += text.len();
         self.entries.push(Entry::Note(text.to_owned()));
     }
 

@@ -140,14 +140,26 @@ impl Memory {
         self.shared().sessions.forget(session);
     }
 
+    /// Forgets every kept answer about a tool, whoever bears the server's name.
+    pub async fn forget(&self, server: &str, tool: &str) -> Result<(), AnswerError> {
+        let Some(store) = self.store.clone() else {
+            self.shared().kept.drop_about(server, tool);
+            return Ok(());
+        };
+        let memory = self.clone();
+        let (server, tool) = (server.to_owned(), tool.to_owned());
+        let forget = move || store.drop_about(&server, &tool, |kept| memory.shared().kept = kept);
+        tokio::task::spawn_blocking(forget).await?
+    }
+
     async fn keep(&self, answer: Answer) -> Result<(), AnswerError> {
         let Some(store) = self.store.clone() else {
             self.shared().kept.add(answer);
             return Ok(());
         };
-        let kept = tokio::task::spawn_blocking(move || store.add(answer)).await??;
-        self.shared().kept = kept;
-        Ok(())
+        let memory = self.clone();
+        let keep = move || store.add(answer, |kept| memory.shared().kept = kept);
+        tokio::task::spawn_blocking(keep).await?
     }
 
     fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {

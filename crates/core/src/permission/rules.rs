@@ -81,16 +81,11 @@ impl Permissions {
     /// The rules that reach a tool. Both names are normalised and not cut.
     pub fn ruling(&self, server: &str, tool: &str) -> Ruling<'_> {
         let name = format!("{server}__{tool}");
-        let first =
-            |rules: &'_ [Restriction]| rules.iter().position(|rule| rule.reaches(server, &name));
+        let allow = self.allow.iter().find(|rule| rule.reaches(server, tool));
         Ruling {
-            deny: first(&self.deny).map(|at| &self.deny[at].rule),
-            ask: first(&self.ask).map(|at| &self.ask[at].rule),
-            allow: self
-                .allow
-                .iter()
-                .find(|rule| rule.reaches(server, tool))
-                .map(|found| &found.rule),
+            deny: first(&self.deny, server, &name),
+            ask: first(&self.ask, server, &name),
+            allow: allow.map(|found| &found.rule),
         }
     }
 
@@ -101,7 +96,7 @@ impl Permissions {
 
     /// Whether a tool is denied, and so not listed.
     pub fn hides_tool(&self, server: &str, tool: &str) -> bool {
-        !self.deny.is_empty() && self.ruling(server, tool).deny.is_some()
+        first(&self.deny, server, &format!("{server}__{tool}")).is_some()
     }
 
     /// The rule that would allow exactly this tool; none where its name could mean another server's.
@@ -112,6 +107,10 @@ impl Permissions {
             _ => None,
         }
     }
+}
+
+fn first<'a>(rules: &'a [Restriction], server: &str, name: &str) -> Option<&'a Cited> {
+    rules.iter().find(|rule| rule.reaches(server, name)).map(|found| &found.rule)
 }
 
 /// A rule without the prefix that all rules have.

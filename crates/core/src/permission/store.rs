@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 /// More answers than a person gives.
 const MOST: usize = 10_000;
 /// How long another writer may hold the lock.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the lock is tried meanwhile.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -124,8 +124,37 @@ impl Store {
         self.read().map(Kept::from)
     }
 
-    /// Keeps one more, and returns all. Waits for another writer, so not for async code.
-    pub(super) fn add(&self, answer: Answer) -> Result<Kept, AnswerError> {
+    /// Keeps one more. The newest word counts: what contradicts it is dropped.
+    pub(super) fn add(
+        &self,
+        answer: Answer,
+        publish: impl FnOnce(Kept),
+    ) -> Result<(), AnswerError> {
+        let edit = |answers: &mut Vec<Answer>| {
+            answers.retain(|known| *known != answer && !known.contradicts(&answer));
+            answers.push(answer);
+        };
+        self.change(edit, publish)
+    }
+
+    /// Drops every answer about a tool.
+    pub(super) fn drop_about(
+        &self,
+        server: &str,
+        tool: &str,
+        publish: impl FnOnce(Kept),
+    ) -> Result<(), AnswerError> {
+        let about = |known: &Answer| known.server == server && known.tool == tool;
+        self.change(|answers| answers.retain(|known| !about(known)), publish)
+    }
+
+    /// Reads, changes and writes under the lock, and publishes before it lets go: of two changes the
+    /// later one is published last. Waits for another writer, so not for async code.
+    fn change(
+        &self,
+        edit: impl FnOnce(&mut Vec<Answer>),
+        publish: impl FnOnce(Kept),
+    ) -> Result<(), AnswerError> {
         let path = self.path();
         self.make_folder()?;
         let _lock = self.lock()?;
@@ -137,14 +166,14 @@ impl Store {
             }
             Err(error) => return Err(error),
         };
-        answers.retain(|known| *known != answer);
-        if answers.len() >= MOST {
+        edit(&mut answers);
+        if answers.len() > MOST {
             return Err(AnswerError::Full { path });
         }
-        answers.push(answer);
         let content = Content { version: VERSION, answers };
         self.write(&content).map_err(failed("write", &path))?;
-        Ok(Kept::from(content.answers))
+        publish(Kept::from(content.answers));
+        Ok(())
     }
 
     fn path(&self) -> PathBuf {
@@ -245,6 +274,12 @@ impl Answer {
         })
     }
 
+    /// Whether one is a no and the other a yes, about the same tool.
+    fn contradicts(&self, other: &Self) -> bool {
+        let is_no = |answer: &Self| answer.remember == Remember::Never;
+        self.server == other.server && self.tool == other.tool && is_no(self) != is_no(other)
+    }
+
     /// Whether it counts for a tool. A no counts whatever became of the server behind its name.
     pub(super) fn is_about(&self, target: &Target<'_>) -> bool {
         let same_tool = self.server == target.server && self.tool == target.tool;
@@ -263,8 +298,14 @@ impl Answer {
 impl Kept {
     pub(super) fn add(&mut self, answer: Answer) {
         let answers = self.0.entry(answer.server.clone()).or_default();
-        answers.retain(|known| *known != answer);
+        answers.retain(|known| *known != answer && !known.contradicts(&answer));
         answers.push(answer);
+    }
+
+    pub(super) fn drop_about(&mut self, server: &str, tool: &str) {
+        if let Some(answers) = self.0.get_mut(server) {
+            answers.retain(|known| known.tool != tool);
+        }
     }
 
     pub(super) fn about(&self, server: &str) -> impl Iterator<Item = &Answer> {

@@ -1,7 +1,7 @@
 //! Binary blobs that become files.
 
 use base64::Engine as _;
-use switchboard_wire::{json::Raw, sanitize};
+use switchboard_wire::sanitize;
 
 use super::{
     Place, Spilled, StoreError,
@@ -51,15 +51,14 @@ const BEGINNINGS: [(&[u8], &str); 9] = [
 
 /// Writes every blob of `content` to a file and puts a note in its place. One that is no base64 stays. At the
 /// first failure of the disk the rest stays too.
-pub(super) fn to_disk(content: &mut Content, place: &Place) -> Result<(), StoreError> {
+pub(super) fn to_disk(content: &mut Content<'_>, place: &Place) -> Result<(), StoreError> {
     for at in 0..content.parts.len() {
         let PartKind::Blob { blob, mime, uri } = &content.parts[at].kind else { continue };
         let Some(bytes) = decoded(blob) else { continue };
         let extension = extension(mime, &bytes);
         let spilled = place.store.keep(&place.owner, extension, |out| out.write_all(&bytes))?;
-        let note = note(&spilled, mime, uri);
-        let item = content.text_item_of(&note, uri);
-        content.replace(at, item);
+        let (note, uri) = (note(&spilled, mime, uri), uri.clone());
+        content.replace_by_text(at, &note, &uri);
     }
     Ok(())
 }
@@ -76,13 +75,13 @@ fn note(spilled: &Spilled, mime: &str, uri: &str) -> String {
 }
 
 /// The bytes of a JSON string that holds base64.
-pub(super) fn decoded(quoted: &Raw) -> Option<Vec<u8>> {
-    let inner = quoted.as_str().trim_matches('"');
+pub(super) fn decoded(quoted: &str) -> Option<Vec<u8>> {
+    let inner = quoted.trim_matches('"');
     if memchr::memchr2(b'\\', b'\n', inner.as_bytes()).is_none() {
         return LENIENT.decode(inner).ok();
     }
     // Line breaks and escaped slashes: rare, and still base64.
-    let mut plain = text::start(quoted.as_str(), usize::MAX);
+    let mut plain = text::start(quoted, usize::MAX);
     plain.retain(|c| !c.is_ascii_whitespace());
     LENIENT.decode(plain).ok()
 }
@@ -121,9 +120,9 @@ mod tests {
     #[test]
     fn base64_of_any_manner() {
         for text in [r#""aGk=""#, r#""aGk""#, r#""aG\nk=""#] {
-            assert_eq!(decoded(&Raw::parse(text).unwrap()).as_deref(), Some(&b"hi"[..]), "{text}");
+            assert_eq!(decoded(text).as_deref(), Some(&b"hi"[..]), "{text}");
         }
-        assert_eq!(decoded(&Raw::parse(r#""Pz8\/""#).unwrap()).as_deref(), Some(&b"???"[..]));
-        assert_eq!(decoded(&Raw::parse(r#""***""#).unwrap()), None);
+        assert_eq!(decoded(r#""Pz8\/""#).as_deref(), Some(&b"???"[..]));
+        assert_eq!(decoded(r#""***""#), None);
     }
 }

@@ -1,50 +1,72 @@
 //! The parts of a result, found but not decoded.
 
-use switchboard_wire::json::{Edit, Raw};
+use std::borrow::Cow;
+
+use switchboard_wire::json::{Edit, Elements, Members, Raw, decode_string};
 
 use super::{Kept, Shape, size::Size, text};
 
-/// A result taken apart.
-pub(super) struct Content {
+/// A result taken apart. A large one is walked over as seldom as can be, and never copied.
+pub(super) struct Content<'r> {
     shape: Shape,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<Part<'r>>,
     /// `structuredContent`, if there is any.
-    pub(super) structured: Option<Raw>,
+    pub(super) structured: Option<&'r str>,
     changed: bool,
 }
 
 /// One content item.
-pub(super) struct Part {
+pub(super) struct Part<'r> {
     /// The item as it stands in the result.
-    pub(super) item: Raw,
-    pub(super) kind: PartKind,
+    pub(super) item: Cow<'r, str>,
+    pub(super) kind: PartKind<'r>,
 }
 
 /// What matters of an item here. Texts and data are JSON strings, quotes included.
-pub(super) enum PartKind {
-    Text { text: Raw },
-    Image { data: Raw, mime: String },
-    Blob { blob: Raw, mime: String, uri: String },
+pub(super) enum PartKind<'r> {
+    Text { text: Cow<'r, str> },
+    Image { data: &'r str, mime: String },
+    Blob { blob: &'r str, mime: String, uri: String },
     Other { kind: String },
+}
+
+/// The members of an item that matter, as written.
+#[derive(Default)]
+struct Facts<'r> {
+    kind: Option<&'r str>,
+    text: Option<&'r str>,
+    data: Option<&'r str>,
+    blob: Option<&'r str>,
+    mime: Option<&'r str>,
+    uri: Option<&'r str>,
+    resource: Option<&'r str>,
 }
 
 // === impl Content ===
 
-impl Content {
+impl<'r> Content<'r> {
     /// The parts of `result`; `None` if it has none that can be told apart.
-    pub(super) fn of(result: &Raw, shape: Shape) -> Option<Self> {
-        let items = result.get(member(shape)).ok()?;
-        let structured = match shape {
-            Shape::Tool => result.get("structuredContent").ok()?,
-            Shape::Resource => None,
-        };
+    pub(super) fn of(result: &'r Raw, shape: Shape) -> Option<Self> {
+        let (mut items, mut structured) = (None, None);
+        for found in result.members() {
+            let place = if found.is(member(shape)) {
+                &mut items
+            } else if shape == Shape::Tool && found.is("structuredContent") {
+                &mut structured
+            } else {
+                continue;
+            };
+            // Of two, nobody can tell which one the reader will take.
+            if place.replace(found.value).is_some() {
+                return None;
+            }
+        }
         if items.is_none() && structured.is_none() {
             return None;
         }
-        let items = items.as_ref();
-        let parts = items.iter().flat_map(|items| items.elements());
-        let parts = parts.map(|item| Part { kind: PartKind::of(&item, shape), item }).collect();
-        Some(Self { shape, parts, structured, changed: false })
+        let items = items.into_iter().flat_map(Elements::of);
+        let part = |item| Part { item: Cow::Borrowed(item), kind: PartKind::of(item, shape) };
+        Some(Self { shape, parts: items.map(part).collect(), structured, changed: false })
     }
 
     /// How much text there is. Images, sound and blobs are none.
@@ -52,29 +74,40 @@ impl Content {
         let mut size = Size::default();
         for part in &self.parts {
             if let PartKind::Text { text } = &part.kind {
-                size += text::size(text.as_str());
+                size += text::size(text);
             }
         }
-        if let Some(structured) = &self.structured {
-            size += Size::of(structured.as_str());
+        if let Some(structured) = self.structured {
+            size += Size::of(structured);
         }
         size
     }
 
-    /// Puts another item in the place of one.
-    pub(super) fn replace(&mut self, at: usize, item: Raw) {
-        let kind = PartKind::of(&item, self.shape);
-        self.parts[at] = Part { item, kind };
+    /// Puts a smaller image in the place of one.
+    pub(super) fn replace(&mut self, at: usize, item: String) {
+        let kind = PartKind::Other { kind: "image".to_owned() };
+        self.parts[at] = Part { item: Cow::Owned(item), kind };
+        self.changed = true;
+    }
+
+    /// Puts words in the place of an item.
+    pub(super) fn replace_by_text(&mut self, at: usize, words: &str, uri: &str) {
+        let item = Cow::Owned(self.text_item_of(words, uri).to_string());
+        let text = Cow::Owned(Raw::string(words).to_string());
+        self.parts[at] = Part { item, kind: PartKind::Text { text } };
         self.changed = true;
     }
 
     /// An item that says `text`.
     pub(super) fn text_item(&self, text: &str) -> Raw {
-        self.text_item_of(text, &self.first_uri())
+        match self.shape {
+            Shape::Tool => self.text_item_of(text, ""),
+            Shape::Resource => self.text_item_of(text, &self.first_uri()),
+        }
     }
 
     /// The same, about the resource at `uri`.
-    pub(super) fn text_item_of(&self, text: &str, uri: &str) -> Raw {
+    fn text_item_of(&self, text: &str, uri: &str) -> Raw {
         let (text, uri) = (Raw::string(text), Raw::string(uri));
         let edits: &[Edit<'_>] = match self.shape {
             Shape::Tool => &[Edit::set(&["type"], "\"text\""), Edit::set(&["text"], text.as_str())],
@@ -88,8 +121,9 @@ impl Content {
         Raw::empty_object().with(edits).unwrap_or(text)
     }
 
+    /// A note about a whole resource goes under its name.
     fn first_uri(&self) -> String {
-        let uri = |part: &Part| part.item.get("uri").ok()??.to_text();
+        let uri = |part: &Part<'_>| Facts::of(&part.item).uri.map(word);
         self.parts.iter().find_map(uri).unwrap_or_default()
     }
 
@@ -98,7 +132,7 @@ impl Content {
         if !self.changed {
             return kept;
         }
-        let items = self.parts.iter().map(|part| part.item.as_str());
+        let items = self.parts.iter().map(|part| part.item.as_ref());
         self.with_items(items, Structured::Stays, kept)
     }
 
@@ -106,7 +140,7 @@ impl Content {
     pub(super) fn replaced_by(&self, note: &str, mut kept: Kept) -> Kept {
         let item = self.text_item(note);
         let others = self.parts.iter().filter(|part| !part.is_text());
-        let items = std::iter::once(item.as_str()).chain(others.map(|part| part.item.as_str()));
+        let items = std::iter::once(item.as_str()).chain(others.map(|part| part.item.as_ref()));
         kept.note = Some(note.to_owned());
         self.with_items(items, Structured::Goes, kept)
     }
@@ -142,7 +176,7 @@ pub(super) enum Structured {
 
 // === impl Part ===
 
-impl Part {
+impl Part<'_> {
     pub(super) fn is_text(&self) -> bool {
         matches!(self.kind, PartKind::Text { .. })
     }
@@ -150,39 +184,59 @@ impl Part {
 
 // === impl PartKind ===
 
-impl PartKind {
-    fn of(item: &Raw, shape: Shape) -> Self {
-        let kind = match shape {
-            Shape::Tool => word(item, "type"),
-            Shape::Resource => return Self::of_resource(item, "resource"),
-        };
-        match kind.as_str() {
-            "text" => match string(item, "text") {
-                Some(text) => Self::Text { text },
-                None => Self::Other { kind },
-            },
-            "image" => match string(item, "data") {
-                Some(data) => Self::Image { data, mime: word(item, "mimeType") },
-                None => Self::Other { kind },
-            },
-            "resource" => match item.get("resource") {
-                Ok(Some(resource)) => Self::of_resource(&resource, &kind),
-                _ => Self::Other { kind },
-            },
+impl<'r> PartKind<'r> {
+    fn of(item: &'r str, shape: Shape) -> Self {
+        let facts = Facts::of(item);
+        if shape == Shape::Resource {
+            return Self::of_resource(&facts, "resource".to_owned());
+        }
+        let kind = facts.kind.map(word).unwrap_or_default();
+        match (kind.as_str(), facts.text, facts.data, facts.resource) {
+            ("text", Some(text), _, _) => Self::Text { text: text.into() },
+            ("image", _, Some(data), _) => Self::Image { data, mime: facts.mime() },
+            ("resource", _, _, Some(resource)) => Self::of_resource(&Facts::of(resource), kind),
             _ => Self::Other { kind },
         }
     }
 
-    fn of_resource(resource: &Raw, kind: &str) -> Self {
-        if let Some(text) = string(resource, "text") {
-            return Self::Text { text };
-        }
-        match string(resource, "blob") {
-            Some(blob) => {
-                Self::Blob { blob, mime: word(resource, "mimeType"), uri: word(resource, "uri") }
+    fn of_resource(facts: &Facts<'r>, kind: String) -> Self {
+        match (facts.text, facts.blob) {
+            (Some(text), _) => Self::Text { text: text.into() },
+            (None, Some(blob)) => {
+                let uri = facts.uri.map(word).unwrap_or_default();
+                Self::Blob { blob, mime: facts.mime(), uri }
             }
-            None => Self::Other { kind: kind.to_owned() },
+            (None, None) => Self::Other { kind },
         }
+    }
+}
+
+// === impl Facts ===
+
+impl<'r> Facts<'r> {
+    /// One walk over the members. Of a member that stands twice the first counts.
+    fn of(item: &'r str) -> Self {
+        let mut facts = Self::default();
+        for found in Members::of(item) {
+            let (place, opening) = match found.key {
+                "\"type\"" => (&mut facts.kind, '"'),
+                "\"text\"" => (&mut facts.text, '"'),
+                "\"data\"" => (&mut facts.data, '"'),
+                "\"blob\"" => (&mut facts.blob, '"'),
+                "\"mimeType\"" => (&mut facts.mime, '"'),
+                "\"uri\"" => (&mut facts.uri, '"'),
+                "\"resource\"" => (&mut facts.resource, '{'),
+                _ => continue,
+            };
+            if place.is_none() && found.value.starts_with(opening) {
+                *place = Some(found.value);
+            }
+        }
+        facts
+    }
+
+    fn mime(&self) -> String {
+        self.mime.map(word).unwrap_or_default()
     }
 }
 
@@ -193,13 +247,9 @@ fn member(shape: Shape) -> &'static str {
     }
 }
 
-/// The JSON string under `key`.
-fn string(object: &Raw, key: &str) -> Option<Raw> {
-    object.get(key).ok()?.filter(|value| value.as_str().starts_with('"'))
-}
-
-fn word(object: &Raw, key: &str) -> String {
-    object.get(key).ok().flatten().and_then(|value| value.to_text()).unwrap_or_default()
+/// The text of a short JSON string.
+fn word(quoted: &str) -> String {
+    decode_string(quoted).map(Cow::into_owned).unwrap_or_default()
 }
 
 /// The splice made room for the old text; what is left may be a thousandth of it.

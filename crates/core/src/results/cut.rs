@@ -16,23 +16,23 @@ pub(super) fn cut(content: &Content, size: Size, limit: usize, mut kept: Kept) -
     let mut items: Vec<Cow<'_, str>> = Vec::new();
     for part in &content.parts {
         let PartKind::Text { text } = &part.kind else {
-            items.push(part.item.as_str().into());
+            items.push(part.item.as_ref().into());
             continue;
         };
-        let chars = text::size(text.as_str()).chars;
+        let chars = text::size(text).chars;
         if chars <= left {
-            items.push(part.item.as_str().into());
+            items.push(part.item.as_ref().into());
         } else if left > 0 {
-            let start = text::start(text.as_str(), left);
+            let start = text::start(text, left);
             items.push(content.text_item(&start).to_string().into());
         }
         left = left.saturating_sub(chars);
     }
     // Half a structure is none.
-    let structured = match &content.structured {
-        Some(json) if Size::of(json.as_str()).chars > left => Structured::Goes,
+    let structured = match content.structured {
+        Some(json) if Size::of(json).chars > left => Structured::Goes,
         Some(json) => {
-            left -= Size::of(json.as_str()).chars;
+            left -= Size::of(json).chars;
             Structured::Stays
         }
         None => Structured::Stays,

@@ -11,7 +11,7 @@ use image::{
     DynamicImage, ImageFormat, ImageReader, Limits,
     codecs::{jpeg::JpegEncoder, png::PngEncoder},
 };
-use switchboard_wire::json::{Edit, Raw};
+use switchboard_wire::json::{Edit, Raw, splice};
 
 use super::{
     ImagePolicy, blob,
@@ -39,33 +39,33 @@ enum Fit {
 }
 
 /// Makes every image of `content` fit; how many did not.
-pub(super) fn fit_all(content: &mut Content, policy: ImagePolicy) -> usize {
+pub(super) fn fit_all(content: &mut Content<'_>, policy: ImagePolicy) -> usize {
     let ImagePolicy::Scale { pixels, bytes } = policy else { return 0 };
     let mut changed = 0;
     for at in 0..content.parts.len() {
         let PartKind::Image { data, mime } = &content.parts[at].kind else { continue };
-        let item = match fit(data, mime, pixels, bytes) {
+        match fit(data, mime, pixels, bytes) {
             Fit::Same => continue,
-            Fit::Scaled { data, mime } => with_data(&content.parts[at].item, &data, mime),
-            Fit::Gone(note) => Some(content.text_item(&note)),
-        };
-        if let Some(item) = item {
-            content.replace(at, item);
-            changed += 1;
+            Fit::Scaled { data, mime } => match with_data(&content.parts[at].item, &data, mime) {
+                Some(item) => content.replace(at, item),
+                None => continue,
+            },
+            Fit::Gone(note) => content.replace_by_text(at, &note, ""),
         }
+        changed += 1;
     }
     changed
 }
 
 /// The same item with other pixels; its annotations and `_meta` stay.
-fn with_data(item: &Raw, data: &str, mime: &str) -> Option<Raw> {
+fn with_data(item: &str, data: &str, mime: &str) -> Option<String> {
     let (data, mime) = (Raw::string(data), Raw::string(mime));
     let edits = [Edit::set(&["data"], data.as_str()), Edit::set(&["mimeType"], mime.as_str())];
-    item.with(&edits).ok()
+    splice(item, &edits).ok()
 }
 
-fn fit(data: &Raw, mime: &str, pixels: u32, bytes: usize) -> Fit {
-    let encoded = data.as_str().len().saturating_sub(2);
+fn fit(data: &str, mime: &str, pixels: u32, bytes: usize) -> Fit {
+    let encoded = data.len().saturating_sub(2);
     let unread = |why: &str| {
         if encoded <= bytes {
             return Fit::Same;

@@ -48,6 +48,8 @@ pub const IMAGE_BYTES: usize = 5_000_000;
 const CHARS_PER_TOKEN: usize = 4;
 /// How long files and images may take before the result is cut instead.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How many bytes earn a second more; the slowest disk writes as many.
+const BYTES_PER_SECOND: u64 = 4 * 1024 * 1024;
 /// Results that are worked on at once; each may be large.
 static AT_WORK: Semaphore = Semaphore::const_new(4);
 
@@ -61,7 +63,7 @@ pub enum Shape {
 }
 
 /// What is done to results.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// How many characters of text may stay.
     pub max_chars: usize,
@@ -153,25 +155,29 @@ pub async fn keep<'a>(
     }
     let place = place.into().cloned();
     let work = {
-        let (result, policy) = (result.clone(), policy.clone());
+        let (result, policy) = (result.clone(), *policy);
         async move {
-            let _turn = AT_WORK.acquire().await;
-            tokio::task::spawn_blocking(move || treat(result, shape, &policy, place.as_ref())).await
+            let turn = AT_WORK.acquire().await;
+            let work = move || {
+                // Held by the work and not by whoever waits: a disk that hangs must not gather threads.
+                let _turn = turn;
+                treat(&result, shape, &policy, place.as_ref())
+            };
+            tokio::task::spawn_blocking(work).await
         }
     };
-    match tokio::time::timeout(PATIENCE, work).await {
+    let patience = PATIENCE + Duration::from_secs(result.as_str().len() as u64 / BYTES_PER_SECOND);
+    match tokio::time::timeout(patience, work).await {
         Ok(Ok(kept)) => kept,
-        Ok(Err(_)) => without_disk(result, shape, policy, "the work on a result was given up"),
-        Err(_) => without_disk(result, shape, policy, "the disk took too long to keep a result"),
+        Ok(Err(_)) => without_disk(&result, shape, policy, "the work on a result was given up"),
+        Err(_) => without_disk(&result, shape, policy, "the disk took too long to keep a result"),
     }
 }
 
 /// The whole of the policy, on this thread.
-fn treat(result: Raw, shape: Shape, policy: &Policy, place: Option<&Place>) -> Kept {
-    let Some(mut content) = Content::of(&result, shape) else {
-        return Kept::whole(result);
-    };
-    let mut kept = Kept::whole(result);
+fn treat(result: &Raw, shape: Shape, policy: &Policy, place: Option<&Place>) -> Kept {
+    let mut kept = Kept::whole(result.clone());
+    let Some(mut content) = Content::of(result, shape) else { return kept };
     kept.images_scaled = image::fit_all(&mut content, policy.images);
     if let (BlobPolicy::ToDisk, Some(place)) = (policy.blobs, place) {
         kept.problem = blob::to_disk(&mut content, place).err().map(|error| storage(&error));
@@ -196,10 +202,10 @@ fn treat(result: Raw, shape: Shape, policy: &Policy, place: Option<&Place>) -> K
 }
 
 /// What can be done in memory alone.
-fn without_disk(result: Raw, shape: Shape, policy: &Policy, why: &str) -> Kept {
-    let mut kept = Kept::whole(result);
+fn without_disk(result: &Raw, shape: Shape, policy: &Policy, why: &str) -> Kept {
+    let mut kept = Kept::whole(result.clone());
     kept.problem = Some(Problem::new(ProblemKind::Storage, why));
-    let Some(content) = Content::of(&kept.result, shape) else { return kept };
+    let Some(content) = Content::of(result, shape) else { return kept };
     let size = content.size();
     if size.chars <= policy.limit() || policy.is_promised() {
         return kept;

@@ -38,11 +38,9 @@ fn preview(content: &Content) -> String {
         PartKind::Text { text } => Some(text),
         _ => None,
     });
-    let mut shown =
-        texts.map(|text| text::start(text.as_str(), PREVIEW)).find(|text| !text.is_empty());
+    let mut shown = texts.map(|text| text::start(text, PREVIEW)).find(|text| !text.is_empty());
     if shown.is_none() {
-        let structured = content.structured.as_ref();
-        shown = structured.map(|json| json.as_str().chars().take(PREVIEW).collect());
+        shown = content.structured.map(|json| json.chars().take(PREVIEW).collect());
     }
     let mut shown = shown.unwrap_or_default();
     if let Some(end) = shown.rfind('\n').filter(|end| *end > shown.len() / 2) {

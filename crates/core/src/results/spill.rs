@@ -38,14 +38,14 @@ fn write(content: &Content, out: &mut dyn Write) -> io::Result<()> {
             head(out, at, &format!("item {} ({what})", at + 1))?;
         }
         if let PartKind::Text { text } = &part.kind {
-            text::each_piece(text.as_str(), |piece| out.write_all(piece.as_bytes()))?;
+            text::each_piece(text, |piece| out.write_all(piece.as_bytes()))?;
         }
     }
-    if let Some(structured) = &content.structured {
+    if let Some(structured) = content.structured {
         if several {
             head(out, content.parts.len(), "structured content")?;
         }
-        pretty::write(structured.as_str(), &mut out)?;
+        pretty::write(structured, &mut out)?;
     }
     Ok(())
 }

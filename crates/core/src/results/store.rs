@@ -25,6 +25,8 @@ use entry::{Card, is_id};
 
 /// How often old files are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
+/// About how long a card is, and more than that.
+const CARD_BYTES: u64 = 128;
 /// Readers at once.
 const READERS: usize = 4;
 /// How long a reader waits, for its turn and for the disk.
@@ -42,7 +44,7 @@ struct Inner {
     cap: u64,
     keep: Duration,
     state: Mutex<State>,
-    readers: Semaphore,
+    readers: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -84,8 +86,13 @@ impl Store {
     /// Opens the store in `dir`, which is made if it is not there: at most `cap` bytes, each file for at most
     /// `keep`.
     pub async fn open(dir: PathBuf, cap: u64, keep: Duration) -> Result<Self, StoreError> {
-        let inner =
-            Inner { dir, cap, keep, state: Mutex::default(), readers: Semaphore::new(READERS) };
+        let inner = Inner {
+            dir,
+            cap,
+            keep,
+            state: Mutex::default(),
+            readers: Arc::new(Semaphore::new(READERS)),
+        };
         let store = Self { inner: Arc::new(inner) };
         let opened = store.clone();
         store.off_the_runtime(move || opened.prepare()).await?;
@@ -146,7 +153,7 @@ impl Store {
     fn wrote(&self, id: &str, bytes: u64) {
         let due = {
             let mut state = self.state();
-            state.bytes += bytes;
+            state.bytes += bytes + CARD_BYTES;
             let rested = state.swept.is_some_and(|at| at.elapsed() < SWEEP_EVERY);
             !rested || state.bytes > self.inner.cap
         };
@@ -211,7 +218,12 @@ impl Store {
         work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let turn = async {
-            let _turn = self.inner.readers.acquire().await;
+            let turn = Arc::clone(&self.inner.readers).acquire_owned().await;
+            let work = move || {
+                // Held by the work and not by whoever waits: a disk that hangs must not gather threads.
+                let _turn = turn;
+                work()
+            };
             tokio::task::spawn_blocking(work).await
         };
         match tokio::time::timeout(PATIENCE, turn).await {
@@ -259,5 +271,5 @@ fn failed(doing: &'static str, path: &Path, source: io::Error) -> StoreError {
 fn new_id() -> io::Result<String> {
     let mut bytes = [0; entry::ID_BYTES];
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

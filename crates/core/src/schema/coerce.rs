@@ -5,10 +5,11 @@
 //! explain is a mistake that says how to write it.
 
 use serde_json::Value;
-use switchboard_wire::json::{Members, Raw, decode_string};
+use switchboard_wire::json::Raw;
 
 use super::{
     Invalid, Mistake,
+    built::Built,
     mistake::{MOST, names, quoted, unknown_name},
 };
 
@@ -43,18 +44,6 @@ enum Kind {
     Null,
     List,
     Object,
-}
-
-/// An object under construction. Values are JSON texts, so that a number keeps its spelling.
-#[derive(Default)]
-struct Built {
-    members: Vec<(String, Slot)>,
-}
-
-enum Slot {
-    Json(String),
-    List(Vec<String>),
-    Object(Built),
 }
 
 // === impl Argument ===
@@ -254,7 +243,7 @@ fn missing(built: &Built, root: &Value) -> Vec<Mistake> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     required
         .filter_map(Value::as_str)
-        .filter(|name| !built.members.iter().any(|(key, _)| key == name))
+        .filter(|name| !built.has(name))
         .map(|name| {
             let kinds = property(schema, name).map(|found| kinds(followed(found, root), root));
             let how = kinds.and_then(|kinds| kinds.first().map(|kind| kind.example()));
@@ -345,68 +334,5 @@ impl Kind {
             Self::List => "=a,b` or `…:=[…]",
             Self::Object => ":={…}",
         }
-    }
-}
-
-// === impl Built ===
-
-impl Built {
-    fn find(&mut self, key: &str) -> Option<&mut Slot> {
-        self.members.iter_mut().find(|(name, _)| name == key).map(|(_, slot)| slot)
-    }
-
-    /// Puts a value under a name that is not taken.
-    fn put(&mut self, key: &str, json: String) -> Option<()> {
-        if self.find(key).is_some() {
-            return None;
-        }
-        self.members.push((key.to_owned(), Slot::Json(json)));
-        Some(())
-    }
-
-    /// Adds to the list under `key`.
-    fn extend(&mut self, key: &str, items: Vec<String>) -> Option<()> {
-        match self.find(key) {
-            Some(Slot::List(list)) => list.extend(items),
-            Some(_) => return None,
-            None => self.members.push((key.to_owned(), Slot::List(items))),
-        }
-        Some(())
-    }
-
-    /// The object under `key`, begun if it is not there. One given as JSON can be added to as well.
-    fn object(&mut self, key: &str) -> Option<&mut Built> {
-        if self.find(key).is_none() {
-            self.members.push((key.to_owned(), Slot::Object(Self::default())));
-        }
-        let slot = self.find(key)?;
-        if let Slot::Json(json) = slot {
-            *slot = Slot::Object(Self::of(json)?);
-        }
-        match slot {
-            Slot::Object(object) => Some(object),
-            _ => None,
-        }
-    }
-
-    fn of(json: &str) -> Option<Self> {
-        let member = |member: switchboard_wire::json::Member<'_>| {
-            let key = decode_string(member.key)?.into_owned();
-            Some((key, Slot::Json(member.value.to_owned())))
-        };
-        let members = Members::of(json).map(member).collect::<Option<_>>()?;
-        json.starts_with('{').then_some(Self { members })
-    }
-
-    fn text(&self) -> String {
-        let members = self.members.iter().map(|(key, slot)| {
-            let value = match slot {
-                Slot::Json(json) => json.clone(),
-                Slot::List(items) => format!("[{}]", items.join(",")),
-                Slot::Object(object) => object.text(),
-            };
-            format!("{}:{value}", Raw::string(key))
-        });
-        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     }
 }

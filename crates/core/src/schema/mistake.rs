@@ -19,6 +19,9 @@ const LISTED: usize = 20;
 /// How much of a name or an allowed value is shown.
 const SHOWN: usize = 80;
 
+/// How much of a path is shown.
+const PATH_SHOWN: usize = 200;
+
 /// Arguments that do not fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{}", Listed(.problems))]
@@ -51,7 +54,7 @@ impl Invalid {
 
 impl Mistake {
     pub(super) fn new(path: &str, message: impl Into<String>) -> Self {
-        Self { path: sanitize::line(path).into_owned(), message: message.into() }
+        Self { path: cut(path, PATH_SHOWN), message: message.into() }
     }
 }
 
@@ -146,7 +149,7 @@ fn required(error: &ValidationError<'_>, property: &Value, schema: &Value) -> St
 fn unknown(path: &str, name: &str, error: &ValidationError<'_>, schema: &Value) -> Mistake {
     let known = known_beside(error, schema);
     let at = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
-    Mistake::new(&shortened(&at), unknown_name(name, &known))
+    Mistake::new(&at, unknown_name(name, &known))
 }
 
 /// The sentence for a property that does not exist among `known`.
@@ -261,8 +264,12 @@ pub(super) fn quoted(name: &str) -> String {
 
 /// Text of a schema, fit to be shown in one line.
 pub(super) fn shortened(text: &str) -> String {
+    cut(text, SHOWN)
+}
+
+fn cut(text: &str, shown: usize) -> String {
     let clean = sanitize::line(text);
-    match clean.char_indices().nth(SHOWN) {
+    match clean.char_indices().nth(shown) {
         Some((cut, _)) => format!("{}…", &clean[..cut]),
         None => clean.into_owned(),
     }

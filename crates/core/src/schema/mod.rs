@@ -7,6 +7,7 @@
 //!
 //! This module refuses to know which tool a schema belongs to.
 
+mod built;
 mod coerce;
 mod decode;
 mod effort;

@@ -104,6 +104,8 @@ impl Opened {
         if let Channel::Link(LinkChannel { process: Some(process), .. }) = &self.session.channel {
             process.stop().await;
         }
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 }
 

@@ -118,7 +118,8 @@ impl Client {
         let after = options.connect_timeout;
         let given_up = CancellationToken::new();
         let on_drop = given_up.clone().drop_guard();
-        let mut connecting = std::pin::pin!(connect::connect(target, options, &given_up));
+        // Every transport's way of connecting is in it, so it is large.
+        let mut connecting = Box::pin(connect::connect(target, options, &given_up));
         let error = tokio::select! {
             biased;
             connected = &mut connecting => {

@@ -52,9 +52,16 @@ pub(super) fn id_of(file: &Path) -> Option<&str> {
     is_id(id).then_some(id)
 }
 
-/// Removes whatever there is of `id`. What cannot be removed is found again by the next sweep.
+/// Removes whatever there is of `id`.
 pub(super) fn remove(dir: &Path, id: &str) {
-    for file in files(dir).iter().filter(|file| id_of(file) == Some(id)) {
+    let mut files = files(dir);
+    files.retain(|file| id_of(file) == Some(id));
+    remove_files(&files);
+}
+
+/// Removes these files. What cannot be removed is found again by the next sweep.
+pub(super) fn remove_files(files: &[PathBuf]) {
+    for file in files {
         if let Err(error) = fs::remove_file(file) {
             tracing::debug!(file = %file.display(), %error, "a spilled result stays");
         }

@@ -2,18 +2,19 @@
 
 use std::{
     collections::HashMap,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-use super::entry::{files, id_of, remove};
+use super::entry::{files, id_of, remove_files};
 
 /// A reader may be on its way to a result that is younger than this.
 const YOUNG: Duration = Duration::from_secs(60);
 
 /// All files of one result.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Held {
+    files: Vec<PathBuf>,
     bytes: u64,
     age: Duration,
 }
@@ -24,7 +25,7 @@ pub(super) fn sweep(dir: &Path, cap: u64, keep: Duration, writing: Option<&str>)
     held.retain(|(id, one)| {
         let stays = one.age < keep || writing == Some(id);
         if !stays {
-            remove(dir, id);
+            remove_files(&one.files);
         }
         stays
     });
@@ -38,7 +39,7 @@ pub(super) fn sweep(dir: &Path, cap: u64, keep: Duration, writing: Option<&str>)
         if one.age < YOUNG {
             tracing::debug!(id, "a young result makes room for another");
         }
-        remove(dir, id);
+        remove_files(&one.files);
         bytes -= one.bytes;
     }
     bytes
@@ -52,9 +53,11 @@ fn held(dir: &Path) -> HashMap<String, Held> {
         // A clock that was set back makes files of the future; they count as new.
         let age = facts.modified().ok().and_then(|at| now.duration_since(at).ok());
         let age = age.unwrap_or_default();
-        let one = held.entry(id.to_owned()).or_insert(Held { bytes: 0, age });
+        let new = || Held { files: Vec::new(), bytes: 0, age };
+        let one = held.entry(id.to_owned()).or_insert_with(new);
         one.bytes += facts.len();
         one.age = one.age.min(age);
+        one.files.push(file);
     }
     held
 }

@@ -38,6 +38,16 @@ fn order_is_that_of_servers_and_lists() {
 }
 
 #[test]
+fn bare_names_of_two_servers_that_are_one_name_mean_neither() {
+    let catalog = compose(&[member("a", named(&["x", "y"])), member("b", named(&["x"]))]);
+    let bare = catalog.named(Style::Bare);
+    assert_eq!(bare.tools().map(|(name, _)| name).collect::<Vec<_>>(), ["y"]);
+    assert!(bare.tool("x").is_none());
+    let withheld: Vec<_> = bare.withheld().map(|listed| &*listed.name).collect();
+    assert_eq!(withheld, ["mcp__a__x", "mcp__b__x"]);
+}
+
+#[test]
 fn filters_hide_and_rename_nothing() {
     let check = |entry: ToolFilter, agent: Option<ToolFilter>, expected: &[&str]| {
         let lists = named(&["get.a", "get/a", "set"]);

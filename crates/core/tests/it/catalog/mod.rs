@@ -1,6 +1,4 @@
 //! From what servers send to what a view shows.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod composing;
 mod finding;
 mod items;

@@ -37,6 +37,7 @@ fn mentions() {
         ("nothing @ here, me@docs:x, @unknown:a, @docs, @docs:", &[][..]),
         ("@docs:file:///a.txt", &[("docs", "file:///a.txt", "@docs:file:///a.txt")]),
         ("see (@docs:a://b), and", &[("docs", "a://b", "@docs:a://b")]),
+        ("(see <@docs:a://(b)>)).", &[("docs", "a://(b)", "@docs:a://(b)")]),
         ("see @docs:a://b_(c).", &[("docs", "a://b_(c)", "@docs:a://b_(c)")]),
         ("is it \"@docs:a://b?\"", &[("docs", "a://b", "@docs:a://b")]),
         ("@docs:a://b?c=d&e=[1]!", &[("docs", "a://b?c=d&e=[1]", "@docs:a://b?c=d&e=[1]")]),

@@ -117,6 +117,18 @@ async fn an_earlier_session_does_not_count() {
     bench.until("failed").await;
 }
 
+/// Nor does what was said of it in its last moment.
+#[tokio::test(start_paused = true)]
+async fn a_session_that_ends_anyway_takes_its_failures_with_it() {
+    let bench = Bench::new([Part::Serves]);
+    let live = bench.connection.ready().await.unwrap();
+    bench.connection.reconnect();
+    bench.connection.failed(&live, &connect(ConnectKind::Refused));
+    pass(seconds(100)).await;
+    let Stats { connects, last_error, .. } = bench.connection.stats();
+    assert_eq!((connects, last_error.is_none()), (2, true));
+}
+
 /// A session that was given up is ended, and made again.
 #[tokio::test(start_paused = true)]
 async fn a_session_given_up_is_made_again() {

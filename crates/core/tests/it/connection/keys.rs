@@ -9,6 +9,13 @@ use switchboard_testkit::scripted::Scripted;
 /// A change to one part of a spec.
 type Change = fn(&mut Spec);
 
+/// What a change makes of a connection.
+#[derive(Debug, PartialEq)]
+enum Becomes {
+    TheSame,
+    Another,
+}
+
 fn stdio(spec: &mut Spec) -> &mut Stdio {
     match entry(spec) {
         Entry { transport: Transport::Stdio(stdio), .. } => stdio,
@@ -40,7 +47,7 @@ fn process(folder: &Path) -> Spec {
     };
     let mut spec = super::bench::spec("server", &Scripted::new([]));
     spec.reach = Reach::Entry(Box::new(Entry::new(Transport::Stdio(stdio))));
-    spec.working_dir = folder.to_owned();
+    spec.working_dir = folder.into();
     let path = folder.join("one");
     spec.environment =
         [("PATH".into(), path.into()), ("HOME".into(), "/h".into()), ("KEY".into(), "k".into())]
@@ -71,13 +78,15 @@ fn with_environment(
 }
 
 #[track_caller]
-fn check(of: fn(&Path) -> Spec, changes: &[(&str, Change)], same: bool) {
+fn check(of: fn(&Path) -> Spec, changes: &[(&str, Change)], expected: &Becomes) {
     for (what, change) in changes {
         let folder = tempfile::tempdir().unwrap();
         let plain = of(folder.path());
-        let mut changed = of(folder.path());
-        change(&mut changed);
-        assert_eq!(plain.key() == changed.key(), same, "{what}");
+        let mut other = of(folder.path());
+        change(&mut other);
+        let same = plain.key() == other.key();
+        let found = if same { Becomes::TheSame } else { Becomes::Another };
+        assert_eq!(found, *expected, "{what}");
     }
 }
 
@@ -109,7 +118,7 @@ fn what_the_server_could_notice_makes_another_connection() {
         ("session", |spec| spec.variant = Variant::Session("s".into())),
         ("credential", |spec| spec.credential_id = "you".into()),
     ];
-    check(process, changes, false);
+    check(process, changes, &Becomes::Another);
     let changes: &[(&str, Change)] = &[
         ("url", |spec| {
             let remote = Remote { url: "https://example.test/other".into(), ..Remote::default() };
@@ -125,7 +134,7 @@ fn what_the_server_could_notice_makes_another_connection() {
         }),
         ("credential", |spec| spec.credential_id = "you".into()),
     ];
-    check(remote, changes, false);
+    check(remote, changes, &Becomes::Another);
 }
 
 #[test]
@@ -147,15 +156,15 @@ fn what_it_could_not_notice_does_not() {
             with_environment(spec, |env| env[2].1 = "another key".into());
         }),
     ];
-    check(process, changes, true);
+    check(process, changes, &Becomes::TheSame);
     // A remote server sees neither the caller's environment nor its folders.
     let changes: &[(&str, Change)] = &[
         ("environment", |spec| {
-            with_environment(spec, |env| env.push(("PATH".into(), "/x".into())))
+            with_environment(spec, |env| env.push(("PATH".into(), "/x".into())));
         }),
         ("folder", |spec| spec.working_dir = "/x".into()),
     ];
-    check(remote, changes, true);
+    check(remote, changes, &Becomes::TheSame);
 }
 
 /// A command that moves is another command, and so is one that appears.

@@ -117,6 +117,19 @@ async fn changes_while_a_list_is_read_are_one_change() {
     assert_eq!(told(&bench.connection.lists().tools), "2");
 }
 
+/// A server that says so each time it is asked is not asked all the time.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_changes_all_the_time_is_read_only_so_often() {
+    let server = Scripted::new([Part::Serves]);
+    let list = r#"{"tools":[]}"#.to_owned();
+    server.answer("tools/list", Said::ResultThen(list, TOOLS_CHANGED.to_owned()));
+    let bench = Bench::with(server, shared(timing()));
+    pass(Duration::from_millis(9_500)).await;
+    // Four at once, then one a second.
+    assert_eq!(bench.server.asked("tools/list"), 4 + 9);
+    assert_eq!(bench.connection.state().word(), "connected");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_list_that_cannot_be_read_again_stays_as_it_was() {
     let bench = Bench::new([Part::Serves]);

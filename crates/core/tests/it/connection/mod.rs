@@ -1,6 +1,6 @@
 //! One connection, on a clock of the test's own, with a server that follows a script.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![allow(clippy::float_cmp, reason = "times are rounded to tenths of a second")]
 
 mod bench;
 mod calls;
@@ -9,6 +9,7 @@ mod lists;
 #[cfg(target_os = "linux")]
 mod processes;
 mod ready;
+mod remote;
 mod slots;
 mod states;
 mod stopping;

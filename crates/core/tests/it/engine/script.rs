@@ -201,6 +201,7 @@ fn ask(asked: &Asked) -> Result<Reply, RpcError> {
 }
 
 /// A result of one text.
+#[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
 pub(crate) fn text(text: &str) -> Result<Reply, RpcError> {
     Ok(Reply::Complete(raw(&json!({ "content": [{ "type": "text", "text": text }] }))))
 }

@@ -167,3 +167,69 @@ async fn progress_reaches_its_call() {
     assert_eq!(progress, 3);
     bench.engine.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_server_that_asks_its_client_is_not_shared_from_then_on() {
+    let mut bench = Bench::new().await;
+    let script = bench.serve("one", Script::new(&["ask", "a"]).legacy());
+    bench.settled().await;
+    let (first, second) = (bench.caller("a"), bench.caller("b"));
+    let call = async |caller, tool: &str| {
+        let name = format!("mcp__one__{tool}");
+        let request = Request::tool(&name, &Raw::empty_object());
+        bench.engine.call(caller, request).outcome().await.unwrap();
+    };
+    call(&first, "a").await;
+    call(&second, "a").await;
+    assert_eq!(script.opened.load(Ordering::SeqCst), 1);
+    call(&first, "ask").await;
+    call(&first, "a").await;
+    assert_eq!(script.opened.load(Ordering::SeqCst), 1, "the first keeps the one there was");
+    call(&second, "a").await;
+    assert_eq!(script.opened.load(Ordering::SeqCst), 2);
+    bench.engine.shutdown().await;
+}
+
+/// A call that stays under way while another is asked something: nothing on the wire says whose question it is.
+async fn ask_beside(bench: &Bench, script: &Script, hanging: &str, asking: &str) -> String {
+    let none = Raw::empty_object();
+    let (one, other) = (bench.caller(hanging), bench.caller(asking));
+    let mut strays = bench.engine.strays(&other);
+    let mut hang = bench.engine.call(&one, Request::tool("mcp__one__hang", &none));
+    let mut seen = script.seen.subscribe();
+    tokio::select! {
+        event = hang.next() => panic!("{event:?}"),
+        _ = seen.wait_for(|seen| seen.len() == 1) => {}
+    }
+    let answering = async {
+        while let Some(question) = strays.recv().await {
+            let result = Raw::parse(r#"{"action":"accept","content":{"name":"stray"}}"#).unwrap();
+            question.answer(switchboard_core::dispatch::Reply::Result(Ok(result)));
+        }
+    };
+    let asked = bench.engine.call(&other, Request::tool("mcp__one__ask", &none)).outcome();
+    tokio::select! {
+        outcome = asked => super::script::said(&outcome.unwrap().result),
+        event = hang.next() => panic!("{event:?}"),
+        () = answering => panic!("no question can come any more"),
+    }
+}
+
+#[tokio::test]
+async fn a_question_of_no_call_goes_to_the_only_session_that_has_any() {
+    let mut bench = Bench::new().await;
+    let script = bench.serve("one", Script::new(&["ask", "hang"]).legacy());
+    bench.settled().await;
+    let said = ask_beside(&bench, &script, "a", "a").await;
+    assert_eq!(said, r#"{"action":"accept","content":{"name":"stray"}}"#);
+    bench.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_question_that_could_be_for_two_sessions_is_nobodys() {
+    let mut bench = Bench::new().await;
+    let script = bench.serve("one", Script::new(&["ask", "hang"]).legacy());
+    bench.settled().await;
+    assert_eq!(ask_beside(&bench, &script, "a", "b").await, r#"{"action":"cancel"}"#);
+    bench.engine.shutdown().await;
+}

@@ -84,7 +84,7 @@ fn an_answer_that_cannot_be_read_asks() {
         .await;
         check(
             r#"echo '{"decision":"approve","decision":"block"}'"#,
-            "its answer: duplicate field `decision` at line 1 column 31",
+            "its answer: duplicate field `decision` at line 1 column 32",
         )
         .await;
         check(

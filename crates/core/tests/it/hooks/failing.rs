@@ -82,10 +82,9 @@ fn what_a_hook_leaves_running_neither_delays_it_nor_stays() {
 fn a_hook_that_writes_without_end_is_stopped() {
     bounded(async {
         let folder = Folder::new();
-        let outcome = run(&folder, hook(PreToolUse, "yes; touch ended"), "{}").await;
+        let outcome = run(&folder, hook(PreToolUse, "yes"), "{}").await;
         assert!(matches!(outcome.verdict, HookVerdict::Ask { .. }));
         folder.is_deserted();
-        assert!(!folder.has("ended"));
     });
 }
 

@@ -83,3 +83,17 @@ fn a_matcher_that_cannot_be_read_asks_before_a_call_and_does_nothing_else() {
         assert!(!folder.has("ran"));
     });
 }
+
+#[test]
+fn one_that_cannot_be_read_does_not_stand_in_for_one_that_can() {
+    bounded(async {
+        let folder = Folder::new();
+        let block = "echo no >&2; exit 2";
+        let (hooks, _) = folder.hooks_and_problems(&[
+            matching(HookEvent::PreToolUse, "mcp__(", block),
+            hook(HookEvent::PreToolUse, block),
+        ]);
+        let outcome = hooks.pre_tool_use(&tool_use(&raw("{}"))).await;
+        assert_eq!(outcome.verdict, HookVerdict::Deny { reason: "no".into() });
+    });
+}

@@ -1,8 +1,6 @@
 //! Hooks, as real commands under a real guard.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
-
 mod after;
 mod before;
 mod elicitation;
@@ -65,7 +63,7 @@ impl Folder {
     /// Nobody who was started here is left.
     pub(crate) fn is_deserted(&self) {
         let left = || working_in(&self.path);
-        let gone = wait_until(Duration::from_secs(2), || left().is_empty());
+        let gone = wait_until(Duration::from_secs(10), || left().is_empty());
         assert!(gone.is_some(), "still there: {:?}", left());
     }
 

@@ -56,7 +56,7 @@ fn what_cannot_be_read_leaves_it_to_the_person() {
             notes,
             [
                 "1 Unreadable: its answer: unknown variant `maybe`, expected `allow` or `deny` at line 1 \
-                 column 55",
+                 column 53",
                 "2 Failed: exited with status 1"
             ]
         );

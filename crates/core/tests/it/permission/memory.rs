@@ -116,7 +116,11 @@ async fn what_another_process_kept_stays_and_is_learnt() {
 async fn many_writers_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let tools: Vec<String> = (0..20).map(|number| format!("tool{number}")).collect();
-    let memories: Vec<Memory> = tools.iter().map(|_| open(folder.path())).collect();
+    // Some through one handle, some as other processes would.
+    let shared = open(folder.path());
+    let memory =
+        |number: usize| if number.is_multiple_of(2) { shared.clone() } else { open(folder.path()) };
+    let memories: Vec<Memory> = (0..tools.len()).map(memory).collect();
     let writes = memories.iter().zip(&tools).map(|(memory, tool)| {
         let target = Target { tool, ..target() };
         async move { memory.remember("s", &target, Question::Undecided, Remember::Always).await }
@@ -125,9 +129,12 @@ async fn many_writers_lose_nothing() {
         written.unwrap();
     }
     let memory = open(folder.path());
-    for tool in &tools {
+    for (number, tool) in tools.iter().enumerate() {
         let target = Target { tool, ..target() };
         assert_eq!(memory.recall("s", &target), yes(Remember::Always), "{tool}");
+        if number.is_multiple_of(2) {
+            assert_eq!(shared.recall("s", &target), yes(Remember::Always), "{tool} at once");
+        }
     }
 }
 
@@ -174,4 +181,18 @@ fn a_lock_that_is_held_is_waited_for_and_not_for_ever() {
         runtime.block_on(memory.remember("s", &target(), Question::Undecided, Remember::Always));
     assert!(matches!(error, Err(AnswerError::Locked { .. })), "{error:?}");
     assert!(!folder.path().join("answers.json").exists());
+}
+
+#[tokio::test]
+async fn the_newest_word_counts_and_can_be_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path());
+    remember(&memory, Remember::Always).await;
+    remember(&memory, Remember::Never).await;
+    assert_eq!(memory.recall("s", &target()), Remembered::no());
+    remember(&memory, Remember::Project).await;
+    assert_eq!(memory.recall("s", &target()), yes(Remember::Project));
+    memory.forget("github", "get").await.unwrap();
+    assert_eq!(memory.recall("s", &target()), Remembered::nothing());
+    assert_eq!(open(folder.path()).recall("s", &target()), Remembered::nothing());
 }

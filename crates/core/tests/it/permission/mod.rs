@@ -1,8 +1,6 @@
 //! Whether a call may happen.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
-
 mod classifier;
 mod judge;
 mod memory;

@@ -1,1 +1,62 @@
-//! See the module of the same name.
+//! Results within their limits and past them.
+
+mod images;
+mod laws;
+mod spill;
+mod store;
+
+use std::time::Duration;
+
+use switchboard_core::results::{Kept, Place, Policy, Shape, Store, keep};
+use switchboard_wire::json::Raw;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const GIB: u64 = 1024 * 1024 * 1024;
+
+struct Kit {
+    dir: tempfile::TempDir,
+    place: Place,
+}
+
+impl Kit {
+    async fn new() -> Self {
+        Self::capped(GIB).await
+    }
+
+    async fn capped(cap: u64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path().join("results"), cap, 7 * DAY).await.unwrap();
+        Self { dir, place: Place { store, owner: "ann".to_owned() } }
+    }
+
+    async fn tool(&self, result: &Raw, policy: &Policy) -> Kept {
+        keep(result.clone(), Shape::Tool, policy, &self.place).await
+    }
+
+    async fn resource(&self, result: &Raw, policy: &Policy) -> Kept {
+        keep(result.clone(), Shape::Resource, policy, &self.place).await
+    }
+
+    fn files(&self) -> usize {
+        std::fs::read_dir(self.dir.path().join("results")).unwrap().count()
+    }
+}
+
+fn raw(text: impl Into<String>) -> Raw {
+    Raw::parse(text.into()).unwrap()
+}
+
+/// A policy with a small limit, for short tests.
+fn small(policy: Policy) -> Policy {
+    Policy { max_chars: 100, ..policy }
+}
+
+/// The text of the first item of `member`.
+fn first_text(result: &Raw, member: &str) -> String {
+    let item = result.get(member).unwrap().unwrap().elements().next().unwrap();
+    item.get("text").unwrap().unwrap().to_text().unwrap()
+}
+
+fn is_same(kept: &Kept, result: &Raw) -> bool {
+    std::ptr::eq(kept.result.as_str(), result.as_str())
+}

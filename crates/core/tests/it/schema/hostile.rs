@@ -98,9 +98,9 @@ fn long_chains_and_deep_nests() {
     let next = |next| format!(r##"{{"$ref":"#/$defs/d{next}"}}"##);
     assert_eq!(outcome(chain(100, next), "\"text\""), Some(true));
     assert_eq!(outcome(chain(6000, next), "\"text\""), Some(false));
-    let nest = |levels: usize| format!("{}{{}}{}", r#"{"not":"#.repeat(levels), "}".repeat(levels));
-    assert!(outcome(nest(60), "1").is_some());
-    assert_eq!(outcome(nest(70), "1"), None);
+    let not = |levels: usize| format!("{}{{}}{}", r#"{"not":"#.repeat(levels), "}".repeat(levels));
+    assert!(outcome(not(60), "1").is_some());
+    assert_eq!(outcome(not(70), "1"), None);
     let deep: &'static str = format!("{}{}", "[".repeat(120), "]".repeat(120)).leak();
     assert_eq!(outcome(r##"{"items":{"$ref":"#"}}"##.to_owned(), deep), Some(true));
     let forms = r##"{"anyOf":[{"type":"string"},{"type":"array","items":{"$ref":"#"}}]}"##;

@@ -1,0 +1,173 @@
+//! Servers behind a URL, over real sockets, on the real clock.
+
+use std::{sync::Arc, time::Duration};
+
+use switchboard_config::{Entry, Remote, Transport};
+use switchboard_core::connection::{Connection, Error, Live, Reach, Shared, Spec, State, Timing};
+use switchboard_testkit::{
+    face::StreamableFace,
+    fixture::Fixture,
+    http::{Reply, Scripted as Http},
+    scripted::Scripted,
+};
+use switchboard_wire::{
+    Era, Version,
+    client::{Call, HttpTarget, Implementation, Target},
+    http::{EndpointOptions, Proxies},
+    json::Raw,
+    process::Guard,
+};
+
+use super::bench::{Heard, timing};
+
+/// Nothing here takes half a minute.
+async fn bounded<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
+}
+
+fn shared() -> Arc<Shared> {
+    let client = Implementation { name: "test".into(), version: "1".into() };
+    let timing = Timing { first_pause: Duration::from_millis(20), retries: 2, ..timing() };
+    let mut shared = Shared::new(client, Guard::none(), timing);
+    shared.http.proxies = Proxies::Off;
+    Arc::new(shared)
+}
+
+fn spec(remote: Remote) -> Spec {
+    let mut spec = super::bench::spec("server", &Scripted::new([]));
+    spec.reach = Reach::Entry(Box::new(Entry::new(Transport::Http(remote))));
+    spec
+}
+
+fn at(url: &str) -> Spec {
+    spec(Remote { url: url.to_owned(), ..Remote::default() })
+}
+
+fn start(spec: Spec, shared: Arc<Shared>) -> Arc<Connection> {
+    Connection::start(spec, shared, Arc::new(Heard::new()))
+}
+
+async fn settled(connection: &Connection) -> State {
+    let so = |state: &State| match state {
+        State::Pending(_) => false,
+        State::Failed(failed) => failed.retry_at.is_none(),
+        _ => true,
+    };
+    bounded(connection.watch().wait_for(so)).await.unwrap().clone()
+}
+
+/// A face, and a connection that takes it for a legacy server because it once was one.
+async fn legacy() -> (StreamableFace, Arc<Connection>) {
+    let face = StreamableFace::start(Arc::new(Fixture::default())).await;
+    let shared = shared();
+    let url = face.url().parse().unwrap();
+    let (pool, options) = (shared.pool().unwrap(), EndpointOptions::default());
+    let key = Target::Http(HttpTarget { url, pool, options }).key();
+    shared.eras.put(&key, Version::LATEST_LEGACY);
+    let connection = start(at(&face.url()), shared);
+    (face, connection)
+}
+
+async fn echo(live: &Live) {
+    let call = Call::tool("echo", &Raw::empty_object());
+    bounded(live.client.call(call).result()).await.unwrap();
+}
+
+#[tokio::test]
+async fn stopping_deletes_the_session_at_the_server() {
+    let (face, connection) = legacy().await;
+    let live = bounded(connection.ready()).await.unwrap();
+    assert_eq!(live.facts.era(), Era::Legacy);
+    assert_eq!(face.sessions(), (1, 1));
+    bounded(connection.stop()).await;
+    assert_eq!(face.sessions(), (0, 1));
+}
+
+/// A session that the server forgets is begun again beneath the connection, which stays connected.
+#[tokio::test]
+async fn an_expired_session_is_no_lost_connection() {
+    let (face, connection) = legacy().await;
+    let live = bounded(connection.ready()).await.unwrap();
+    face.expire();
+    echo(&live).await;
+    assert_eq!(face.sessions(), (1, 2));
+    assert_eq!(connection.stats().connects, 1);
+    assert_eq!(connection.state().word(), "connected");
+    bounded(connection.stop()).await;
+    assert_eq!(face.sessions(), (0, 2));
+}
+
+/// By hand, what was known of a server's era does not count.
+#[tokio::test]
+async fn reconnecting_finds_out_the_era_anew() {
+    let (_face, connection) = legacy().await;
+    let first = bounded(connection.ready()).await.unwrap();
+    connection.reconnect();
+    let so = |state: &State| state.live().is_some_and(|live| live.number() > first.number());
+    let state = bounded(connection.watch().wait_for(so)).await.unwrap().clone();
+    assert_eq!(state.live().unwrap().facts.era(), Era::Modern);
+    bounded(connection.stop()).await;
+}
+
+#[tokio::test]
+async fn a_refusal_asks_for_a_sign_in() {
+    let refuse = async |_| Reply::empty(401).header("www-authenticate", r#"Bearer realm="x""#);
+    let server = Http::start(refuse).await;
+    let connection = start(at(&server.url("/mcp")), shared());
+    let State::NeedsAuth(needs) = settled(&connection).await else { panic!("{connection:?}") };
+    assert_eq!(needs.challenges, [r#"Bearer realm="x""#]);
+    bounded(connection.stop()).await;
+}
+
+/// Nobody listens there: it is tried again, as often as it is.
+#[tokio::test]
+async fn a_server_that_is_not_there_is_tried_again() {
+    let server = Http::start(async |_| Reply::empty(500)).await;
+    let url = server.url("/mcp");
+    drop(server);
+    let connection = start(at(&url), shared());
+    let State::Failed(failed) = settled(&connection).await else { panic!("{connection:?}") };
+    assert_eq!((failed.number, failed.retries), (3, 2));
+}
+
+#[tokio::test]
+async fn an_entry_that_cannot_be_sent_is_not_tried_again() {
+    let check = async |remote: Remote, so: fn(&Error) -> bool| {
+        let connection = start(spec(remote), shared());
+        let State::Failed(failed) = settled(&connection).await else { panic!("{connection:?}") };
+        assert!(failed.number == 1 && so(&failed.error), "{failed:?}");
+    };
+    let url = || "http://127.0.0.1:9/mcp".to_owned();
+    check(Remote { url: "nowhere".into(), ..Remote::default() }, |error| {
+        matches!(error, Error::Url(_))
+    })
+    .await;
+    let headers = [("x-secret".to_owned(), "a\nb".to_owned())].into();
+    check(
+        Remote { url: url(), headers, ..Remote::default() },
+        |error| matches!(error, Error::Header { name } if name == "x-secret"),
+    )
+    .await;
+}
+
+/// What a server is told of us.
+#[tokio::test]
+async fn a_server_learns_what_we_can_do() {
+    let (face, connection) = legacy().await;
+    bounded(connection.ready()).await.unwrap();
+    let requests = face.requests();
+    let greeting = requests.iter().find(|request| request.text().contains("initialize")).unwrap();
+    assert!(greeting.text().contains(r#""capabilities":{"elicitation":{"form":{},"url":{}}}"#));
+    bounded(connection.stop()).await;
+
+    let face = StreamableFace::start(Arc::new(Fixture::default())).await;
+    let mut spec = at(&face.url());
+    spec.declared.sampling = true;
+    spec.root = Some("/a/project".into());
+    let connection = start(spec, shared());
+    bounded(connection.ready()).await.unwrap();
+    let requests = face.requests();
+    let declared = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
+    assert!(requests[0].text().contains(declared), "{}", requests[0].text());
+    bounded(connection.stop()).await;
+}

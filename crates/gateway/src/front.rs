@@ -1,0 +1,56 @@
+//! What stands behind every face: somebody who opens a view for each client that comes.
+//!
+//! Faces know transports, sessions and who is asking; a front knows what there is to serve. Neither knows the other's
+//! business.
+
+use std::sync::Arc;
+
+use switchboard_wire::server::{Changes, Handler};
+
+/// Opens views for clients.
+pub trait Front: Send + Sync + 'static {
+    /// What answers a client's requests.
+    type View: Handler;
+
+    /// A view for one client. It lives as long as somebody holds it.
+    fn open(&self, opening: Opening) -> Result<Opened<Self::View>, NoSuchPart>;
+}
+
+/// Who opens a view, and onto what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// Whom the client speaks for.
+    pub principal: String,
+    /// Names the client's session: a legacy session or a connection. Modern HTTP has none; there it stands for the
+    /// principal and the endpoint.
+    pub session: String,
+    /// What part of everything it wants.
+    pub part: Part,
+    /// How it is reached, for people: `http`, `sse`, `ws`, `stdio`, `socket`.
+    pub transport: &'static str,
+}
+
+/// A part of what is served.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Part {
+    /// All of it.
+    #[default]
+    Everything,
+    /// One server.
+    Server(String),
+    /// What one agent sees.
+    Agent(String),
+}
+
+/// A view, and word of changes to what it shows.
+pub struct Opened<V> {
+    /// Answers requests.
+    pub view: Arc<V>,
+    /// Changes that the client is to hear of.
+    pub changes: Changes,
+}
+
+/// There is no such part.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such server or agent here")]
+pub struct NoSuchPart;
