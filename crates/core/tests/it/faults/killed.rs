@@ -79,9 +79,7 @@ async fn a_server_that_never_starts_is_given_up_with_its_last_words() {
     assert_eq!(exit, Exit::Code(3));
     assert_eq!(stderr.trim_end(), "there is no configuration here");
     let error = world.call("doomed", "echo", nothing()).await.unwrap_err();
-    assert!(
-        matches!(&error, CallError::NotConnected { error: NotReady::Failed(_), .. }),
-        "{error:?}"
-    );
+    let CallError::NotConnected { error, .. } = &error else { panic!("{error:?}") };
+    assert!(matches!(**error, NotReady::Failed(_)), "{error:?}");
     world.end().await;
 }

@@ -77,13 +77,19 @@ async fn a_schema_that_cannot_be_used_costs_its_own_tool() {
     });
     let wide: serde_json::Map<_, _> =
         (0..30_000).map(|number| (format!("p{number}"), json!({ "type": "string" }))).collect();
-    let deep = (0..500).fold(json!({}), |inner, _| json!({ "properties": { "a": inner } }));
+    let deep = (0..100).fold(
+        json!({ "type": "object" }),
+        |inner, _| json!({ "type": "object", "properties": { "a": inner } }),
+    );
     let script = Script::new(&["plain"])
         .with_tool(tool("tree", tree))
         .with_tool(tool("wide", json!({ "type": "object", "properties": wide })))
         .with_tool(tool("deep", deep))
-        .with_tool(tool("away", json!({ "$ref": "https://example.test/schema" })))
-        .with_tool(tool("broken", json!({ "type": "sausage" })))
+        .with_tool(tool("away", json!({ "type": "object", "$ref": "https://example.test/s" })))
+        .with_tool(tool(
+            "broken",
+            json!({ "type": "object", "properties": { "a": { "type": "sausage" } } }),
+        ))
         .with_tool(json!({ "name": 7, "inputSchema": {} }))
         .with_tool(tool("last", json!({ "type": "object" })));
     let world = World::in_process(|bench| drop(bench.serve("odd", script)));
@@ -107,8 +113,7 @@ async fn a_schema_that_cannot_be_used_costs_its_own_tool() {
         named.push(problem.item.as_deref().unwrap_or("?"));
     }
     named.sort_unstable();
-    assert_eq!(named[..4], ["?", "away", "broken", "deep"], "{:?}", snapshot.problems);
-    assert_eq!(named[4..], ["wide"]);
+    assert_eq!(named, ["away", "broken", "deep", "number 7", "wide"]);
     world.end().await;
 }
 
@@ -156,7 +161,9 @@ async fn a_list_without_an_end_is_cut() {
             bench.workspace.in_process.push(server);
         });
         let world = world.await;
+        let began = Instant::now();
         let view = world.until("endless", |view| view.tools > 0).await;
+        println!("a list without an end: {} tools after {:?}", view.tools, began.elapsed());
         assert!(within.contains(&view.tools), "{} tools", view.tools);
         let snapshot = world.snapshot();
         let [problem] = &snapshot.problems[..] else { panic!("{:?}", snapshot.problems) };
