@@ -184,6 +184,11 @@ pub(crate) fn approve(name: &str) -> String {
     format!("look at it and run `switchboard approve {}`", crate::show::word(name))
 }
 
+/// A call that took too long.
+pub(crate) fn call_timeout() -> String {
+    "allow more with `--timeout`, with `timeout` in its entry, or with `MCP_TOOL_TIMEOUT` (milliseconds)".to_owned()
+}
+
 /// Why a server with a helper may want credentials all the same.
 pub(crate) fn helper_not_run() -> String {
     "its `headersHelper` is not run for a check, so this may not mean anything".to_owned()

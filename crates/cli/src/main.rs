@@ -1,10 +1,12 @@
 //! The switchboard program: what was typed, done and told.
 
 mod args;
+mod ask;
 mod builtin;
 mod commands;
 mod environment;
 mod hint;
+mod hub;
 mod notice;
 mod place;
 mod printer;
@@ -13,6 +15,7 @@ mod report;
 mod show;
 mod surroundings;
 mod target;
+mod wait;
 
 use std::process::ExitCode;
 
@@ -44,5 +47,8 @@ fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start the runtime", error))?;
-    runtime.block_on(commands::run(args, printer))
+    let done = runtime.block_on(commands::run(args, printer));
+    // Somebody may still be expected to type; what is done is done.
+    runtime.shutdown_background();
+    done
 }

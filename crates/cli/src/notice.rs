@@ -4,11 +4,19 @@ use serde::Serialize;
 use switchboard_config::{Location, Problem, Severity};
 use switchboard_wire::sanitize;
 
+/// What kind of problem it is, in a stable word.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum Kind {
+    Configuration(switchboard_config::Kind),
+    Engine(switchboard_core::ProblemKind),
+}
+
 /// A note, a warning or an error that stops nothing.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Notice {
     #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<switchboard_config::Kind>,
+    kind: Option<Kind>,
     pub(crate) severity: Severity,
     pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,6 +57,17 @@ impl Notice {
         self
     }
 
+    /// With the server it concerns.
+    pub(crate) fn about(mut self, server: &str) -> Self {
+        self.server = Some(server.to_owned());
+        self
+    }
+
+    /// Whether it is about something of a server.
+    pub(crate) fn concerns(&self, server: &str) -> bool {
+        self.server.as_deref().is_none_or(|concerned| concerned == server)
+    }
+
     /// The word before it.
     pub(crate) fn word(&self) -> &'static str {
         match self.severity {
@@ -62,11 +81,26 @@ impl Notice {
 impl From<&Problem> for Notice {
     fn from(problem: &Problem) -> Self {
         let mut notice = Self::new(problem.severity, &problem.message).placed(problem.at.clone());
-        notice.kind = Some(problem.kind);
+        notice.kind = Some(Kind::Configuration(problem.kind));
         notice.server.clone_from(&problem.server);
         match &problem.hint {
             Some(hint) => notice.hinted(hint.to_string()),
             None => notice,
         }
+    }
+}
+
+impl From<&switchboard_core::Problem> for Notice {
+    fn from(problem: &switchboard_core::Problem) -> Self {
+        let about = match (&problem.server, &problem.item) {
+            (Some(server), Some(item)) => format!("`{server}`, `{item}`: "),
+            (Some(server), None) => format!("`{server}`: "),
+            (None, Some(item)) => format!("`{item}`: "),
+            (None, None) => String::new(),
+        };
+        let mut notice = Self::new(Severity::Warning, &format!("{about}{}", problem.message));
+        notice.kind = Some(Kind::Engine(problem.kind));
+        notice.server.clone_from(&problem.server);
+        notice
     }
 }

@@ -17,6 +17,7 @@ use switchboard_config::Severity;
 use switchboard_wire::sanitize;
 
 use crate::args::Global;
+use crate::hub::Room;
 use crate::notice::Notice;
 use crate::place::Places;
 use crate::report::{Failure, Kind};
@@ -78,6 +79,31 @@ impl Printer {
     /// Whether somebody watches while we wait.
     pub(crate) fn is_watched(&self) -> bool {
         std::io::stderr().is_terminal() && !self.json && self.amount != Amount::Quiet
+    }
+
+    /// Whether somebody reads what is printed from a screen.
+    pub(crate) fn is_screen(&self) -> bool {
+        self.out.is_terminal() && !self.json
+    }
+
+    /// How large a result may be that is printed.
+    pub(crate) fn room(&self) -> Room {
+        if self.is_screen() { Room::Screen } else { Room::Pipe }
+    }
+
+    /// Data for another program, byte for byte.
+    pub(crate) fn data(&self, bytes: &[u8]) {
+        let mut out = self.out.lock();
+        // A reader that closed its end has seen enough.
+        let _ = out.write_all(bytes).and_then(|()| out.flush());
+    }
+
+    /// Text for another program, as it is, with a line's end.
+    pub(crate) fn text(&self, text: &str) {
+        self.data(text.as_bytes());
+        if !text.ends_with('\n') {
+            self.data(b"\n");
+        }
     }
 
     /// A line of data.

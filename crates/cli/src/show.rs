@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 use switchboard_config::mask;
 use switchboard_wire::sanitize;
 
-use crate::printer::escaped;
+use crate::printer::{DIM, escaped};
 
 /// How long a line about a server gets.
 const SHOWN: usize = 70;
+/// What is left of a text on the narrowest terminal.
+const SHORTEST: usize = 16;
 
 /// What an entry runs or reaches, on one line; `entry` is masked already.
 pub(crate) fn target(entry: &Value) -> String {
@@ -63,6 +65,42 @@ pub(crate) fn shortened(text: &str, shown: usize) -> String {
     }
 }
 
+/// Text cut where a line of the terminal ends, after `taken` columns of it; anything else is not cut.
+pub(crate) fn fitting(text: &str, taken: usize) -> String {
+    match width() {
+        Some(width) => shortened(text, width.saturating_sub(taken + 1).max(SHORTEST)),
+        None => text.to_owned(),
+    }
+}
+
+/// Text that matters less; nothing where there is none, so that no line ends in what cannot be seen.
+pub(crate) fn dimmed(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{DIM}{text}{DIM:#}") }
+}
+
+/// How wide the terminal on standard output is, if it is one.
+fn width() -> Option<usize> {
+    let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    // One that was never told its size has none.
+    (width > 0).then_some(usize::from(width))
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let (head, rest) = digits.split_at(first);
+    let groups = rest.as_bytes().chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let head = (!head.is_empty()).then(|| head.to_owned());
+    head.into_iter().chain(groups).collect::<Vec<_>>().join(",")
+}
+
+/// How many there are of something, with its plural.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number))
+}
+
 /// A value as JSON on one line, safe to show.
 pub(crate) fn inline(value: &Value) -> String {
     escaped(&value.to_string())
@@ -95,6 +133,14 @@ mod tests {
             ("a\u{202e}b", r"$'a\u{202e}b'"),
         ] {
             assert_eq!(word(text), shown);
+        }
+    }
+
+    #[test]
+    fn thousands_are_apart() {
+        for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (12_345_678, "12,345,678")]
+        {
+            assert_eq!(grouped(number), shown);
         }
     }
 

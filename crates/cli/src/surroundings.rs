@@ -84,6 +84,19 @@ impl Caller {
         Ok(self)
     }
 
+    /// Whether only what the command line gives counts.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.asked.strict
+    }
+
+    /// Where extensions of editors say how they are reached.
+    pub(crate) fn editors(&self) -> PathBuf {
+        match self.variable("SWITCHBOARD_IDE_DIR") {
+            Some(folder) => folder.into(),
+            None => self.surroundings.home.join(".claude/ide"),
+        }
+    }
+
     /// The value of a variable that says something.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let value = self.surroundings.env.get(name)?;
@@ -94,6 +107,19 @@ impl Caller {
 /// Everything in the environment.
 pub(crate) fn variables() -> Vec<(OsString, OsString)> {
     env::vars_os().collect()
+}
+
+/// This program's own file.
+pub(crate) fn program() -> Option<PathBuf> {
+    env::current_exe().ok()
+}
+
+/// The programs that open a link, the first that can be started first.
+pub(crate) fn browsers() -> Vec<String> {
+    let named = env::var("BROWSER").unwrap_or_default();
+    let named = named.split(':').filter(|name| !name.trim().is_empty()).map(str::to_owned);
+    let usual = if env::consts::OS == "macos" { "open" } else { "xdg-open" };
+    named.chain([usual.to_owned()]).collect()
 }
 
 /// The words of the command line.

@@ -5,5 +5,6 @@
 //! `switchboard-config`.
 #![forbid(unsafe_code)]
 
+pub mod bridge;
 pub mod front;
 pub mod hub;

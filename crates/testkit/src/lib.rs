@@ -5,6 +5,7 @@ pub mod fault;
 pub mod fixture;
 pub mod http;
 pub mod lines;
+pub mod older;
 #[cfg(target_os = "linux")]
 pub mod processes;
 pub mod programs;

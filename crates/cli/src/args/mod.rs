@@ -1,5 +1,6 @@
 //! What may be typed.
 
+mod calls;
 mod probe;
 mod servers;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand};
 
+pub(crate) use calls::{Call, Complete, Logs, OfServer, Prompt, Read, Server, Tools};
 pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
     Add, AddJson, Approve, Edit, Get, Import, Kind, List, Named, Remove, ScopeArg, Switch,
@@ -85,6 +87,40 @@ pub(crate) enum Command {
     Enable(Switch),
     /// Switch a server off, without removing it
     Disable(Switch),
+    /// Show the tools of all servers, or of one
+    ///
+    /// What a tool costs is about how many tokens a model spends on knowing that it is there.
+    #[command(after_help = calls::TOOLS_EXAMPLES)]
+    Tools(Tools),
+    /// Call a tool
+    ///
+    /// What you type is consent: rules that deny and hooks apply, and nobody asks. Text is printed as text, structured
+    /// content as JSON where there is no text; on a terminal images and other files are written to a file each.
+    /// `--json` prints the whole result. Ctrl-C cancels the call.
+    #[command(after_help = calls::CALL_EXAMPLES)]
+    Call(Call),
+    /// Show the resources of all servers, or of one
+    Resources(OfServer),
+    /// Read a resource
+    #[command(after_help = calls::READ_EXAMPLES)]
+    Read(Read),
+    /// Show the prompts of all servers, or of one
+    Prompts(OfServer),
+    /// Fill in a prompt
+    #[command(after_help = calls::PROMPT_EXAMPLES)]
+    Prompt(Prompt),
+    /// Show what a value could become, one on each line
+    #[command(after_help = calls::COMPLETE_EXAMPLES)]
+    Complete(Complete),
+    /// Connect to a server anew, with nothing remembered of it, and say what it is
+    Reconnect(Server),
+    /// Show what a server wrote to its standard error
+    #[command(after_help = calls::LOGS_EXAMPLES)]
+    Logs(Logs),
+    /// Look at everything, and say what is wrong and what to do
+    ///
+    /// Exits 1 if anything is.
+    Doctor,
     /// Look at what a project wants to run, and agree to it
     ///
     /// Servers, hooks, agents and settings that come with a project count only after you approved them; when one

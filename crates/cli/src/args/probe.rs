@@ -58,7 +58,7 @@ fn version(text: &str) -> Result<Version, String> {
     })
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?;
     Duration::try_from_secs_f64(seconds)
         .ok()

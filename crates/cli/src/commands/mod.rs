@@ -4,19 +4,33 @@ mod add;
 mod add_json;
 mod approve;
 mod builtin;
+mod call;
+mod complete;
 mod completions;
+mod content;
 mod decide;
+mod doctor;
 mod edit;
 mod editor;
+mod example;
+mod follow;
 mod get;
 mod import;
 mod list;
+mod logs;
+mod named;
 mod pending;
 mod probe;
+mod prompt;
+mod prompts;
+mod read;
+mod reconnect;
 mod reject;
 mod remove;
 mod reset;
+mod resources;
 mod switch;
+mod tools;
 mod written;
 
 use switchboard_config::{Desired, Kind, Problem, Server, State, Switch};
@@ -32,14 +46,22 @@ use crate::{
 /// Does what was asked, or stops when the user does not want it any more.
 pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
     let caller = || Caller::new(&args.global);
+    let ready = async || caller()?.with_catalogue().await;
     match &args.command {
         Command::Add(add) => add::run(add, &caller()?, printer),
         Command::AddJson(add) => add_json::run(add, &caller()?, printer),
         Command::Remove(remove) => remove::run(remove, &caller()?, printer),
-        Command::List(list) => {
-            let caller = caller()?.with_catalogue().await?;
-            list::run(list, &caller, printer).await
-        }
+        Command::List(list) => list::run(list, &ready().await?, printer).await,
+        Command::Tools(tools) => tools::run(tools, &ready().await?, printer).await,
+        Command::Call(call) => call::run(call, &ready().await?, printer).await,
+        Command::Resources(of) => resources::run(of, &ready().await?, printer).await,
+        Command::Read(read) => read::run(read, &ready().await?, printer).await,
+        Command::Prompts(of) => prompts::run(of, &ready().await?, printer).await,
+        Command::Prompt(prompt) => prompt::run(prompt, &ready().await?, printer).await,
+        Command::Complete(complete) => complete::run(complete, &ready().await?, printer).await,
+        Command::Reconnect(server) => reconnect::run(server, &ready().await?, printer).await,
+        Command::Logs(logs) => logs::run(logs, &caller()?, printer).await,
+        Command::Doctor => doctor::run(&ready().await?, printer).await,
         Command::Get(get) => get::run(get, &caller()?, printer),
         Command::Edit(edit) => edit::run(edit, &caller()?, printer),
         Command::Enable(switch) => switch::run(switch, Switch::On, &caller()?, printer),

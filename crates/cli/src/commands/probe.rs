@@ -17,6 +17,7 @@ use crate::{
     report::Failure,
     show::shortened,
     target::{self, Named},
+    wait::{self, millis},
 };
 
 /// How much of a server's advice to the model a person gets to see.
@@ -88,8 +89,8 @@ async fn explore(
     options.greeting = probe.protocol.map_or(Greeting::Probe, Greeting::Only);
     let (name, transport) = (named.name, named.transport);
     let started = Instant::now();
-    let connecting = Client::connect(named.target, options);
-    let connected = shown(printer, &format!("connecting to {name}"), connecting).await;
+    let connecting = Box::pin(Client::connect(named.target, options));
+    let connected = wait::shown(printer, &format!("connecting to {name}"), connecting).await;
     let (client, _inbox) = connected.map_err(|error| {
         Failure::server(format!("cannot connect to {name}"), &error, &Subject::Typed)
     })?;
@@ -137,7 +138,7 @@ async fn examine(
             list(client, List::Templates)
         )
     };
-    let (tools, prompts, resources, templates) = shown(printer, "listing", listing).await;
+    let (tools, prompts, resources, templates) = wait::shown(printer, "listing", listing).await;
     let call = match &probe.call {
         None => None,
         Some(tool) => Some(call(client, tool, arguments, probe.timeout, printer).await?),
@@ -182,7 +183,7 @@ async fn call(
             Ok(Event::Done(result)) => break Ok(result),
             Ok(Event::Progress(params)) => {
                 drop(waiting.take());
-                waiting = printer.waiting(&progress_line(tool, &params));
+                waiting = printer.waiting(&wait::progress_line(tool, &params));
             }
             Ok(Event::NeedsInput(questions)) => {
                 let refusals = questions.iter().map(|question| question.refuse("nobody is asked"));
@@ -197,36 +198,6 @@ async fn call(
         |error: Error| Failure::server(format!("cannot call `{tool}`"), &error, &Subject::Typed);
     let result = result.map_err(failed)?;
     Ok(Called { tool: tool.to_owned(), millis: millis(started.elapsed()), result })
-}
-
-fn progress_line(tool: &str, params: &Raw) -> String {
-    let number = |key| params.get(key).ok().flatten().map(|raw| raw.to_string());
-    let message = params.get("message").ok().flatten().and_then(|raw| raw.to_text());
-    let of = number("total").map(|total| format!(" of {total}")).unwrap_or_default();
-    let at = number("progress").unwrap_or_default();
-    let message = message.map(|text| format!(" {text}")).unwrap_or_default();
-    sanitize::line(&format!("{tool}: {at}{of}{message}")).into_owned()
-}
-
-/// Waits for `work`, saying so once it takes longer than a person expects.
-async fn shown<T>(printer: &Printer, text: &str, work: impl Future<Output = T>) -> T {
-    const UNNOTICED: Duration = Duration::from_secs(1);
-    let mut work = std::pin::pin!(work);
-    let started = Instant::now();
-    let mut waiting = None;
-    loop {
-        match tokio::time::timeout(UNNOTICED, &mut work).await {
-            Ok(done) => return done,
-            Err(_) => {
-                drop(waiting.take());
-                waiting = printer.waiting(&format!("{text} … {} s", started.elapsed().as_secs()));
-            }
-        }
-    }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 // === impl Found ===

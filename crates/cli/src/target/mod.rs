@@ -1,7 +1,5 @@
-//! What to connect to: from a command line (`typed`), or from an entry of the configuration (`entry`).
+//! What to connect to, from a command line. Servers of the configuration are the engine's.
 
-mod entry;
-mod env_file;
 mod typed;
 
 use std::sync::{Arc, OnceLock};
@@ -15,7 +13,6 @@ use switchboard_wire::{
 };
 use url::Url;
 
-pub(crate) use entry::of_entry;
 pub(crate) use typed::{Named, resolve};
 
 use crate::args::Transport;

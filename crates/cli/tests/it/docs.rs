@@ -112,9 +112,16 @@ fn every_member_is_documented() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots");
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let text = std::fs::read_to_string(entry.path()).unwrap();
-        for object in
-            text.split("\n--- stdout\n{\n").skip(1).chain(text.split("\n--- stderr\n{\n").skip(1))
-        {
+        // What is printed for people may be anybody's JSON.
+        let commands = text.split("\n$ switchboard ");
+        let commands =
+            commands.filter(|command| command.lines().next().unwrap().contains("--json"));
+        let starts = ["\n--- stdout\n{\n", "\n--- stderr\n{\n"];
+        let objects = commands
+            .flat_map(|command| starts.map(|start| command.split_once(start)))
+            .flatten()
+            .map(|(_, object)| object);
+        for object in objects {
             let json = format!("{{\n{}\n}}", object.split("\n}\n").next().unwrap_or_default());
             let json = json.replace(": N", ": 1");
             let Ok(value) = serde_json::from_str(&json) else {
@@ -129,7 +136,17 @@ fn every_member_is_documented() {
 
 /// The names of members, without those inside what other people wrote.
 fn members(value: &serde_json::Value) -> Vec<String> {
-    let foreign = ["entry", "content", "capabilities", "items", "result"];
+    let foreign = [
+        "entry",
+        "content",
+        "capabilities",
+        "items",
+        "result",
+        "inputSchema",
+        "outputSchema",
+        "annotations",
+        "item",
+    ];
     match value {
         serde_json::Value::Object(object) => object
             .iter()

@@ -176,7 +176,7 @@ fn the_environment_of_a_server() {
     }
     story.quietly(&[
         "add-json", "env",
-        r#"{"command": "sh", "args": ["-c", "(pwd; env | grep -v -e ^_= -e ^SHLVL= | sort) >&2; exit 1"], "env": {"OWN": "own ${PASSED}"}, "envFile": "vars.env", "inheritEnv": ["AWS_*"]}"#,
+        r#"{"command": "sh", "args": ["-c", "(pwd; env | grep -v -e ^_= -e ^SHLVL= -e ^PWD= | sort) >&2; exit 1"], "env": {"OWN": "own ${PASSED}"}, "envFile": "vars.env", "inheritEnv": ["AWS_*"]}"#,
     ]);
     story.run(&["list"]);
     story.write("../.config/switchboard/settings.json", r#"{"env": {"LANG": "set"}}"#);

@@ -9,18 +9,24 @@
 
 mod add;
 mod approve;
+mod asking;
+mod call;
 mod change;
 mod concurrent;
 mod docs;
+mod doctor;
 mod edit;
 mod global;
 mod hostile;
 mod import;
 mod list;
 mod managed;
+mod peers;
 mod probe;
+mod resources;
 mod story;
 mod terminal;
+mod tools;
 
 pub(crate) use story::{Home, Story};
 
@@ -32,6 +38,14 @@ pub(crate) fn steady(text: &str) -> String {
         let line = replace_number(&line, "answered in ", " ms");
         let line = replace_number(&line, "\"connectMillis\": ", "");
         let line = replace_number(&line, "\"millis\": ", ",");
+        let line = replace_number(&line, "answers in ", " ms");
+        let line = replace_number(&line, "\"answerMillis\": ", "");
+        let line = replace_number(&line, "process ", " ");
+        let line = replace_number(&line, "\"pid\": ", "");
+        let line = replace_name(&line, "/switchboard-", 6);
+        let line = replace_name(&line, "/results/", 32);
+        let line = replace_name(&line, "/logs/kiosk-", 8);
+        let line = replace_name(&line, "/logs/dies-", 8);
         out.push_str(&line);
         out.push('\n');
     }
@@ -48,4 +62,16 @@ fn replace_number(line: &str, before: &str, after: &str) -> String {
         return line.into();
     }
     format!("{}N{}", &line[..start], &line[start + digits..])
+}
+
+/// `…before1a2b3c.…` becomes `…beforeX.…`.
+fn replace_name(line: &str, before: &str, length: usize) -> String {
+    let Some(start) = line.find(before).map(|at| at + before.len()) else {
+        return line.into();
+    };
+    let name: String = line[start..].chars().take_while(char::is_ascii_alphanumeric).collect();
+    if name.len() != length || !line[start + length..].starts_with('.') {
+        return line.into();
+    }
+    format!("{}X{}", &line[..start], &line[start + length..])
 }

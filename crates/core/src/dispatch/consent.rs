@@ -54,6 +54,14 @@ impl Stage {
         self.caller.session().mode.unwrap_or_else(|| self.applied.permissions.mode())
     }
 
+    /// Refuses what belongs to a server that rules hide as a whole.
+    pub(super) fn visible(&self, placed: &Placed, name: &str) -> Result<(), CallError> {
+        if self.applied.permissions.hides_server(&placed.normal) {
+            return Err(self.denied_by_rule(name, &placed.normal, ""));
+        }
+        Ok(())
+    }
+
     /// Why a tool that is not listed is not.
     pub(super) fn denied_by_rule(&self, name: &str, server: &str, tool: &str) -> CallError {
         let ruling = self.applied.permissions.ruling(server, tool);

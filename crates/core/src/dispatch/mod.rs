@@ -73,6 +73,12 @@ impl Stage {
             method::TOOLS_CALL => tool::call(self, request, record).await,
             method::PROMPTS_GET => other::prompt(self, request, record).await,
             method::RESOURCES_READ => other::read(self, request, record).await,
+            method::RESOURCES_SUBSCRIBE => {
+                other::watch(self, request, record, other::Watch::On).await
+            }
+            method::RESOURCES_UNSUBSCRIBE => {
+                other::watch(self, request, record, other::Watch::Off).await
+            }
             method::COMPLETE => other::complete(self, request, record).await,
             _ => other::anything(self, request, record).await,
         }

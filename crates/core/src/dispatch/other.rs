@@ -7,7 +7,7 @@ use super::record::Record;
 use super::tool::{member, text};
 use super::{CallError, Outcome, Request, Stage};
 use crate::engine::Placed;
-use crate::results::{Kept, Shape};
+use crate::results::Shape;
 
 /// Fills in a prompt.
 pub(super) async fn prompt(
@@ -68,6 +68,35 @@ pub(super) async fn complete(
     through(stage, &placed, &uri, request, record).await
 }
 
+/// Whether changes of a resource are to be heard of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Watch {
+    On,
+    Off,
+}
+
+/// Begins or ends to hear of changes to a resource; they come as events of the engine.
+pub(super) async fn watch(
+    stage: &Stage,
+    request: Request,
+    record: &mut Record,
+    watch: Watch,
+) -> Result<Outcome, CallError> {
+    let uri = text(&request.params(), "uri")?;
+    let placed = stage.owner(&request, &uri).await?;
+    record.server(&placed.name);
+    stage.visible(&placed, &uri)?;
+    let connection = stage.connection(&placed).await?;
+    let live = stage.ready(&placed, &connection).await?;
+    let (engine, caller) = (&stage.engine, &stage.caller);
+    let done = match watch {
+        Watch::On => engine.subscribe(caller, &connection, &live, &uri).await,
+        Watch::Off => engine.unsubscribe(caller, &connection, &live, &uri).await,
+    };
+    done.map_err(|error| CallError::server(&placed.name, error))?;
+    Ok(plain(&placed, Raw::empty_object()))
+}
+
 /// A method nobody here knows goes through only where one server is meant.
 pub(super) async fn anything(
     stage: &Stage,
@@ -94,19 +123,16 @@ async fn through(
     record: &mut Record,
 ) -> Result<Outcome, CallError> {
     record.server(&placed.name);
-    if stage.applied.permissions.hides_server(&placed.normal) {
-        return Err(stage.denied_by_rule(name, &placed.normal, ""));
-    }
+    stage.visible(placed, name)?;
     let result = stage.send(placed, request).await?;
     record.received(result.as_str().len());
     stage.mention(placed, &result);
-    Ok(Outcome {
-        result,
-        server: Some(placed.name.clone()),
-        decision: None,
-        context: Vec::new(),
-        kept: None::<Kept>,
-    })
+    Ok(plain(placed, result))
+}
+
+fn plain(placed: &Placed, result: Raw) -> Outcome {
+    let server = Some(placed.name.clone());
+    Outcome { result, server, decision: None, context: Vec::new(), kept: None }
 }
 
 fn edited(request: Request, params: &Raw, edits: &[Edit<'_>]) -> Result<Request, CallError> {

@@ -54,6 +54,16 @@ impl Request {
         Self::of(method::RESOURCES_READ, &format!(r#"{{"uri":{}}}"#, quote(uri)))
     }
 
+    /// Asks to hear of changes to a resource, which come as events of the engine.
+    pub fn subscribe(uri: &str) -> Self {
+        Self::of(method::RESOURCES_SUBSCRIBE, &format!(r#"{{"uri":{}}}"#, quote(uri)))
+    }
+
+    /// Asks no longer to.
+    pub fn unsubscribe(uri: &str) -> Self {
+        Self::of(method::RESOURCES_UNSUBSCRIBE, &format!(r#"{{"uri":{}}}"#, quote(uri)))
+    }
+
     /// Asks what a value could become. `known` holds the other values, as an object.
     pub fn complete(reference: Reference<'_>, argument: &str, value: &str, known: &Raw) -> Self {
         let reference = match reference {

@@ -32,6 +32,9 @@ pub struct Running {
     ended: Option<Result<Outcome, CallError>>,
 }
 
+/// Events that may wait for a caller that is busy with another.
+const QUEUE: usize = 16;
+
 type Driver = Pin<Box<dyn Future<Output = Result<Outcome, CallError>> + Send>>;
 
 /// Where a call says what happens to it.
@@ -41,6 +44,10 @@ pub(super) struct Emit(mpsc::Sender<CallEvent>);
 // === impl Emit ===
 
 impl Emit {
+    pub(super) fn sender(&self) -> mpsc::Sender<CallEvent> {
+        self.0.clone()
+    }
+
     pub(super) async fn event(&self, event: CallEvent) {
         // The receiver lives as long as the driver is polled.
         let _ = self.0.send(event).await;
@@ -54,7 +61,7 @@ impl Running {
     where
         F: Future<Output = Result<Outcome, CallError>> + Send + 'static,
     {
-        let (emit, events) = mpsc::channel(1);
+        let (emit, events) = mpsc::channel(QUEUE);
         Self { driver: Some(Box::pin(drive(Emit(emit)))), events, ended: None }
     }
 

@@ -1,5 +1,6 @@
 //! To the server and back: a connection, a place among its calls, one exchange.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use switchboard_wire::Error as WireError;
@@ -22,15 +23,18 @@ impl Stage {
     /// Sends a request to its server and follows it to its end.
     pub(super) async fn send(&self, placed: &Placed, request: Request) -> Result<Raw, CallError> {
         let server = &placed.name;
-        let not_ready = |error| CallError::not_connected(server, error);
-        let connection = self.engine.connection(&self.caller, placed).await.map_err(not_ready)?;
+        let connection = self.connection(placed).await?;
         let session = &self.caller.session().id;
         let _place =
             connection.admit(session).map_err(|_| CallError::Busy { server: server.clone() })?;
+        let _heard = self.engine.under_way.enter(connection.key(), session, self.emit.sender());
         let call = self.dress(placed, &request);
         let mut visits = Visits::new(self, &connection);
         loop {
-            let live = connection.ready().await.map_err(not_ready)?;
+            let live = self.ready(placed, &connection).await?;
+            if let Some(level) = &request.log_level {
+                self.engine.want_logs(&connection, &live, level).await;
+            }
             let began = Instant::now();
             let ended = self.follow(placed, &connection, live.client.call(call.clone())).await;
             match ended {
@@ -45,6 +49,22 @@ impl Stage {
                 Err(error) => return Err(failed(placed, &connection, &live, error)),
             }
         }
+    }
+
+    /// The connection for this session's calls.
+    pub(super) async fn connection(&self, placed: &Placed) -> Result<Arc<Connection>, CallError> {
+        let chosen = self.engine.connection(&self.caller, placed).await;
+        chosen.map_err(|error| CallError::not_connected(&placed.name, error))
+    }
+
+    /// Its session with the server, waited for if need be.
+    pub(super) async fn ready(
+        &self,
+        placed: &Placed,
+        connection: &Connection,
+    ) -> Result<Arc<Live>, CallError> {
+        let ready = connection.ready().await;
+        ready.map_err(|error| CallError::not_connected(&placed.name, error))
     }
 
     fn dress(&self, placed: &Placed, request: &Request) -> Call {

@@ -1,8 +1,9 @@
-//! What an engine keeps on disk: logs, large results, remembered answers.
+//! What an engine keeps on disk: logs, large results, remembered answers, how servers were reached.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::eras::Eras;
 use crate::logs::Logs;
 use crate::permission::Memory;
 use crate::problem::{Problem, ProblemKind};
@@ -18,6 +19,7 @@ pub(super) struct Kept {
     pub(super) logs: Option<Logs>,
     pub(super) store: Option<Store>,
     pub(super) memory: Memory,
+    pub(super) eras: Eras,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -33,11 +35,12 @@ impl Kept {
             Err(error) => kept.problems.push(storage(&error)),
         }
         let opened = tokio::task::spawn_blocking(move || {
-            (Logs::open(state.join("logs")), Memory::open(&state))
+            (Logs::open(state.join("logs")), Memory::open(&state), Eras::open(&state))
         });
         match opened.await {
-            Ok((logs, (memory, problems))) => {
+            Ok((logs, (memory, problems), eras)) => {
                 kept.memory = memory;
+                kept.eras = eras;
                 kept.problems.extend(problems);
                 match logs {
                     Ok(logs) => kept.logs = Some(logs),
@@ -50,7 +53,13 @@ impl Kept {
     }
 
     fn nothing() -> Self {
-        Self { logs: None, store: None, memory: Memory::forgetful(), problems: Vec::new() }
+        Self {
+            logs: None,
+            store: None,
+            memory: Memory::forgetful(),
+            eras: Eras::default(),
+            problems: Vec::new(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What connections tell, and who hears it.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 use switchboard_wire::client::{List, Question as Asked};
 use switchboard_wire::json::Raw;
@@ -10,8 +10,8 @@ use tokio::sync::broadcast;
 use super::event::{Event, Happened};
 use super::pool::Parsed;
 use super::{Inner, parse};
-use crate::connection::{Connection, Key, Listener, Notice};
-use crate::dispatch::{About, Reply};
+use crate::connection::{Connection, Key, Listener, Notice, State};
+use crate::dispatch::{About, CallEvent, Reply};
 
 /// The engine's ear at every connection.
 pub(super) struct Ear {
@@ -49,6 +49,9 @@ impl Listener for Ear {
         let Some(engine) = self.engine.upgrade() else { return };
         match notice {
             Notice::StateChanged => {
+                if let State::Connected(live) = connection.state() {
+                    engine.tell_wishes(connection, live);
+                }
                 engine.changed();
                 engine.tell(connection, &Happened::State);
             }
@@ -56,7 +59,11 @@ impl Listener for Ear {
             Notice::ListsChanged(list) | Notice::ListProblem { list, .. } => {
                 engine.read_lists(connection, list);
             }
-            Notice::Log(params) => engine.tell(connection, &Happened::Log(params)),
+            Notice::Log(params) => {
+                if !engine.under_way.tell(connection.key(), CallEvent::Log(params.clone())) {
+                    engine.tell(connection, &Happened::Log(params));
+                }
+            }
             Notice::ResourceUpdated { uri, params } => {
                 engine.tell(connection, &Happened::ResourceUpdated { uri, params });
             }
@@ -103,19 +110,23 @@ impl Inner {
         }
     }
 
-    /// Makes items of a connection's lists, off the runtime: a list may hold ten thousand schemas.
+    /// Makes items of a connection's lists, off the runtime: a list may hold ten thousand schemas. One at a time for
+    /// each connection, so that each begins with what the one before has made.
     fn read_lists(self: &Arc<Self>, connection: &Arc<Connection>, list: List) {
         let (engine, connection) = (self.clone(), connection.clone());
         self.tasks.spawn_blocking(move || {
             let key = connection.key();
+            let turn = engine.pool.turn(&key);
+            let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             let raw = connection.lists();
             let before = engine.pool.parsed(&key);
-            if before.generation >= raw.generation {
-                return;
+            if before.generation < raw.generation {
+                let parsed: Parsed = parse::lists(&connection.spec().server, raw, &before);
+                engine.pool.keep(&key, parsed);
+                engine.changed();
             }
-            let parsed: Parsed = parse::lists(&connection.spec().server, raw, &before);
-            engine.pool.keep(&key, parsed);
-            engine.changed();
+            drop(turn);
+            // Whoever read it, this list is not what it was.
             engine.tell(&connection, &Happened::List(list));
         });
     }

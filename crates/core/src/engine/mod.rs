@@ -6,6 +6,7 @@
 mod applied;
 mod caller;
 mod choose;
+mod eras;
 mod event;
 mod in_process;
 mod kept;
@@ -18,6 +19,8 @@ mod queue;
 mod show;
 mod snapshot;
 mod strays;
+mod under_way;
+mod wishes;
 mod workspace;
 
 use std::collections::HashMap;
@@ -46,10 +49,13 @@ pub(crate) use workspace::Standing;
 
 use applied::Plan;
 use choose::Claims;
+use eras::Eras;
 use kept::Kept;
 use listener::{Completed, Ear};
 use pool::{Holder, Of, Pool};
 use strays::Strays;
+use under_way::UnderWay;
+use wishes::Wishes;
 use workspace::Left;
 
 use crate::connection::{self, Connection, Declared, Listener, Reach, Shared, Spec, Variant};
@@ -81,9 +87,12 @@ pub(crate) struct Inner {
     completed: Completed,
     queue: Queue,
     strays: Strays,
+    wishes: Wishes,
+    pub(crate) under_way: UnderWay,
     pub(crate) store: Option<Store>,
     pub(crate) logs: Option<Logs>,
     pub(crate) memory: Memory,
+    eras: Eras,
     /// What is wrong with the engine's own files.
     problems: Vec<Problem>,
     /// Counts calls, to tell them apart.
@@ -97,10 +106,11 @@ pub(crate) struct Inner {
 impl Engine {
     /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
     pub async fn start(options: EngineOptions) -> Self {
-        let Kept { logs, store, memory, problems } = Kept::open(options.state_dir.clone()).await;
+        let Kept { logs, store, memory, eras, problems } =
+            Kept::open(options.state_dir.clone()).await;
         let queue = Queue::new(options.patience);
         Self(Arc::new_cyclic(|inner| {
-            let shared = Arc::new(shared(&options, logs.clone()));
+            let shared = Arc::new(shared(&options, logs.clone(), &eras));
             Inner {
                 pool: Pool::new(shared),
                 listener: Arc::new(Ear::new(inner.clone())),
@@ -112,11 +122,14 @@ impl Engine {
                 completed: Completed::default(),
                 queue,
                 strays: Strays::default(),
+                wishes: Wishes::default(),
+                under_way: UnderWay::default(),
                 store,
                 logs,
                 memory,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
+                eras,
                 problems,
                 calls: AtomicU64::new(1),
                 options,
@@ -222,6 +235,9 @@ impl Engine {
         if let Some(logs) = &self.0.logs {
             logs.settle().await;
         }
+        let eras = self.0.eras.clone();
+        // A disk may take its time.
+        let _ = tokio::task::spawn_blocking(move || eras.save()).await;
     }
 }
 
@@ -368,6 +384,7 @@ impl Inner {
     fn left(self: &Arc<Self>, workspace: &WorkspaceId, session: &str, left: Left) {
         self.claims.leave(workspace, session);
         self.memory.forget_session(session);
+        self.unwish(self.wishes.leave(workspace, session));
         self.pool.release(|holder, _| {
             holder.workspace == *workspace && holder.of == Of::Session(session.to_owned())
         });
@@ -488,9 +505,10 @@ impl Inner {
 }
 
 /// What all connections have in common.
-fn shared(options: &EngineOptions, logs: Option<Logs>) -> Shared {
+fn shared(options: &EngineOptions, logs: Option<Logs>, eras: &Eras) -> Shared {
     let client = Implementation { name: options.name.clone(), version: options.version.clone() };
     let mut shared = Shared::new(client, options.guard.clone(), options.timing.clone());
+    shared.eras = eras.cache.clone();
     shared.program.clone_from(&options.program);
     if let Some(logs) = logs {
         shared.stderr = Arc::new(move |spec| StderrOptions {

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use super::applied::{Applied, Placed};
 
 /// A workspace at one moment. It never changes; ask for another.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// Every server that is shown, greatest precedence first.
     pub servers: Vec<ServerView>,

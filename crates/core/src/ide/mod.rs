@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use switchboard_config::{Entry, Ide, Node, Origin, Scope, Server, State, Transport, Value};
+use switchboard_config::{
+    Entry, Ide, Location, Member, Node, Origin, Scope, Server, State, Transport, Value,
+};
 use switchboard_wire::sanitize;
 
 use crate::problem::{Problem, ProblemKind};
@@ -91,13 +93,29 @@ impl Editor {
         Server {
             name: NAME.to_owned(),
             scope: Scope::Dynamic,
-            template: Node { value: Value::Object(Vec::new()), at: at.clone() },
+            template: self.template(&at),
             at,
             state: State::Ready(Box::new(Entry::new(self.transport.clone()))),
             working_dir: root.to_owned(),
             item: None,
             signature: None,
         }
+    }
+
+    /// The entry as it would be written, without its token.
+    fn template(&self, at: &Location) -> Node {
+        let text = |name: &str, text: &str| Member {
+            key: name.to_owned(),
+            at: at.clone(),
+            value: Node { value: Value::String(text.to_owned()), at: at.clone() },
+        };
+        let url = self.transport.url().unwrap_or_default();
+        let members = vec![
+            text("type", self.transport.name()),
+            text("url", url),
+            text("ideName", &self.name),
+        ];
+        Node { value: Value::Object(members), at: at.clone() }
     }
 }
 

@@ -52,6 +52,7 @@ mod hold;
 mod keeper;
 mod options;
 mod problem;
+mod served;
 mod snapshot;
 mod sources;
 
@@ -60,5 +61,6 @@ pub use connectors::{
 };
 pub use options::{Options, Timing, Watching};
 pub use problem::Problem;
+pub use served::{Extra, Served};
 pub use snapshot::Snapshot;
 pub use sources::Sources;

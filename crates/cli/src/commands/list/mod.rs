@@ -1,7 +1,6 @@
 //! `switchboard list`: every server, whatever became of it.
 
 mod check;
-mod connect;
 mod progress;
 mod row;
 
@@ -10,22 +9,39 @@ use switchboard_config::{Desired, Problem};
 
 use super::{own_problem, problems};
 use crate::args::List;
+use crate::hub::{self, Hub, Otherwise, Room};
 use crate::notice::Notice;
 use crate::printer::{DIM, Printer};
 use crate::report::{self, Failure};
 use crate::surroundings::Caller;
-use row::{Row, Table};
+pub(super) use check::status;
+pub(super) use row::{Connection, Row, Table};
 
 pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let desired = caller.workspace.desired();
-    let rows = tokio::select! {
-        rows = rows(list, &desired, caller, printer) => rows?,
-        _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
-    };
+    if list.no_check {
+        let desired = caller.workspace.desired();
+        let rows = rows(&desired, printer, |_| false);
+        return finish(list, &rows, &desired, caller, printer);
+    }
+    hub::with(caller, Room::Screen, Otherwise::Nothing, async |hub: &Hub| {
+        let rows = checked(hub, printer).await;
+        finish(list, &rows, &hub.desired, caller, printer)
+    })
+    .await
+}
+
+/// Tells what was found, and whether that is well.
+fn finish(
+    list: &List,
+    rows: &[Row],
+    desired: &Desired,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
     if printer.is_json() {
-        printer.json(&shown(&rows, &desired, &caller.notices))?;
+        printer.json(&shown(rows, desired, &caller.notices))?;
     } else {
-        after(&rows, &desired, caller, printer);
+        after(rows, desired, caller, printer);
     }
     let failing = rows.iter().filter(|row| row.is_failing()).count();
     if list.check && failing > 0 {
@@ -36,30 +52,28 @@ pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Resu
     Ok(())
 }
 
-/// Prints each server as soon as there is something to say about it.
-async fn rows(
-    list: &List,
-    desired: &Desired,
-    caller: &Caller,
-    printer: &Printer,
-) -> Result<Vec<Row>, Failure> {
+/// A row for each server; prints those that are not `left` for later.
+fn rows(desired: &Desired, printer: &Printer, left: impl Fn(&Row) -> bool) -> Vec<Row> {
     let table = Table::of(desired);
-    let mut rows: Vec<_> = desired.servers.iter().map(|server| Row::new(server, desired)).collect();
-    let tell = |row: &Row| {
-        if !printer.is_json() {
-            row.print(&table, printer);
-        }
-    };
-    let is_checked = |row: &Row| row.is_ready() && !list.no_check;
-    rows.iter().filter(|row| !is_checked(row)).for_each(tell);
-    if !list.no_check {
-        check::all(desired, caller, printer, |index, status| {
-            rows[index].checked(status);
-            tell(&rows[index]);
-        })
-        .await?;
+    let rows: Vec<_> = desired.servers.iter().map(|server| Row::new(server, desired)).collect();
+    if !printer.is_json() {
+        rows.iter().filter(|row| !left(row)).for_each(|row| row.print(&table, printer));
     }
-    Ok(rows)
+    rows
+}
+
+/// Prints each server as soon as there is something to say about it.
+async fn checked(hub: &Hub, printer: &Printer) -> Vec<Row> {
+    let table = Table::of(&hub.desired);
+    let mut rows = rows(&hub.desired, printer, Row::is_ready);
+    check::all(hub, printer, |index, status| {
+        rows[index].checked(status);
+        if !printer.is_json() {
+            rows[index].print(&table, printer);
+        }
+    })
+    .await;
+    rows
 }
 
 /// What is worth saying besides the servers.
@@ -87,14 +101,14 @@ fn after(rows: &[Row], desired: &Desired, caller: &Caller, printer: &Printer) {
     let notices: Vec<_> = untold
         .map(Notice::from)
         .chain(others_waiting(desired))
-        .chain(check::not_numbers(desired, caller))
+        .chain(hub::not_numbers(desired, caller))
         .chain(caller.notices.iter().cloned())
         .collect();
     printer.notices(&notices);
 }
 
 /// Whether the row of an invalid server says it already.
-fn is_told(problem: &Problem, desired: &Desired) -> bool {
+pub(super) fn is_told(problem: &Problem, desired: &Desired) -> bool {
     let servers = desired.servers.iter();
     let told = servers.filter_map(|server| own_problem(server, desired));
     told.into_iter().any(|told| std::ptr::eq(told, problem))

@@ -32,6 +32,14 @@ impl<'a> Progress<'a> {
         self.waiting.remove(&index);
     }
 
+    pub(super) fn waits_for(&self, index: usize) -> bool {
+        self.waiting.contains_key(&index)
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Waits for `next`, and shows whom for meanwhile. Nothing is left on the screen afterwards.
     pub(super) async fn until<T>(&mut self, next: impl Future<Output = T>) -> T {
         if !self.printer.is_watched() {

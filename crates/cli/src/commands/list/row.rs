@@ -4,6 +4,7 @@ use anstyle::Style;
 use serde::Serialize;
 use serde_json::Value;
 use switchboard_config::{Change, Desired, Location, Scope, Secrets, Server, State};
+use switchboard_core::engine::ServerView;
 use switchboard_wire::sanitize;
 
 use crate::commands::{own_problem, pending};
@@ -16,13 +17,13 @@ use crate::show;
 const LINES: usize = 8;
 
 /// How wide the columns are.
-pub(super) struct Table {
+pub(crate) struct Table {
     name: usize,
     state: usize,
 }
 
 /// What was found out about a server by connecting to it.
-pub(super) enum Status {
+pub(crate) enum Status {
     Connected(Connection),
     Failed(Failure),
 }
@@ -30,17 +31,17 @@ pub(super) enum Status {
 /// A server that answered.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Connection {
-    pub(super) name: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) protocol: &'static str,
-    pub(super) era: String,
-    pub(super) connect_millis: u64,
+pub(crate) struct Connection {
+    name: Option<String>,
+    version: Option<String>,
+    protocol: &'static str,
+    era: String,
+    connect_millis: u64,
 }
 
 /// One server; the shape of it in `--json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(crate) struct Row {
     name: String,
     scope: Scope,
     at: Location,
@@ -66,7 +67,7 @@ pub(super) struct Row {
 // === impl Table ===
 
 impl Table {
-    pub(super) fn of(desired: &Desired) -> Self {
+    pub(crate) fn of(desired: &Desired) -> Self {
         let widths = desired.servers.iter().map(|server| show::word(&server.name).chars().count());
         Self { name: widths.max().unwrap_or(0).min(30), state: "needs authentication".len() }
     }
@@ -75,7 +76,7 @@ impl Table {
 // === impl Row ===
 
 impl Row {
-    pub(super) fn new(server: &Server, desired: &Desired) -> Self {
+    pub(crate) fn new(server: &Server, desired: &Desired) -> Self {
         let entry = server.shown(Secrets::Masked);
         let reason = server.state.reason();
         let (changes, hint) = match &server.state {
@@ -105,7 +106,7 @@ impl Row {
         }
     }
 
-    pub(super) fn checked(&mut self, status: Status) {
+    pub(crate) fn checked(&mut self, status: Status) {
         match status {
             Status::Connected(connection) => {
                 self.state = "connected";
@@ -120,6 +121,11 @@ impl Row {
         }
     }
 
+    /// What it said of itself, of one that is connected.
+    pub(crate) fn connection(&self) -> Option<String> {
+        self.connection.as_ref().map(ToString::to_string)
+    }
+
     pub(super) fn is_ready(&self) -> bool {
         self.state == "ready"
     }
@@ -130,7 +136,7 @@ impl Row {
     }
 
     /// Whether it is meant to run and does not.
-    pub(super) fn is_failing(&self) -> bool {
+    pub(crate) fn is_failing(&self) -> bool {
         matches!(self.state, "needs-auth" | "failed" | "invalid")
     }
 
@@ -148,7 +154,7 @@ impl Row {
         }
     }
 
-    pub(super) fn print(&self, table: &Table, printer: &Printer) {
+    pub(crate) fn print(&self, table: &Table, printer: &Printer) {
         let (style, symbol, words) = self.words();
         let name = show::word(&self.name);
         let place = format!("{} {}", self.scope, printer.places.location(&self.at));
@@ -189,6 +195,23 @@ impl Row {
             );
         }
         lines
+    }
+}
+
+// === impl Connection ===
+
+impl Connection {
+    /// A server that is connected.
+    pub(crate) fn of(view: &ServerView) -> Option<Self> {
+        let facts = view.facts.as_ref()?;
+        let took = view.connect_took.unwrap_or_default();
+        Some(Self {
+            name: facts.name(),
+            version: facts.server_version(),
+            protocol: facts.version.as_str(),
+            era: facts.era().to_string(),
+            connect_millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        })
     }
 }
 

@@ -17,7 +17,7 @@ use switchboard_wire::Era;
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::link::{Frame, pair};
+use switchboard_wire::link::pair;
 use switchboard_wire::process::Guard;
 use switchboard_wire::server::{
     Asked, Change, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
@@ -41,6 +41,8 @@ pub(crate) struct Script {
     pub(crate) changes: Changes,
     pub(crate) go_on: Notify,
     era: Era,
+    /// Who wanted to hear of which resource, or no longer.
+    pub(crate) watched: Mutex<Vec<(String, bool)>>,
     /// How often somebody connected.
     pub(crate) opened: Arc<AtomicUsize>,
 }
@@ -61,6 +63,7 @@ impl Script {
             changes: Changes::default(),
             go_on: Notify::new(),
             era: Era::Modern,
+            watched: Mutex::default(),
             opened: Arc::default(),
         }
     }
@@ -141,10 +144,16 @@ impl Handler for Script {
         Description {
             info: raw(&json!({ "name": "script", "version": "1" })),
             capabilities: raw(&json!({
-                "tools": { "listChanged": true }, "resources": {}, "prompts": {}, "completions": {},
+                "tools": { "listChanged": true }, "resources": { "subscribe": true }, "prompts": {},
+                "completions": {}, "logging": {},
             })),
             instructions: self.instructions.clone(),
         }
+    }
+
+    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
+        self.watched.lock().unwrap().push((uri.to_owned(), on));
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn call<'a>(
@@ -213,37 +222,15 @@ pub(crate) fn raw(value: &Value) -> Raw {
 /// The same server, but it has never heard of the newer era.
 fn legacy(name: &str, script: Arc<Script>) -> InProcess {
     InProcess::linked(name, move || {
-        let (ours, between) = pair::pair();
-        let (behind, theirs) = pair::pair();
         script.opened.fetch_add(1, Ordering::SeqCst);
+        let (behind, theirs) = pair::pair();
         let script = script.clone();
         tokio::spawn(async move {
             let changes = script.changes.clone();
-            let serving = serve(theirs, script, &changes, ServeOptions::default());
-            let ((client, mut from_client), (server, mut from_server)) = (between, behind);
-            let inward = async {
-                while let Ok(Some(frame)) = from_client.next().await {
-                    let Frame::Text(text) = frame else { continue };
-                    if text.contains("server/discover") {
-                        let id = Raw::parse(text).unwrap().get("id").unwrap().unwrap();
-                        let error = r#"{"code":-32601,"message":"no such method"}"#;
-                        let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
-                        client.send(answer.into()).await.unwrap();
-                    } else if server.send(text).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            let outward = async {
-                while let Ok(Some(Frame::Text(text))) = from_server.next().await {
-                    if client.send(text).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            tokio::select! { _ = serving => {}, () = inward => {}, () = outward => {} }
+            // It ends with its link.
+            let _ = serve(theirs, script, &changes, ServeOptions::default()).await;
         });
-        Ok(ours)
+        Ok(switchboard_testkit::older::legacy_only(behind))
     })
 }
 

@@ -233,3 +233,60 @@ async fn a_question_that_could_be_for_two_sessions_is_nobodys() {
     assert_eq!(ask_beside(&bench, &script, "a", "b").await, r#"{"action":"cancel"}"#);
     bench.engine.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_server_is_asked_once_to_tell_of_a_resource_and_once_no_longer_to() {
+    use switchboard_core::engine::Happened;
+    let mut bench = Bench::new().await;
+    let script = bench.serve("one", Script::new(&[]).legacy().with_resource("note://a"));
+    bench.settled().await;
+    let (first, second) = (bench.caller("a"), bench.caller("b"));
+    let call = async |caller: &switchboard_core::Caller, request: Request| {
+        bench.engine.call(caller, request).outcome().await.unwrap();
+    };
+    call(&first, Request::subscribe("note://a")).await;
+    call(&second, Request::subscribe("note://a")).await;
+    let mut events = bench.engine.events();
+    script.changes.announce(switchboard_wire::server::Change::Resource("note://a".into()));
+    let heard = async {
+        loop {
+            let event = events.recv().await.unwrap();
+            if let Happened::ResourceUpdated { uri, .. } = event.what {
+                return (event.server, uri);
+            }
+        }
+    };
+    let heard = tokio::time::timeout(Duration::from_secs(20), heard).await.unwrap();
+    assert_eq!(heard, ("one".to_owned(), "note://a".to_owned()));
+    drop(first);
+    call(&second, Request::unsubscribe("note://a")).await;
+    let watched = script.watched.lock().unwrap().clone();
+    assert_eq!(watched.last(), Some(&("note://a".to_owned(), false)));
+    assert_eq!(watched.iter().filter(|(_, on)| !on).count(), 1, "{watched:?}");
+    bench.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_server_says_beside_a_call_reaches_the_call() {
+    let mut bench = Bench::new().await;
+    let script = bench.serve("one", Script::new(&["wait"]).legacy());
+    bench.settled().await;
+    let caller = bench.caller("s");
+    let request = Request::tool("mcp__one__wait", &Raw::empty_object()).with_log_level("info");
+    let mut running = bench.engine.call(&caller, request);
+    let mut seen = script.seen.subscribe();
+    tokio::select! {
+        event = running.next() => panic!("{event:?}"),
+        _ = seen.wait_for(|seen| seen.len() == 1) => {}
+    }
+    let params = Raw::parse(r#"{"level":"info","data":"by the way"}"#).unwrap();
+    let note = switchboard_wire::server::Change::Other("notifications/message".into(), params);
+    script.changes.announce(note);
+    match running.next().await.unwrap() {
+        CallEvent::Log(params) => assert!(params.as_str().contains("by the way"), "{params}"),
+        other => panic!("{other:?}"),
+    }
+    script.go_on.notify_one();
+    running.outcome().await.unwrap();
+    bench.engine.shutdown().await;
+}

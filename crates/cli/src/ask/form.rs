@@ -1,0 +1,75 @@
+//! A form of a server, field by field.
+
+use switchboard_wire::json::{Raw, decode_string, quote};
+use switchboard_wire::sanitize;
+
+use super::Said;
+use super::field::{Field, Taken};
+use super::keyboard::Keyboard;
+use crate::printer::{BOLD, CYAN, DIM, Printer};
+use crate::show;
+
+/// Asks for everything the form wants, then whether to send it.
+pub(super) async fn ask(
+    server: &str,
+    message: &str,
+    schema: &Raw,
+    keyboard: &Keyboard,
+    printer: &Printer,
+) -> Said {
+    let server = show::word(server);
+    printer.raw(format_args!(
+        "{CYAN}{server}{CYAN:#} asks: {}\n{DIM}Ctrl-D cancels{DIM:#}\n",
+        sanitize::block(message).trim_end()
+    ));
+    let mut members = Vec::new();
+    for field in fields(schema) {
+        match fill_in(&field, keyboard, printer).await {
+            Some(Taken::Value(value)) => members.push(format!("{}:{value}", quote(&field.key))),
+            Some(Taken::Nothing) => {}
+            None => {
+                printer.raw("\n");
+                return Said::Cancel;
+            }
+        }
+    }
+    let question = format!("Send this to {server}?");
+    match keyboard.choose(printer, &question, &["y", "n", "q"], "y").await.as_deref() {
+        Some("y") => match Raw::parse(format!("{{{}}}", members.join(","))) {
+            Ok(content) => Said::Filled(content),
+            // Every part is JSON, so this does not happen; if it does, nothing is sent.
+            Err(_) => Said::Cancel,
+        },
+        Some("n") => Said::Decline,
+        _ => Said::Cancel,
+    }
+}
+
+fn fields(schema: &Raw) -> Vec<Field> {
+    let properties = schema.get("properties").ok().flatten().unwrap_or_else(Raw::empty_object);
+    let required = schema.get("required").ok().flatten();
+    let required: Vec<String> = required.and_then(|raw| raw.decode().ok()).unwrap_or_default();
+    let field = |key: String| {
+        let schema = properties.get(&key).ok().flatten()?;
+        Some(Field::new(key.clone(), schema, required.contains(&key)))
+    };
+    let keys = properties.members().filter_map(|member| decode_string(member.key));
+    keys.map(String::from).filter_map(field).collect()
+}
+
+/// Asks until the answer fits; `None` if there will be none.
+async fn fill_in(field: &Field, keyboard: &Keyboard, printer: &Printer) -> Option<Taken> {
+    if let Some(description) = &field.description {
+        printer.raw(format_args!("{DIM}{description}{DIM:#}\n"));
+    }
+    for (number, choice) in field.choices.iter().enumerate() {
+        printer.raw(format_args!("  {}  {}\n", number + 1, choice.label));
+    }
+    loop {
+        printer.raw(format_args!("{BOLD}{}{BOLD:#} [{}] ", field.title, field.expected()));
+        match field.take(keyboard.line().await?.trim()) {
+            Ok(taken) => return Some(taken),
+            Err(why) => printer.raw(format_args!("{}\n", sanitize::line(&why))),
+        }
+    }
+}

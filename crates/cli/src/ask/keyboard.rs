@@ -1,0 +1,71 @@
+//! Lines that somebody types, without holding up anything else.
+
+use std::io::BufRead as _;
+
+use tokio::sync::{Mutex, mpsc};
+
+use crate::printer::{BOLD, Printer};
+
+/// The keyboard. It is first listened to when there is a question.
+#[derive(Debug, Default)]
+pub(super) struct Keyboard {
+    lines: Mutex<Option<mpsc::Receiver<String>>>,
+}
+
+// === impl Keyboard ===
+
+impl Keyboard {
+    /// The next line, without its end; `None` once there will be no more.
+    pub(super) async fn line(&self) -> Option<String> {
+        let mut lines = self.lines.lock().await;
+        lines.get_or_insert_with(listen).recv().await
+    }
+
+    /// Asks until one of `choices` is typed; nothing means `default`.
+    pub(super) async fn choose(
+        &self,
+        printer: &Printer,
+        question: &str,
+        choices: &[&str],
+        default: &str,
+    ) -> Option<String> {
+        let shown: Vec<_> = choices
+            .iter()
+            .map(
+                |choice| {
+                    if *choice == default { choice.to_uppercase() } else { (*choice).to_owned() }
+                },
+            )
+            .collect();
+        loop {
+            printer.raw(format_args!("{BOLD}{question}{BOLD:#} [{}] ", shown.join("/")));
+            let line = self.line().await?.trim().to_ascii_lowercase();
+            let typed = if line.is_empty() { default } else { &line };
+            // A word counts as its first letter: yes, no, quit.
+            let chosen = choices.iter().find(|choice| typed.starts_with(**choice));
+            match chosen {
+                Some(choice) => return Some((*choice).to_owned()),
+                None => printer.raw(format_args!("Please answer {}.\n", choices.join(", "))),
+            }
+        }
+    }
+}
+
+/// Reads on a thread of its own, which ends with the program: a read of a terminal cannot be given up.
+fn listen() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        loop {
+            let mut line = String::new();
+            match std::io::stdin().lock().read_line(&mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            let line = line.trim_end_matches(['\n', '\r']).to_owned();
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}

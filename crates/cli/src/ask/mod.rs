@@ -1,0 +1,127 @@
+//! Questions of servers, asked at the terminal while a call goes on.
+//!
+//! One question at a time. Where nobody can be asked, or a question is put away, the answer is *cancel*.
+
+mod field;
+mod form;
+mod keyboard;
+mod visit;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use switchboard_core::dispatch::{About, Question, Reply};
+use switchboard_wire::json::Raw;
+
+use crate::notice::Notice;
+use crate::printer::Printer;
+use crate::prompt;
+use keyboard::Keyboard;
+
+/// The questions of one call.
+pub(crate) struct Asking<'a> {
+    printer: &'a Printer,
+    keyboard: Arc<Keyboard>,
+    next: VecDeque<Question>,
+    current: Option<LocalBoxFuture<'a, ()>>,
+}
+
+/// What a person says to a server that asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Said {
+    /// A form, filled in.
+    Filled(Raw),
+    /// The page is being visited.
+    Visited,
+    Decline,
+    Cancel,
+}
+
+// === impl Asking ===
+
+impl<'a> Asking<'a> {
+    pub(crate) fn new(printer: &'a Printer) -> Self {
+        Self { printer, keyboard: Arc::default(), next: VecDeque::new(), current: None }
+    }
+
+    pub(crate) fn push(&mut self, question: Question) {
+        self.next.push_back(question);
+        self.go_on();
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Waits until the question that is being asked is answered. Safe to cancel.
+    pub(crate) async fn answered(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.await;
+        }
+        self.current = None;
+        self.go_on();
+    }
+
+    fn go_on(&mut self) {
+        while self.current.is_none()
+            && let Some(question) = self.next.pop_front()
+        {
+            // The call may have gone on without an answer.
+            if !question.is_moot() {
+                let (keyboard, printer) = (self.keyboard.clone(), self.printer);
+                self.current = Some(answer(question, keyboard, printer).boxed_local());
+            }
+        }
+    }
+}
+
+async fn answer(question: Question, keyboard: Arc<Keyboard>, printer: &Printer) {
+    let server = question.server.clone();
+    let reply = match &question.about {
+        About::Elicitation { params } => {
+            let said = elicitation(&server, params, &keyboard, printer).await;
+            Reply::Result(Ok(said.result()))
+        }
+        // What a person typed is not asked about again, and there is no model here.
+        About::Permission(_) | About::Sampling { .. } => Reply::Cancel,
+    };
+    question.answer(reply);
+}
+
+async fn elicitation(server: &str, params: &Raw, keyboard: &Keyboard, printer: &Printer) -> Said {
+    let text = |key| params.get(key).ok().flatten().and_then(|raw| raw.to_text());
+    let message = text("message").unwrap_or_default();
+    let url = text("url").filter(|_| text("mode").as_deref() == Some("url"));
+    match url {
+        Some(url) => visit::ask(server, &message, &url, keyboard, printer).await,
+        None if !prompt::is_possible(printer) => {
+            let message = format!("`{server}` asks: {message} It was answered with cancel");
+            let notice = Notice::warning(message);
+            printer.notices(&[notice.hinted("type the command on a terminal to answer")]);
+            Said::Cancel
+        }
+        None => {
+            let schema = params.get("requestedSchema").ok().flatten();
+            let schema = schema.unwrap_or_else(Raw::empty_object);
+            form::ask(server, &message, &schema, keyboard, printer).await
+        }
+    }
+}
+
+// === impl Said ===
+
+impl Said {
+    /// As the protocol has it.
+    fn result(self) -> Raw {
+        let text = match self {
+            Self::Filled(content) => format!(r#"{{"action":"accept","content":{content}}}"#),
+            Self::Visited => r#"{"action":"accept"}"#.to_owned(),
+            Self::Decline => r#"{"action":"decline"}"#.to_owned(),
+            Self::Cancel => r#"{"action":"cancel"}"#.to_owned(),
+        };
+        // Every part is JSON already.
+        Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())
+    }
+}

@@ -1,0 +1,87 @@
+//! `switchboard call`: one tool, once.
+
+mod arguments;
+
+use switchboard_core::catalog::Listed;
+use switchboard_core::{CallError, Outcome, Request};
+use switchboard_wire::json::Raw;
+
+use super::content::{self, Part};
+use super::follow::follow;
+use super::{example, named};
+use crate::args::Call;
+use crate::hub::{self, Hub, Otherwise};
+use crate::notice::Notice;
+use crate::printer::{Printer, escaped};
+use crate::report::{Failure, Kind};
+use crate::surroundings::Caller;
+use arguments::Typed;
+
+pub(super) async fn run(call: &Call, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let typed = Typed::read(&call.arguments)?;
+    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
+        place(call, &typed, hub, printer).await
+    })
+    .await
+}
+
+async fn place(call: &Call, typed: &Typed, hub: &Hub, printer: &Printer) -> Result<(), Failure> {
+    let tool: Listed = named::find(hub, &call.tool, printer).await?;
+    let arguments = typed
+        .arguments(&tool.tool.input_schema)
+        .map_err(|invalid| wrong(&tool, invalid.problems.iter().map(ToString::to_string)))?;
+    let mut request = Request::tool(&tool.name, &arguments).with_progress();
+    if let Some(timeout) = call.timeout {
+        request = request.with_timeout(timeout);
+    }
+    let called = follow(hub, request, &tool.name, printer).await;
+    let outcome = called.map_err(|error| failed(&tool, &error, hub))?;
+    tell(&outcome, printer)?;
+    if outcome.is_error() { Err(Failure::tool(&tool.name)) } else { Ok(()) }
+}
+
+fn failed(tool: &Listed, error: &CallError, hub: &Hub) -> Failure {
+    match error {
+        CallError::Arguments { mistakes, .. } => {
+            wrong(tool, mistakes.iter().map(ToString::to_string))
+        }
+        CallError::Denied { name, .. } => {
+            hub::call_failed(&format!("`{name}` may not be called"), error, hub)
+        }
+        error => hub::call_failed(&format!("cannot call `{}`", tool.name), error, hub),
+    }
+}
+
+/// Nothing was sent; the person is told where it does not fit, and a line that does.
+fn wrong(tool: &Listed, mistakes: impl Iterator<Item = String>) -> Failure {
+    let message = format!("the arguments of `{}` are not what it takes", tool.name);
+    Failure::plain(Kind::Usage, message)
+        .because(mistakes)
+        .hinted(format!("such as `{}`", example::of(tool)))
+}
+
+fn tell(outcome: &Outcome, printer: &Printer) -> Result<(), Failure> {
+    if printer.is_json() {
+        printer.line(escaped(outcome.result.as_str()));
+        return Ok(());
+    }
+    content::print(&parts(&outcome.result), printer)?;
+    let problem = outcome.kept.as_ref().and_then(|kept| kept.problem.as_ref());
+    let context = outcome.context.iter().map(|said| Notice::note(format!("a hook says: {said}")));
+    let notices: Vec<_> = context.chain(problem.map(Notice::from)).collect();
+    printer.notices(&notices);
+    Ok(())
+}
+
+/// What a result says; structured content counts where there are no words.
+fn parts(result: &Raw) -> Vec<Part> {
+    let content = result.get("content").ok().flatten();
+    let mut parts: Vec<_> =
+        content.iter().flat_map(Raw::elements).map(|block| Part::of_block(&block)).collect();
+    let structured = result.get("structuredContent").ok().flatten();
+    if let (Some(structured), false) = (structured, parts.iter().any(Part::is_text)) {
+        let pretty = structured.decode().map(|value: serde_json::Value| format!("{value:#}"));
+        parts.push(Part::Text(pretty.unwrap_or_else(|_| structured.to_string())));
+    }
+    parts
+}

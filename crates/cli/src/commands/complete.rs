@@ -1,0 +1,60 @@
+//! `switchboard complete`: what a value could become.
+
+use serde_json::json;
+use switchboard_core::Request;
+use switchboard_core::catalog::ListedPrompt;
+use switchboard_core::dispatch::Reference;
+use switchboard_wire::json::Raw;
+use switchboard_wire::sanitize;
+
+use super::follow::follow;
+use super::named;
+use super::prompt::{object, pairs};
+use crate::args::Complete;
+use crate::hub::{self, Hub, Otherwise};
+use crate::printer::Printer;
+use crate::report::Failure;
+use crate::surroundings::Caller;
+
+pub(super) async fn run(
+    complete: &Complete,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let known = object(&pairs(&complete.known)?);
+    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
+        show(complete, &known, hub, printer).await
+    })
+    .await
+}
+
+async fn show(
+    complete: &Complete,
+    known: &Raw,
+    hub: &Hub,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let of = complete.of.as_str();
+    let (argument, value) = (&complete.argument, &complete.value);
+    let request = if of.contains("://") {
+        Request::complete(Reference::Template(of), argument, value, known)
+    } else {
+        let prompt: ListedPrompt = named::find(hub, of, printer).await?;
+        Request::complete(Reference::Prompt(&prompt.name), argument, value, known)
+    };
+    let outcome = follow(hub, request, of, printer).await;
+    let outcome = outcome
+        .map_err(|error| hub::call_failed(&format!("cannot complete `{argument}`"), &error, hub))?;
+    let values = outcome.result.get_path(&["completion", "values"]).ok().flatten();
+    let values: Vec<_> = values.iter().flat_map(Raw::elements).collect();
+    let values: Vec<String> = values.iter().filter_map(Raw::to_text).collect();
+    if printer.is_json() {
+        let more = outcome.result.get_path(&["completion", "hasMore"]).ok().flatten();
+        let more = more.is_some_and(|more| more.as_str() == "true");
+        return printer.json(&json!({ "values": values, "hasMore": more }));
+    }
+    for value in &values {
+        printer.line(sanitize::line(value));
+    }
+    Ok(())
+}

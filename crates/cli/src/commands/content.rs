@@ -1,0 +1,163 @@
+//! What a server gives back, as a person reads it: text as text, and files as files.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use switchboard_wire::{json::Raw, sanitize};
+
+use crate::printer::Printer;
+use crate::report::Failure;
+use crate::show;
+
+/// One part of a result.
+pub(super) enum Part {
+    /// Words.
+    Text(String),
+    /// Bytes of some kind.
+    File { mime: String, bytes: Vec<u8> },
+    /// Something that could be read.
+    Link(String),
+    /// Something nobody here knows.
+    Unknown(Raw),
+}
+
+/// Servers disagree about padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Prints parts one after the other. One that is bytes goes to another program as it is; beside others, and on a
+/// terminal, it is written to a file.
+pub(super) fn print(parts: &[Part], printer: &Printer) -> Result<(), Failure> {
+    if let ([Part::File { bytes, .. }], false) = (parts, printer.is_screen()) {
+        printer.data(bytes);
+        return Ok(());
+    }
+    print_among(parts, printer)
+}
+
+/// Prints parts that stand among other words, so that bytes are always written to a file.
+pub(super) fn print_among(parts: &[Part], printer: &Printer) -> Result<(), Failure> {
+    for part in parts {
+        match part {
+            Part::Text(text) if printer.is_screen() => printer.line(sanitize::block(text)),
+            Part::Text(text) => printer.text(text),
+            Part::File { mime, bytes } => {
+                let path = written(mime, bytes)?;
+                let size = show::count(bytes.len(), "byte");
+                let kind = sanitize::line(mime);
+                printer.line(format_args!("{kind}, {size}, in {}", path.display()));
+            }
+            Part::Link(text) => printer.line(sanitize::line(text)),
+            Part::Unknown(raw) => printer.line(crate::printer::escaped(raw.as_str())),
+        }
+    }
+    Ok(())
+}
+
+/// A private file of its own that stays where temporary files are.
+fn written(mime: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
+    let failed = |error| Failure::new("cannot write the result to a file", error);
+    let suffix = format!(".{}", extension(mime));
+    let file = tempfile::Builder::new().prefix("switchboard-").suffix(&suffix).tempfile();
+    let mut file = file.map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    let (_, path) = file.keep().map_err(|error| failed(error.error))?;
+    Ok(path)
+}
+
+/// How a file of this kind is called: `image/svg+xml` is an `svg`. What could be no name is a `bin`.
+fn extension(mime: &str) -> String {
+    let mime = mime.split(';').next().unwrap_or_default().trim();
+    let (kind, sub) = mime.split_once('/').unwrap_or_default();
+    let sub = sub.split('+').next().unwrap_or_default().trim_start_matches("x-");
+    match (kind, sub) {
+        (_, "octet-stream" | "") => "bin".to_owned(),
+        ("text", "plain") => "txt".to_owned(),
+        (_, "mpeg") if kind == "audio" => "mp3".to_owned(),
+        (_, "jpeg") => "jpg".to_owned(),
+        (_, sub) if sub.len() <= 8 && sub.chars().all(|c| c.is_ascii_alphanumeric()) => {
+            sub.to_ascii_lowercase()
+        }
+        _ => "bin".to_owned(),
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    /// A block of a tool's result or of a prompt.
+    pub(super) fn of_block(block: &Raw) -> Self {
+        let member = |key| text(block, key);
+        let kind = member("type").unwrap_or_default();
+        let part = match kind.as_str() {
+            "text" => member("text").map(Self::Text),
+            "image" | "audio" => {
+                let mime = member("mimeType").unwrap_or_else(|| kind.clone());
+                block.get("data").ok().flatten().and_then(|data| Self::file(mime, &data))
+            }
+            "resource" => block.get("resource").ok().flatten().map(|raw| Self::of_resource(&raw)),
+            "resource_link" => link(block),
+            _ => None,
+        };
+        part.unwrap_or_else(|| Self::Unknown(block.clone()))
+    }
+
+    /// One of a resource's contents.
+    pub(super) fn of_resource(contents: &Raw) -> Self {
+        if let Some(text) = text(contents, "text") {
+            return Self::Text(text);
+        }
+        let mime = text(contents, "mimeType").unwrap_or_else(|| "binary data".to_owned());
+        let blob = contents.get("blob").ok().flatten();
+        blob.and_then(|blob| Self::file(mime, &blob))
+            .unwrap_or_else(|| Self::Unknown(contents.clone()))
+    }
+
+    fn file(mime: String, data: &Raw) -> Option<Self> {
+        let mut data = data.to_text()?;
+        data.retain(|c| !c.is_ascii_whitespace());
+        BASE64.decode(data).ok().map(|bytes| Self::File { mime, bytes })
+    }
+
+    /// Whether it says something in words.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+}
+
+fn link(block: &Raw) -> Option<Part> {
+    let uri = text(block, "uri")?;
+    let about: Vec<_> = ["name", "mimeType"].iter().filter_map(|key| text(block, key)).collect();
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+    Some(Part::Link(format!("{uri}{about}")))
+}
+
+fn text(raw: &Raw, key: &str) -> Option<String> {
+    raw.get(key).ok()??.to_text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_called_what_they_are() {
+        for (mime, expected) in [
+            ("image/png", "png"),
+            ("image/svg+xml", "svg"),
+            ("image/jpeg", "jpg"),
+            ("audio/mpeg", "mp3"),
+            ("audio/x-wav", "wav"),
+            ("text/plain; charset=utf-8", "txt"),
+            ("application/octet-stream", "bin"),
+            ("a/../../etc", "bin"),
+            ("nothing", "bin"),
+        ] {
+            assert_eq!(extension(mime), expected, "{mime}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! `switchboard doctor`: everything on one page, what is wrong with it, and what to do.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use serde_json::json;
+use switchboard_config::Severity;
+use switchboard_core::Request;
+use switchboard_core::engine::ServerView;
+use switchboard_wire::Era;
+use switchboard_wire::envelope::{Id, Request as Envelope};
+
+use super::list::{Row, Table, is_told, status};
+use super::tools;
+use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::notice::Notice;
+use crate::printer::{BOLD, DIM, GREEN, Printer};
+use crate::report::{Failure, Kind};
+use crate::show;
+use crate::surroundings::Caller;
+use crate::wait::{self, millis};
+
+/// How long a server that is connected may take to say that it is there.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// One server, looked at closely; the shape of it in `--json`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Examined {
+    #[serde(flatten)]
+    row: Row,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer_millis: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
+    tool_count: usize,
+    cost: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<std::path::PathBuf>,
+    #[serde(skip)]
+    is_connected: bool,
+}
+
+pub(super) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    hub::with(caller, printer.room(), Otherwise::Nothing, async |hub: &Hub| {
+        examine(hub, caller, printer).await
+    })
+    .await
+}
+
+async fn examine(hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let snapshot = hub.settled(Wanted::All, printer).await;
+    let servers = join_all(
+        // What is shown stands in the order of what is desired.
+        snapshot.servers.iter().enumerate().map(|(at, view)| examined(hub, at, view)),
+    );
+    let servers = wait::shown(printer, "asking every server", servers).await;
+    let servers: Vec<_> = servers.into_iter().flatten().collect();
+    let failing = servers.iter().filter(|server| server.row.is_failing()).count();
+    // What has a row is told there.
+    let told = hub.desired.problems.iter().filter(|problem| is_told(problem, &hub.desired));
+    let told: Vec<_> = told.map(|problem| Notice::from(problem).message).collect();
+    let mut notices = tools::wrong(None, hub, caller, &snapshot);
+    notices.retain(|notice| !told.contains(&notice.message));
+    let wrong = notices.iter().filter(|notice| notice.severity >= Severity::Warning).count();
+    if printer.is_json() {
+        printer.json(&json!({
+            "servers": servers, "problems": notices, "wrong": failing + wrong,
+            "stateDir": caller.surroundings.state_dir, "configDir": caller.surroundings.config_dir,
+        }))?;
+    } else {
+        print(&servers, hub, caller, printer);
+        printer.notices(&notices);
+    }
+    match failing + wrong {
+        0 => {
+            printer.done(format_args!("\n{GREEN}✔{GREEN:#} nothing is wrong"));
+            Ok(())
+        }
+        1 => Err(Failure::plain(Kind::Failed, "one thing is wrong")),
+        many => Err(Failure::plain(Kind::Failed, format!("{many} things are wrong"))),
+    }
+}
+
+async fn examined(hub: &Hub, at: usize, view: &ServerView) -> Option<Examined> {
+    let server = hub.desired.servers.get(at)?;
+    let mut row = Row::new(server, &hub.desired);
+    if let Some(status) = status(hub, view) {
+        row.checked(status);
+    }
+    let is_process = view.transport == Some("stdio");
+    let logs = hub.engine.logs().filter(|_| is_process);
+    let place = server.working_dir.to_string_lossy();
+    Some(Examined {
+        row,
+        answer_millis: answer(hub, view).await,
+        pid: view.stats.as_ref().and_then(|stats| stats.pid),
+        tool_count: view.tools,
+        cost: view.cost,
+        log: logs.map(|logs| logs.path(&server.name, &place)).filter(|path| path.exists()),
+        is_connected: view.facts.is_some(),
+    })
+}
+
+/// How long a server takes for a small question; `None` where there is none to ask, or it does not answer.
+async fn answer(hub: &Hub, view: &ServerView) -> Option<u64> {
+    let facts = view.facts.as_ref()?;
+    let method = match facts.era() {
+        Era::Legacy => "ping",
+        Era::Modern if facts.offers(&["tools"]) => "tools/list",
+        Era::Modern => return None,
+    };
+    let envelope = Envelope::new(&Id::number(0), method, None);
+    let request = Request::forward(envelope).of_server(&view.name).with_timeout(ANSWER);
+    let began = Instant::now();
+    hub.call(request).outcome().await.ok()?;
+    Some(millis(began.elapsed()))
+}
+
+fn print(servers: &[Examined], hub: &Hub, caller: &Caller, printer: &Printer) {
+    let places = &printer.places;
+    let row = |what: &str, path| {
+        printer.line(format_args!("{BOLD}{what:9}{BOLD:#}{}", places.path(path)));
+    };
+    row("project", &hub.desired.root);
+    row("settings", &caller.surroundings.config_dir);
+    row("state", &caller.surroundings.state_dir);
+    printer.line("");
+    let table = Table::of(&hub.desired);
+    for server in servers {
+        server.row.print(&table, printer);
+        for line in server.details(printer) {
+            printer.line(format_args!("    {DIM}{line}{DIM:#}"));
+        }
+    }
+    if servers.is_empty() {
+        printer.line("no servers are configured");
+    }
+}
+
+// === impl Examined ===
+
+impl Examined {
+    fn details(&self, printer: &Printer) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.is_connected {
+            lines.extend(self.row.connection().filter(|_| !printer.is_verbose()));
+            let answer = self.answer_millis.map(|took| format!("answers in {took} ms"));
+            let process = self.pid.map(|pid| format!("process {pid}"));
+            let tools = show::count(self.tool_count, "tool");
+            let tools = format!("{tools}, about {} tokens", show::grouped(self.cost));
+            let facts: Vec<_> = [answer, process, Some(tools)].into_iter().flatten().collect();
+            lines.push(facts.join(" · "));
+        }
+        lines.extend(self.log.as_ref().map(|log| format!("log: {}", printer.places.path(log))));
+        lines
+    }
+}

@@ -1,0 +1,39 @@
+//! A line to type, made from what a tool takes.
+
+use serde_json::Value;
+use switchboard_core::catalog::Listed;
+
+use super::named::short_name;
+use crate::show;
+
+/// How many arguments an example has at most.
+const MOST: usize = 6;
+
+/// A call of the tool with everything it needs.
+pub(super) fn of(tool: &Listed) -> String {
+    let schema: Value = tool.tool.input_schema.decode().unwrap_or_default();
+    let required = schema["required"].as_array().into_iter().flatten();
+    let words = required.filter_map(Value::as_str).take(MOST);
+    let words = words.map(|name| show::word(&argument(name, &schema["properties"][name])));
+    let line = ["switchboard call".to_owned(), short_name(tool)];
+    line.into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn argument(name: &str, schema: &Value) -> String {
+    let given = ["default", "const"].iter().find_map(|key| schema.get(key));
+    let given = given.or_else(|| schema["enum"].get(0)).or_else(|| schema["examples"].get(0));
+    match (given, schema["type"].as_str()) {
+        (Some(Value::String(text)), _) => format!("{name}={text}"),
+        (Some(other), _) => format!("{name}:={other}"),
+        (None, Some("integer" | "number")) => format!("{name}={}", least(schema)),
+        (None, Some("boolean")) => format!("{name}=true"),
+        (None, Some("array")) => format!("{name}=a,b"),
+        (None, Some("object")) => format!("{name}:={{}}"),
+        (None, Some("string")) => format!("{name}=TEXT"),
+        (None, _) => format!("{name}=VALUE"),
+    }
+}
+
+fn least(schema: &Value) -> String {
+    schema.get("minimum").map_or_else(|| "1".to_owned(), ToString::to_string)
+}

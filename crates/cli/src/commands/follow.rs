@@ -1,0 +1,110 @@
+//! One call from its beginning to its end: how far it is, what its server logs, what it asks.
+
+use std::time::{Duration, Instant};
+
+use switchboard_core::engine::{Event, Happened};
+use switchboard_core::{CallError, CallEvent, Outcome, Request};
+use switchboard_wire::json::Raw;
+use switchboard_wire::sanitize;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::ask::Asking;
+use crate::hub::Hub;
+use crate::printer::{DIM, Printer, Waiting};
+use crate::wait;
+
+/// How often whoever waits is told for how long.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The line a person watches meanwhile.
+struct Line<'a> {
+    printer: &'a Printer,
+    what: &'a str,
+    began: Instant,
+    /// Where there is progress, it is shown instead of the time.
+    progress: Option<Raw>,
+    waiting: Option<Waiting>,
+}
+
+/// Places a call and follows it.
+pub(super) async fn follow(
+    hub: &Hub,
+    request: Request,
+    what: &str,
+    printer: &Printer,
+) -> Result<Outcome, CallError> {
+    let request = if printer.is_verbose() { request.with_log_level("debug") } else { request };
+    let mut line = Line { printer, what, began: Instant::now(), progress: None, waiting: None };
+    let mut asking = Asking::new(printer);
+    // Servers of older versions ask and log beside the call.
+    let mut strays = hub.engine.strays(&hub.attached);
+    let mut events = hub.engine.events();
+    let mut running = hub.call(request);
+    loop {
+        tokio::select! {
+            event = running.next() => match event? {
+                CallEvent::Done(outcome) => return Ok(*outcome),
+                CallEvent::Progress(params) => line.progress(params, &asking),
+                CallEvent::Log(params) => line.log(&params),
+                CallEvent::Question(question) => {
+                    line.clear();
+                    asking.push(question);
+                }
+                CallEvent::Notification(_) | CallEvent::Task(_) => {}
+            },
+            Some(question) = strays.recv() => {
+                line.clear();
+                asking.push(question);
+            }
+            event = events.recv() => match event {
+                Ok(Event { what: Happened::Log(params), .. }) => line.log(&params),
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                // The engine outlives the call.
+                Err(RecvError::Closed) => return Err(CallError::Ended),
+            },
+            () = asking.answered(), if asking.is_busy() => {}
+            () = tokio::time::sleep(TICK), if !asking.is_busy() => line.draw(),
+        }
+    }
+}
+
+// === impl Line ===
+
+impl Line<'_> {
+    fn progress(&mut self, params: Raw, asking: &Asking<'_>) {
+        self.progress = Some(params);
+        // A question must not be written over.
+        if !asking.is_busy() {
+            self.draw();
+        }
+    }
+
+    fn draw(&mut self) {
+        self.clear();
+        let text = match &self.progress {
+            Some(params) => wait::progress_line(self.what, params),
+            None => format!("{} … {} s", self.what, self.began.elapsed().as_secs()),
+        };
+        self.waiting = self.printer.waiting(&text);
+    }
+
+    fn clear(&mut self) {
+        self.waiting = None;
+    }
+
+    /// A log message of the server, for whoever wants to know more.
+    fn log(&mut self, params: &Raw) {
+        if !self.printer.is_verbose() {
+            return;
+        }
+        self.clear();
+        let member = |key| params.get(key).ok().flatten();
+        let text = |key| member(key).and_then(|raw| raw.to_text());
+        let level = text("level").unwrap_or_else(|| "log".to_owned());
+        let logger = text("logger").map(|logger| format!(" {logger}")).unwrap_or_default();
+        let data = member("data").unwrap_or_else(Raw::null);
+        let data = data.to_text().unwrap_or_else(|| data.to_string());
+        let said = format!("[{level}{logger}] {data}");
+        self.printer.done(format_args!("{DIM}{}{DIM:#}", sanitize::line(&said)));
+    }
+}

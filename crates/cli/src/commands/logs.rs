@@ -1,0 +1,58 @@
+//! `switchboard logs`: what a server wrote to its standard error.
+
+use serde_json::json;
+use switchboard_core::logs::Logs;
+use switchboard_wire::sanitize;
+
+use crate::args;
+use crate::hint;
+use crate::printer::Printer;
+use crate::report::{Failure, Kind};
+use crate::surroundings::Caller;
+
+pub(super) async fn run(
+    asked: &args::Logs,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let name = &asked.server;
+    let desired = caller.workspace.desired();
+    let Some(server) = desired.named(name).next() else {
+        let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));
+        return Err(failure.hinted(hint::no_server()));
+    };
+    let failed = |error| Failure::new(format!("cannot read the log of `{name}`"), error);
+    let folder = caller.surroundings.state_dir.join("logs");
+    let logs = Logs::open(folder).map_err(|error| Failure::new("cannot open the logs", error))?;
+    // Servers of one name in two folders have two logs.
+    let place = server.working_dir.to_string_lossy();
+    let path = logs.path(name, &place);
+    let lines = logs.tail(name, &place, asked.lines).await.map_err(failed)?;
+    if printer.is_json() {
+        return printer.json(&json!({ "server": name, "file": path, "lines": lines }));
+    }
+    print(&lines, printer);
+    if lines.is_empty() {
+        printer.done(format_args!(
+            "`{}` has written nothing; its log would be {}",
+            sanitize::line(name),
+            printer.places.path(&path)
+        ));
+    }
+    if !asked.follow {
+        return Ok(());
+    }
+    let mut follow = logs.follow(name, &place).await.map_err(failed)?;
+    loop {
+        tokio::select! {
+            lines = follow.next_lines() => print(&lines.map_err(failed)?, printer),
+            _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
+        }
+    }
+}
+
+fn print(lines: &[String], printer: &Printer) {
+    for line in lines {
+        printer.line(sanitize::line(line));
+    }
+}

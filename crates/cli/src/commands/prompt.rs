@@ -1,0 +1,102 @@
+//! `switchboard prompt`: one prompt, filled in.
+
+use switchboard_core::Request;
+use switchboard_core::catalog::{ListedPrompt, Prompt};
+use switchboard_wire::json::{Raw, quote};
+use switchboard_wire::sanitize;
+
+use super::content::{self, Part};
+use super::follow::follow;
+use super::named::{self, short_name};
+use crate::args;
+use crate::hub::{self, Hub, Otherwise};
+use crate::printer::{BOLD, Printer, escaped};
+use crate::report::{Failure, Kind};
+use crate::show;
+use crate::surroundings::Caller;
+
+pub(super) async fn run(
+    prompt: &args::Prompt,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let given = pairs(&prompt.arguments)?;
+    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
+        show(&prompt.name, &given, hub, printer).await
+    })
+    .await
+}
+
+async fn show(
+    name: &str,
+    given: &[(String, String)],
+    hub: &Hub,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let listed: ListedPrompt = named::find(hub, name, printer).await?;
+    check(&listed, given)?;
+    let request = Request::prompt(&listed.name, &object(given));
+    let outcome = follow(hub, request, &listed.name, printer).await;
+    let outcome = outcome.map_err(|error| {
+        hub::call_failed(&format!("cannot fill in `{}`", listed.name), &error, hub)
+    })?;
+    if printer.is_json() {
+        printer.line(escaped(outcome.result.as_str()));
+        return Ok(());
+    }
+    let messages = outcome.result.get("messages").ok().flatten();
+    for (number, message) in messages.iter().flat_map(Raw::elements).enumerate() {
+        if number > 0 {
+            printer.line("");
+        }
+        let role = message.get("role").ok().flatten().and_then(|role| role.to_text());
+        let role = role.unwrap_or_else(|| "unknown".to_owned());
+        printer.line(format_args!("{BOLD}{}{BOLD:#}", sanitize::line(&role)));
+        let block = message.get("content").ok().flatten().unwrap_or_else(Raw::null);
+        content::print_among(&[Part::of_block(&block)], printer)?;
+    }
+    Ok(())
+}
+
+/// Reads `key=value`.
+pub(super) fn pairs(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let pair = |word: &String| match word.split_once('=').filter(|(key, _)| !key.is_empty()) {
+        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+        None => Err(Failure::usage(format!("`{word}` is not an argument"), "write `key=value`")),
+    };
+    words.iter().map(pair).collect()
+}
+
+/// The pairs as an object. Prompts take nothing but text.
+pub(super) fn object(pairs: &[(String, String)]) -> Raw {
+    let members = pairs.iter().map(|(key, value)| format!("{}:{}", quote(key), quote(value)));
+    let text = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+    // Every part was quoted.
+    Raw::parse(text).unwrap_or_else(|_| Raw::empty_object())
+}
+
+/// Says what is missing or unknown before anything is sent.
+fn check(listed: &ListedPrompt, given: &[(String, String)]) -> Result<(), Failure> {
+    let prompt = &listed.prompt;
+    let has = |name: &str| given.iter().any(|(key, _)| key == name);
+    let missing = prompt.arguments.iter().filter(|argument| argument.required);
+    let missing = missing
+        .filter(|argument| !has(&argument.name))
+        .map(|argument| format!("`{}` is missing", sanitize::line(&argument.name)));
+    let is_known = |key: &str| prompt.arguments.iter().any(|argument| argument.name == key);
+    let unknown = given.iter().filter(|(key, _)| !is_known(key));
+    let unknown = unknown.map(|(key, _)| format!("it has no argument `{key}`"));
+    let wrong: Vec<_> = missing.chain(unknown).collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the arguments of `{}` are not what it takes", listed.name);
+    let such = format!("such as `switchboard prompt {} {}`", short_name(listed), blanks(prompt));
+    Err(Failure::plain(Kind::Usage, message).because(wrong).hinted(such))
+}
+
+fn blanks(prompt: &Prompt) -> String {
+    let required = prompt.arguments.iter().filter(|argument| argument.required);
+    let words = required.map(|argument| format!("{}=TEXT", show::word(&argument.name)));
+    words.collect::<Vec<_>>().join(" ")
+}

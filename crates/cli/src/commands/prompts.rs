@@ -1,0 +1,73 @@
+//! `switchboard prompts`: the texts that servers have ready.
+
+use serde_json::json;
+use switchboard_core::catalog::{Argument, ListedPrompt};
+use switchboard_wire::sanitize;
+
+use super::tools::notices;
+use crate::args::OfServer;
+use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::printer::{BOLD, Printer};
+use crate::report::Failure;
+use crate::show;
+use crate::surroundings::Caller;
+
+pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
+        show(of, hub, caller, printer).await
+    })
+    .await
+}
+
+async fn show(of: &OfServer, hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let server = of.server.as_deref();
+    let snapshot = hub.settled(server.map_or(Wanted::All, Wanted::Server), printer).await;
+    if let Some(failure) = server.and_then(|server| hub::missing(hub, &snapshot, server)) {
+        return Err(failure);
+    }
+    let prompts = snapshot.catalog.prompts().iter();
+    let prompts: Vec<_> =
+        prompts.filter(|prompt| server.is_none_or(|server| prompt.server() == server)).collect();
+    let notices = notices(server, hub, caller, &snapshot);
+    if printer.is_json() {
+        let prompts: Vec<_> = prompts
+            .iter()
+            .map(|listed| {
+                let (name, item) = (&listed.name, &listed.prompt.item);
+                json!({ "name": name, "server": listed.server(), "item": item })
+            })
+            .collect();
+        return printer.json(&json!({ "prompts": prompts, "problems": notices }));
+    }
+    table(&prompts, printer);
+    if prompts.is_empty() {
+        printer.done("no prompts");
+    }
+    printer.notices(&notices);
+    Ok(())
+}
+
+fn table(prompts: &[&ListedPrompt], printer: &Printer) {
+    let shown: Vec<_> = prompts.iter().map(|prompt| (&prompt.name, blanks(prompt))).collect();
+    let width = |text: &str| text.chars().count();
+    let names = shown.iter().map(|(name, _)| width(name)).max().unwrap_or(0).min(50);
+    let blanks = shown.iter().map(|(_, blanks)| width(blanks)).max().unwrap_or(0).min(40);
+    for ((name, wanted), prompt) in shown.iter().zip(prompts) {
+        let prompt = &prompt.prompt;
+        let first = prompt.description.as_deref().and_then(|text| text.lines().next());
+        let about = first.or(prompt.title.as_deref()).unwrap_or_default();
+        let about = show::fitting(&sanitize::line(about), names + blanks + 4);
+        let about = show::dimmed(&about);
+        let line = format!("{BOLD}{name:names$}{BOLD:#}  {wanted:blanks$}  {about}");
+        printer.line(line.trim_end());
+    }
+}
+
+/// What has to be filled in, and in brackets what may be.
+fn blanks(prompt: &ListedPrompt) -> String {
+    let blank = |argument: &Argument| {
+        let name = sanitize::line(&argument.name);
+        if argument.required { format!("{name}=…") } else { format!("[{name}=…]") }
+    };
+    prompt.prompt.arguments.iter().map(blank).collect::<Vec<_>>().join(" ")
+}

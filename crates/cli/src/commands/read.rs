@@ -1,0 +1,71 @@
+//! `switchboard read`: one resource.
+
+use switchboard_core::Request;
+use switchboard_wire::json::Raw;
+
+use super::content::{self, Part};
+use super::follow::follow;
+use crate::args::Read;
+use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::notice::Notice;
+use crate::printer::{Printer, escaped};
+use crate::report::Failure;
+use crate::surroundings::Caller;
+
+pub(super) async fn run(read: &Read, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
+        show(read, hub, printer).await
+    })
+    .await
+}
+
+async fn show(read: &Read, hub: &Hub, printer: &Printer) -> Result<(), Failure> {
+    let (server, uri) = meant(&read.words, hub)?;
+    let mut request = Request::read(&uri);
+    if let Some(server) = &server {
+        let snapshot = hub.settled(Wanted::Server(server), printer).await;
+        if let Some(failure) = hub::missing(hub, &snapshot, server) {
+            return Err(failure.under(format!("cannot read {uri}")));
+        }
+        request = request.of_server(server);
+    }
+    let outcome = follow(hub, request, &uri, printer).await;
+    let outcome =
+        outcome.map_err(|error| hub::call_failed(&format!("cannot read {uri}"), &error, hub))?;
+    if printer.is_json() {
+        printer.line(escaped(outcome.result.as_str()));
+        return Ok(());
+    }
+    let contents = outcome.result.get("contents").ok().flatten();
+    let parts: Vec<_> =
+        contents.iter().flat_map(Raw::elements).map(|part| Part::of_resource(&part)).collect();
+    content::print(&parts, printer)?;
+    let problem = outcome.kept.as_ref().and_then(|kept| kept.problem.as_ref());
+    printer.notices(problem.map(Notice::from).as_ref());
+    Ok(())
+}
+
+/// `URI`, `SERVER URI` or `@SERVER:URI`.
+fn meant(words: &[String], hub: &Hub) -> Result<(Option<String>, String), Failure> {
+    match words {
+        [server, uri] => Ok((Some(server.clone()), uri.clone())),
+        [only] => match only.strip_prefix('@') {
+            Some(mention) => mentioned(mention, hub).map(|(server, uri)| (Some(server), uri)),
+            None => Ok((None, only.clone())),
+        },
+        _ => Err(Failure::usage("one resource is read at a time", "give one URI")),
+    }
+}
+
+/// The longest name of a server that fits counts: names may hold a `:`.
+fn mentioned(mention: &str, hub: &Hub) -> Result<(String, String), Failure> {
+    let snapshot = hub.snapshot();
+    let fitting = snapshot.servers.iter().filter_map(|view| {
+        let uri = mention.strip_prefix(view.name.as_str())?.strip_prefix(':')?;
+        Some((view.name.clone(), uri.to_owned()))
+    });
+    fitting.max_by_key(|(server, _)| server.len()).ok_or_else(|| {
+        let message = format!("`@{mention}` names no server");
+        Failure::usage(message, "write `@SERVER:URI`; `switchboard list` shows the servers")
+    })
+}

@@ -1,0 +1,47 @@
+//! `switchboard reconnect`: one server, as if nothing had been known of it.
+
+use serde_json::json;
+
+use super::list::Connection;
+use crate::args::Server;
+use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::notice::Notice;
+use crate::printer::{BOLD, Printer};
+use crate::report::Failure;
+use crate::show;
+use crate::surroundings::Caller;
+
+pub(super) async fn run(
+    server: &Server,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
+        show(&server.server, hub, printer).await
+    })
+    .await
+}
+
+/// The engine of this command is new, so whatever it connects to it knows nothing of.
+async fn show(server: &str, hub: &Hub, printer: &Printer) -> Result<(), Failure> {
+    let snapshot = hub.settled(Wanted::Server(server), printer).await;
+    if let Some(failure) = hub::missing(hub, &snapshot, server) {
+        return Err(failure);
+    }
+    let Some(view) = snapshot.server(server) else { return Ok(()) };
+    let connection = Connection::of(view);
+    let problems = snapshot.problems.iter().filter(|p| p.server.as_deref() == Some(server));
+    let problems: Vec<_> = problems.map(Notice::from).collect();
+    if printer.is_json() {
+        return printer.json(&json!({
+            "name": view.name, "state": view.status.word(), "connection": connection,
+            "toolCount": view.tools, "cost": view.cost, "problems": problems,
+        }));
+    }
+    let said = connection.map(|connection| connection.to_string()).unwrap_or_default();
+    let tools = show::count(view.tools, "tool");
+    printer
+        .done(format_args!("connected to {BOLD}{}{BOLD:#}: {said}, {tools}", show::word(server)));
+    printer.notices(&problems);
+    Ok(())
+}

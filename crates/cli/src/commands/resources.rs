@@ -1,0 +1,109 @@
+//! `switchboard resources`: what can be read.
+
+use serde_json::{Value, json};
+use switchboard_core::Snapshot;
+use switchboard_wire::sanitize;
+
+use super::tools::notices;
+use crate::args::OfServer;
+use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::printer::{BOLD, Printer};
+use crate::report::Failure;
+use crate::show;
+use crate::surroundings::Caller;
+
+/// One line of the table.
+struct Row<'a> {
+    address: &'a str,
+    server: &'a str,
+    name: &'a str,
+    about: Option<&'a str>,
+    mime: Option<&'a str>,
+}
+
+pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
+        show(of, hub, caller, printer).await
+    })
+    .await
+}
+
+async fn show(of: &OfServer, hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let server = of.server.as_deref();
+    let snapshot = hub.settled(server.map_or(Wanted::All, Wanted::Server), printer).await;
+    if let Some(failure) = server.and_then(|server| hub::missing(hub, &snapshot, server)) {
+        return Err(failure);
+    }
+    let is_meant = |owner: &str| server.is_none_or(|server| server == owner);
+    let notices = notices(server, hub, caller, &snapshot);
+    if printer.is_json() {
+        let (resources, templates) = shown(&snapshot, is_meant);
+        return printer.json(&json!({
+            "resources": resources, "resourceTemplates": templates, "problems": notices,
+        }));
+    }
+    let resources = resources(&snapshot).filter(|row| is_meant(row.server)).collect::<Vec<_>>();
+    let templates = templates(&snapshot).filter(|row| is_meant(row.server)).collect::<Vec<_>>();
+    table(&resources, printer);
+    if !templates.is_empty() {
+        printer.line(format_args!("\n{BOLD}templates{BOLD:#}"));
+        table(&templates, printer);
+    }
+    if resources.is_empty() && templates.is_empty() {
+        printer.done("no resources");
+    }
+    printer.notices(&notices);
+    Ok(())
+}
+
+fn resources(snapshot: &Snapshot) -> impl Iterator<Item = Row<'_>> {
+    snapshot.catalog.resources().iter().map(|listed| Row {
+        address: &listed.resource.uri,
+        server: listed.server.as_str(),
+        name: listed.resource.title.as_deref().unwrap_or(&listed.resource.name),
+        about: listed.resource.description.as_deref(),
+        mime: listed.resource.mime_type.as_deref(),
+    })
+}
+
+fn templates(snapshot: &Snapshot) -> impl Iterator<Item = Row<'_>> {
+    snapshot.catalog.templates().iter().map(|listed| Row {
+        address: listed.template.uri_template.as_str(),
+        server: listed.server.as_str(),
+        name: listed.template.title.as_deref().unwrap_or(&listed.template.name),
+        about: listed.template.description.as_deref(),
+        mime: listed.template.mime_type.as_deref(),
+    })
+}
+
+/// As the servers sent them, each with its server.
+fn shown(snapshot: &Snapshot, is_meant: impl Fn(&str) -> bool) -> (Vec<Value>, Vec<Value>) {
+    let resources = snapshot.catalog.resources().iter();
+    let resources = resources
+        .filter(|listed| is_meant(listed.server.as_str()))
+        .map(|listed| json!({ "server": listed.server.as_str(), "item": listed.resource.item }));
+    let templates = snapshot.catalog.templates().iter();
+    let templates = templates
+        .filter(|listed| is_meant(listed.server.as_str()))
+        .map(|listed| json!({ "server": listed.server.as_str(), "item": listed.template.item }));
+    (resources.collect(), templates.collect())
+}
+
+fn table(rows: &[Row<'_>], printer: &Printer) {
+    let width = |text: &str| text.chars().count();
+    let addresses = rows.iter().map(|row| width(row.address)).max().unwrap_or(0).min(60);
+    let servers = rows.iter().map(|row| width(row.server)).max().unwrap_or(0).min(30);
+    for row in rows {
+        let first = row.about.and_then(|about| about.lines().next());
+        let about: Vec<_> = [Some(row.name), first, row.mime].into_iter().flatten().collect();
+        let about = about.join(" · ");
+        let about = show::fitting(&sanitize::line(&about), addresses + servers + 4);
+        let line = format!(
+            "{BOLD}{:addresses$}{BOLD:#}  {:servers$}  {}",
+            sanitize::line(row.address),
+            show::word(row.server),
+            show::dimmed(&about)
+        );
+        printer.line(line.trim_end());
+    }
+}

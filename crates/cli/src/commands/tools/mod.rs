@@ -1,0 +1,232 @@
+//! `switchboard tools`: what every server can do, and what knowing it costs.
+
+mod one;
+mod schema;
+
+use serde::Serialize;
+use serde_json::json;
+use switchboard_core::Snapshot;
+use switchboard_core::catalog::Listed;
+use switchboard_core::engine::{ServerView, Status};
+use switchboard_core::permission::Annotations;
+use switchboard_wire::json::Raw;
+
+use super::{named, problems};
+use crate::args::Tools;
+use crate::hub::{self, Hub, Otherwise, Wanted};
+use crate::notice::Notice;
+use crate::printer::{BOLD, Printer};
+use crate::report::Failure;
+use crate::show;
+use crate::surroundings::Caller;
+
+/// How many tools a search finds.
+const HITS: usize = 20;
+
+/// A tool for machines.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    name: &'a str,
+    server: &'a str,
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    input_schema: &'a Raw,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'a Raw>,
+    annotations: Annotations,
+    cost: usize,
+    deferred: bool,
+}
+
+pub(super) async fn run(tools: &Tools, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    hub::with(caller, printer.room(), Otherwise::Builtin, async |hub: &Hub| {
+        show(tools, hub, caller, printer).await
+    })
+    .await
+}
+
+async fn show(tools: &Tools, hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let server = tools.name.as_deref();
+    let server = match server.filter(|name| hub.snapshot().server(name).is_none()) {
+        Some(tool) => {
+            let found: Listed = named::find(hub, tool, printer).await?;
+            return one::print(&found, printer);
+        }
+        None => server,
+    };
+    let snapshot = hub.settled(server.map_or(Wanted::All, Wanted::Server), printer).await;
+    if let Some(failure) = server.and_then(|server| hub::missing(hub, &snapshot, server)) {
+        return Err(failure);
+    }
+    let listed = listed(tools, server, &snapshot);
+    let notices = notices(server, hub, caller, &snapshot);
+    let servers: Vec<_> = of(server, &snapshot).collect();
+    if printer.is_json() {
+        let tools: Vec<_> = listed.iter().map(|tool| Shown::of(tool)).collect();
+        let servers: Vec<_> = servers.iter().map(|view| summary(view)).collect();
+        let cost: usize = listed.iter().map(|tool| tool.tool.cost).sum();
+        return printer.json(
+            &json!({ "tools": tools, "servers": servers, "cost": cost, "problems": notices }),
+        );
+    }
+    table(&listed, printer);
+    if tools.search.is_none() {
+        totals(&servers, printer);
+    }
+    if listed.is_empty() {
+        printer.done("no tools");
+    }
+    printer.notices(&notices);
+    Ok(())
+}
+
+fn listed<'s>(tools: &Tools, server: Option<&str>, snapshot: &'s Snapshot) -> Vec<&'s Listed> {
+    let catalog = &snapshot.catalog;
+    let is_meant = |tool: &&Listed| server.is_none_or(|server| tool.server() == server);
+    match &tools.search {
+        None => catalog.tools().iter().filter(is_meant).collect(),
+        Some(query) => {
+            let hits = catalog.search(query, usize::MAX);
+            let found = hits.iter().filter_map(|hit| catalog.tool(&hit.name));
+            found.filter(is_meant).take(HITS).collect()
+        }
+    }
+}
+
+fn of<'s>(server: Option<&'s str>, snapshot: &'s Snapshot) -> impl Iterator<Item = &'s ServerView> {
+    let is_meant = move |view: &&ServerView| server.is_none_or(|server| view.name == server);
+    snapshot.servers.iter().filter(is_meant).filter(|view| view.stats.is_some())
+}
+
+/// Everything that is wrong, and who is not there.
+pub(super) fn notices(
+    server: Option<&str>,
+    hub: &Hub,
+    caller: &Caller,
+    snapshot: &Snapshot,
+) -> Vec<Notice> {
+    let absent = hub::unconnected(hub, snapshot).into_iter();
+    let absent = absent.filter(|notice| server.is_none_or(|server| notice.concerns(server)));
+    wrong(server, hub, caller, snapshot).into_iter().chain(absent).collect()
+}
+
+/// What is wrong with the configuration, and with what servers list.
+pub(super) fn wrong(
+    server: Option<&str>,
+    hub: &Hub,
+    caller: &Caller,
+    snapshot: &Snapshot,
+) -> Vec<Notice> {
+    let configuration = problems(&hub.desired).into_iter().chain(caller.notices.iter().cloned());
+    let found = snapshot.problems.iter().map(Notice::from).chain(hub.notices.iter().cloned());
+    let all = configuration.chain(hub::not_numbers(&hub.desired, caller)).chain(found);
+    all.filter(|notice| server.is_none_or(|server| notice.concerns(server))).collect()
+}
+
+fn table(tools: &[&Listed], printer: &Printer) {
+    let width = |text: &str| text.chars().count();
+    let names = tools.iter().map(|tool| width(&tool.name)).max().unwrap_or(0).min(50);
+    let hints: Vec<_> = tools.iter().map(|tool| hints(tool)).collect();
+    let widest = hints.iter().map(|hint| width(hint)).max().unwrap_or(0);
+    for (tool, hints) in tools.iter().zip(&hints) {
+        let cost = show::grouped(tool.tool.cost);
+        let about = show::fitting(&about(tool), names + widest + 12);
+        let line = format!(
+            "{BOLD}{:names$}{BOLD:#}  {cost:>6}  {hints:widest$}  {}",
+            tool.name,
+            show::dimmed(&about)
+        );
+        printer.line(line.trim_end());
+    }
+}
+
+/// One line about a tool: its title, else the beginning of its description.
+fn about(tool: &Listed) -> String {
+    let tool = &tool.tool;
+    let first = tool.description.as_deref().and_then(|text| text.lines().next());
+    let about = match (tool.title.as_deref(), first) {
+        (Some(title), Some(first)) => format!("{title}: {first}"),
+        (Some(only), None) | (None, Some(only)) => only.to_owned(),
+        (None, None) => String::new(),
+    };
+    switchboard_wire::sanitize::line(&about).into_owned()
+}
+
+/// What the server itself says of the tool's effects.
+fn hints(tool: &Listed) -> String {
+    let said = Annotations::of(&tool.tool.item);
+    let is_read_only = said.is_read_only();
+    let words = [
+        (is_read_only, "read-only"),
+        (!is_read_only && said.destructive_hint == Some(true), "destructive"),
+        (said.open_world_hint == Some(true), "open world"),
+    ];
+    let words = words.into_iter().filter_map(|(is_said, word)| is_said.then_some(word));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// What each server costs, and all together.
+fn totals(servers: &[&ServerView], printer: &Printer) {
+    let names = servers.iter().map(|view| show::word(&view.name).chars().count()).max();
+    let names = names.unwrap_or(0).max("total".len());
+    let row = |name: &str, state: &str, costs: &str| {
+        let line = format!("{BOLD}{name:names$}{BOLD:#}  {state:20}  {costs}");
+        printer.line(line.trim_end());
+    };
+    printer.line("");
+    for view in servers {
+        let costs = match view.status {
+            Status::Connected => costs(view.tools, view.cost),
+            _ => String::new(),
+        };
+        row(&show::word(&view.name), state(view), &costs);
+    }
+    if servers.len() > 1 {
+        let tools = servers.iter().map(|view| view.tools).sum();
+        row("total", "", &costs(tools, servers.iter().map(|view| view.cost).sum()));
+    }
+}
+
+fn costs(tools: usize, cost: usize) -> String {
+    format!("{}, about {} tokens", show::count(tools, "tool"), show::grouped(cost))
+}
+
+/// The state of a server, in words.
+pub(super) fn state(view: &ServerView) -> &'static str {
+    match view.status {
+        Status::Pending => "not connected",
+        Status::NeedsAuth { .. } => "needs authentication",
+        Status::AwaitingApproval => "awaiting approval",
+        _ => view.status.word(),
+    }
+}
+
+fn summary(view: &ServerView) -> serde_json::Value {
+    json!({
+        "name": view.name, "state": view.status.word(), "toolCount": view.tools, "cost": view.cost,
+    })
+}
+
+// === impl Shown ===
+
+impl<'a> Shown<'a> {
+    fn of(listed: &'a Listed) -> Self {
+        let tool = &*listed.tool;
+        Self {
+            name: &listed.name,
+            server: listed.server(),
+            tool: &tool.name,
+            title: tool.title.as_deref(),
+            description: tool.description.as_deref(),
+            input_schema: &tool.input_schema,
+            output_schema: tool.output_schema.as_ref(),
+            annotations: Annotations::of(&tool.item),
+            cost: tool.cost,
+            deferred: listed.deferred,
+        }
+    }
+}

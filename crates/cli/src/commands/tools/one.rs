@@ -1,0 +1,55 @@
+//! One tool, with what it takes and gives in words.
+
+use switchboard_core::catalog::Listed;
+use switchboard_wire::json::Raw;
+use switchboard_wire::sanitize;
+
+use super::{Shown, hints, schema};
+use crate::commands::example;
+use crate::printer::{BOLD, DIM, Printer};
+use crate::report::Failure;
+use crate::show;
+
+pub(super) fn print(listed: &Listed, printer: &Printer) -> Result<(), Failure> {
+    if printer.is_json() {
+        return printer.json(&Shown::of(listed));
+    }
+    let tool = &listed.tool;
+    let title = tool.title.as_deref().map(|title| format!("  {title}")).unwrap_or_default();
+    printer.line(format_args!("{BOLD}{}{BOLD:#}{}", listed.name, sanitize::line(&title)));
+    let hints = Some(hints(listed)).filter(|hints| !hints.is_empty());
+    let cost = format!("about {} tokens", show::grouped(tool.cost));
+    let facts: Vec<_> = [Some(format!("of {}", show::word(listed.server()))), hints, Some(cost)]
+        .into_iter()
+        .flatten()
+        .collect();
+    printer.line(format_args!("{DIM}  {}{DIM:#}", facts.join(" · ")));
+    if let Some(description) = &tool.description {
+        printer.line("");
+        sanitize::block(description).lines().for_each(|line| printer.line(format!("  {line}")));
+    }
+    section("takes", Some(&tool.input_schema), printer);
+    section("returns", tool.output_schema.as_ref(), printer);
+    printer.line(format_args!("\n{BOLD}call it{BOLD:#}\n  {}", example::of(listed)));
+    Ok(())
+}
+
+fn section(title: &str, schema: Option<&Raw>, printer: &Printer) {
+    let Some(schema) = schema else { return };
+    printer.line(format_args!("\n{BOLD}{title}{BOLD:#}"));
+    let rows = schema::rows(&schema.decode().unwrap_or_default());
+    if rows.is_empty() {
+        printer.line("  nothing in particular");
+    }
+    let names = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).min(40);
+    let kinds = rows.iter().map(|row| row.kind.chars().count()).max().unwrap_or(0).min(40);
+    for row in &rows {
+        let line = format!(
+            "  {BOLD}{:names$}{BOLD:#}  {:kinds$}  {}",
+            row.name,
+            row.kind,
+            show::dimmed(&row.about)
+        );
+        printer.line(line.trim_end());
+    }
+}

@@ -1,0 +1,90 @@
+//! What the engine of one command is made with.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_config::{Desired, Entry, Scope, Server};
+use switchboard_core::EngineOptions;
+use switchboard_core::connection::Timing;
+use switchboard_core::engine::CredentialSource;
+use switchboard_wire::http::{Credentials, NoCredentials};
+use switchboard_wire::process::Guard;
+
+use crate::notice::Notice;
+use crate::report::Failure;
+use crate::surroundings::{self, Caller};
+
+const TIMEOUT: &str = "MCP_TIMEOUT";
+const LOCAL: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
+const REMOTE: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
+
+/// The catalogue's bearer is for what the catalogue itself names.
+struct OfCatalogue(Option<Arc<dyn Credentials>>);
+
+pub(super) fn engine(desired: &Desired, caller: &Caller) -> Result<EngineOptions, Failure> {
+    let guard = Guard::this_program()
+        .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
+    let mut options = EngineOptions::new("switchboard", env!("CARGO_PKG_VERSION"), guard);
+    options.state_dir = Some(caller.surroundings.state_dir.clone());
+    options.program = surroundings::program();
+    options.credentials = Arc::new(OfCatalogue(caller.catalogue.clone()));
+    options.timing = timing(desired, caller);
+    if let Some(patience) = desired.settings.limits.question_ttl_ms {
+        options.patience = Duration::from_millis(patience);
+    }
+    Ok(options)
+}
+
+fn timing(desired: &Desired, caller: &Caller) -> Timing {
+    let usual = Timing::default();
+    let limits = &desired.settings.limits;
+    let slots = |name, usual: usize| number(name, desired, caller).unwrap_or(usual).clamp(1, 1000);
+    let connect = number(TIMEOUT, desired, caller).filter(|millis| *millis > 0);
+    let in_flight = limits.calls_in_flight.and_then(|calls| usize::try_from(calls).ok());
+    Timing {
+        connect: connect.map_or(usual.connect, Duration::from_millis),
+        first_byte: limits.request_timeout_ms.map_or(usual.first_byte, Duration::from_millis),
+        local_slots: slots(LOCAL, usual.local_slots),
+        remote_slots: slots(REMOTE, usual.remote_slots),
+        calls_in_flight: in_flight.unwrap_or(usual.calls_in_flight),
+        // A person sees what failed, and types the command again.
+        retries: 0,
+        ..usual
+    }
+}
+
+/// Variables that should hold a number and do not, so that the usual one is used.
+pub(crate) fn not_numbers(desired: &Desired, caller: &Caller) -> Vec<Notice> {
+    let is_wrong = |name: &&str| {
+        text(name, desired, caller).is_some_and(|text| text.trim().parse::<u64>().is_err())
+    };
+    let names = [TIMEOUT, LOCAL, REMOTE].into_iter().filter(is_wrong);
+    names
+        .map(|name| {
+            let at = desired.settings.env.get(name).map(|value| value.at.clone());
+            Notice::warning(format!("`{name}` is not a number, and is not used")).placed(at)
+        })
+        .collect()
+}
+
+/// A number from the settings' variables, else from the caller's.
+fn number<T: FromStr>(name: &str, desired: &Desired, caller: &Caller) -> Option<T> {
+    text(name, desired, caller)?.trim().parse().ok()
+}
+
+fn text<'a>(name: &str, desired: &'a Desired, caller: &'a Caller) -> Option<&'a str> {
+    let set = desired.settings.env.get(name).map(|value| &*value.value);
+    set.or_else(|| caller.variable(name))
+}
+
+// === impl OfCatalogue ===
+
+impl CredentialSource for OfCatalogue {
+    fn credentials(&self, server: &Server, _: &Entry) -> (Arc<dyn Credentials>, String) {
+        match self.0.as_ref().filter(|_| server.scope == Scope::Connectors) {
+            Some(credentials) => (credentials.clone(), "catalogue".to_owned()),
+            None => (Arc::new(NoCredentials), String::new()),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Why a server is not there, and why a call came to nothing, as failures that say what to do.
+
+use switchboard_config::{Desired, Server, Transport};
+use switchboard_core::CallError;
+use switchboard_core::connection::{Error, NotReady};
+use switchboard_core::engine::{ServerView, Snapshot, Status};
+use switchboard_core::permission::Because;
+use switchboard_wire::{Error as WireError, Remedy};
+
+use super::Hub;
+use crate::hint::{self, Subject};
+use crate::notice::Notice;
+use crate::report::{Failure, Kind};
+use crate::show;
+
+/// How much of why a server is not there is said beside other things.
+const CAUSES: usize = 200;
+
+/// Why a server could not be connected to; `None` if it was, or is still being connected to.
+pub(crate) fn failed(message: &str, view: &ServerView, desired: &Desired) -> Option<Failure> {
+    let error = match &view.status {
+        Status::Failed { error, .. } => error,
+        Status::NeedsAuth { reason } => match view.stats.as_ref()?.last_error.as_ref() {
+            Some(error) => error,
+            None => {
+                let failure = Failure::plain(Kind::NeedsAuthentication, message);
+                return Some(failure.because([reason.clone()]));
+            }
+        },
+        _ => return None,
+    };
+    let failure = of_connection(message, &view.name, error);
+    let helped = desired.named(&view.name).any(has_helper);
+    if failure.needs_authentication() && helped {
+        return Some(failure.hinted(hint::helper_not_run()));
+    }
+    Some(failure)
+}
+
+/// A server that could not be connected to.
+fn of_connection(message: &str, server: &str, error: &Error) -> Failure {
+    match error {
+        Error::Wire(error) => Failure::server(message, error, &Subject::Configured(server)),
+        Error::Loop => Failure::new(message, error)
+            .hinted(format!("take it away with `switchboard remove {}`", show::word(server))),
+        error => Failure::new(message, error),
+    }
+}
+
+fn has_helper(server: &Server) -> bool {
+    let transport = server.entry().map(|entry| &entry.transport);
+    matches!(
+        transport,
+        Some(Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote))
+            if remote.headers_helper.is_some()
+    )
+}
+
+/// Why nothing can be had of a server by this name now; `None` if something can.
+pub(crate) fn missing(hub: &Hub, snapshot: &Snapshot, server: &str) -> Option<Failure> {
+    let Some(view) = snapshot.server(server) else {
+        let failure = Failure::plain(Kind::Failed, format!("there is no server `{server}`"));
+        return Some(failure.hinted(hint::no_server()));
+    };
+    let name = show::word(server);
+    let plain = |words: String| Failure::plain(Kind::Failed, format!("`{server}` is {words}"));
+    Some(match &view.status {
+        Status::Connected => return None,
+        Status::Pending => plain("not connected".to_owned())
+            .because(["it did not answer in time".to_owned()])
+            .hinted("allow more with `MCP_TIMEOUT` (milliseconds)"),
+        Status::Failed { .. } | Status::NeedsAuth { .. } => {
+            failed(&format!("`{server}` is not connected"), view, &hub.desired)?
+        }
+        Status::Disabled(_) => {
+            plain("disabled".to_owned()).hinted(format!("run `switchboard enable {name}`"))
+        }
+        Status::AwaitingApproval => {
+            plain("awaiting approval".to_owned()).hinted(hint::approve(server))
+        }
+        Status::Rejected(why) | Status::Blocked(why) | Status::Invalid(why) => {
+            let by = hub.desired.named(server).find_map(|server| server.state.reason());
+            plain(view.status.word().to_owned())
+                .because(why.clone().filter(|why| why != view.status.word()))
+                .placed(by.and_then(|reason| reason.by.clone()))
+                .hinted(format!("`switchboard get {name}` shows it"))
+        }
+    })
+}
+
+/// A word about every server that should be there and is not.
+pub(crate) fn unconnected(hub: &Hub, snapshot: &Snapshot) -> Vec<Notice> {
+    let of = |view: &ServerView| {
+        let notice = match &view.status {
+            Status::AwaitingApproval => Notice::note(format!("`{}` awaits approval", view.name))
+                .hinted(hint::approve(&view.name)),
+            Status::Failed { .. } | Status::NeedsAuth { .. } | Status::Pending => {
+                let failure = missing(hub, snapshot, &view.name)?;
+                let causes = failure.causes().join(": ");
+                let causes = show::shortened(&causes, CAUSES);
+                let notice = Notice::warning(format!("{}: {causes}", failure.message()));
+                match failure.hint() {
+                    Some(hint) => notice.hinted(hint),
+                    None => notice,
+                }
+            }
+            _ => return None,
+        };
+        Some(notice.about(&view.name))
+    };
+    snapshot.servers.iter().filter_map(of).collect()
+}
+
+/// Why a call came to nothing.
+pub(crate) fn call_failed(message: &str, error: &CallError, hub: &Hub) -> Failure {
+    match error {
+        CallError::NotFound { name, .. } => not_found(message, name),
+        CallError::Denied { because, at, .. } => {
+            let failure = Failure::plain(Kind::Denied, message).because([denial(because)]);
+            let failure = failure.placed(at.clone());
+            match because {
+                Because::Rule(_) => failure.hinted("change that rule if it is yours"),
+                _ => failure,
+            }
+        }
+        CallError::Unanswered { allow, .. } => {
+            let failure = Failure::plain(Kind::Denied, message).because([error.to_string()]);
+            match allow {
+                Some(rule) => failure.hinted(format!("the rule `{rule}` would allow it")),
+                None => failure,
+            }
+        }
+        CallError::NotConnected { server, error } => not_connected(message, server, error, hub),
+        CallError::NotStarted { server, .. } => match missing(hub, &hub.snapshot(), server) {
+            Some(failure) => failure.under(message),
+            None => Failure::new(message, error),
+        },
+        CallError::Server { error, .. } if matches!(**error, WireError::Timeout { .. }) => {
+            Failure::new(message, error.as_ref()).hinted(hint::call_timeout())
+        }
+        CallError::Server { server, error } => {
+            Failure::server(message, error, &Subject::Configured(server))
+        }
+        CallError::Busy { .. } => Failure::new(message, error).hinted("try again"),
+        _ => Failure::new(message, error),
+    }
+}
+
+fn not_connected(message: &str, server: &str, error: &NotReady, hub: &Hub) -> Failure {
+    let snapshot = hub.snapshot();
+    let missing = missing(hub, &snapshot, server);
+    match (missing, error.remedy()) {
+        (Some(failure), _) => failure.under(message),
+        (None, Remedy::SignIn) => {
+            Failure::plain(Kind::NeedsAuthentication, message).because([error.to_string()])
+        }
+        (None, _) => Failure::new(message, error),
+    }
+}
+
+/// Nobody has it. Tools and prompts are looked up before, so it is a resource.
+fn not_found(message: &str, name: &str) -> Failure {
+    Failure::plain(Kind::Failed, message)
+        .because([format!("no server has `{name}`")])
+        .hinted("`switchboard resources` shows every resource and template")
+}
+
+fn denial(because: &Because) -> String {
+    match because {
+        Because::Rule(rule) => {
+            format!("the rule `{}` of the {} scope forbids it", rule.text, rule.scope)
+        }
+        other => other.to_string(),
+    }
+}

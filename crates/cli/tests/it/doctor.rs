@@ -1,0 +1,86 @@
+//! `switchboard doctor`, `reconnect` and `logs`
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+
+use crate::Story;
+use crate::tools::kiosk;
+
+#[test]
+fn everything_on_one_page() {
+    let mut story = kiosk();
+    story.run(&["doctor"]).run(&["doctor", "--json"]).run(&["reconnect", "kiosk"]);
+    story.run(&["reconnect", "kiosk", "--json"]).run(&["reconnect", "nobody"]);
+    insta::assert_snapshot!("doctor", story.transcript());
+}
+
+#[test]
+fn what_is_wrong() {
+    let mut story = Story::new();
+    story.set("MCP_TIMEOUT", "2000");
+    story.quietly(&["add", "gone", "no-such-command"]);
+    story.quietly(&["add", "dies", "sh", "-c", "echo out of paper >&2; exit 3"]);
+    story.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"typo": {"comand": "sh"}, "asks": {"command": "sh"}}}"#,
+    );
+    story.run(&["doctor"]).run(&["reconnect", "gone"]).run(&["reconnect", "asks"]);
+    insta::assert_snapshot!("doctor_wrong", story.transcript());
+}
+
+/// An editor in which the project is open is a server like any other, unless there is one of that name.
+#[test]
+fn an_editor_that_is_open() {
+    let mut story = Story::new();
+    let folder = story.path("").canonicalize().unwrap();
+    let us = std::process::id();
+    let lock = serde_json::json!({
+        "pid": us, "workspaceFolders": [folder], "ideName": "Ed", "transport": "ws",
+        "authToken": "sk-secret",
+    });
+    story.write("editors/1.lock", &lock.to_string());
+    story.write("editors/2.lock", "not JSON");
+    story.run(&["list"]);
+    let editors = story.path("editors");
+    story.set("SWITCHBOARD_IDE_DIR", editors.to_str().unwrap());
+    story.run(&["list"]).run(&["doctor"]).run(&["call", "ide/getDiagnostics"]);
+    story.quietly(&["add", "ide", "no-such-command"]);
+    story.run(&["list"]);
+    insta::assert_snapshot!("editor", story.transcript());
+    assert!(!story.transcript().contains("sk-secret"));
+}
+
+/// Times differ from run to run.
+fn undated(text: &str) -> String {
+    let line = |line: &str| match line.split_once("Z ") {
+        Some((time, said)) if time.starts_with("20") => format!("TIME {said}\n"),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn what_a_server_wrote() {
+    let mut story = kiosk();
+    story.run(&["logs", "kiosk"]).run(&["logs", "nobody"]);
+    story.quietly(&["call", "erase"]);
+    story.quietly(&["call", "erase"]);
+    story.run(&["logs", "kiosk"]).run(&["logs", "kiosk", "-n", "1"]);
+    insta::assert_snapshot!("logs", undated(story.transcript()));
+}
+
+#[test]
+fn a_log_is_followed_until_ctrl_c() {
+    let story = kiosk();
+    story.quietly(&["call", "erase"]);
+    let mut child = story.command(&["logs", "kiosk", "-f"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().ends_with("the kiosk is open"));
+    story.quietly(&["call", "erase"]);
+    assert!(lines.next().unwrap().unwrap().ends_with("the kiosk is open"));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    let status = child.wait().unwrap();
+    assert_eq!((status.code(), status.signal()), (Some(130), None));
+}

@@ -1,0 +1,64 @@
+//! `switchboard tools`
+
+use crate::Story;
+
+/// A project with a kiosk, which has one of everything.
+pub(crate) fn kiosk() -> Story {
+    let mut story = Story::new();
+    let program = switchboard_testkit::programs::program("kiosk");
+    let program = program.to_str().unwrap();
+    story.replace(program, "kiosk");
+    std::fs::create_dir(story.path("tmp")).unwrap();
+    let tmp = story.path("tmp");
+    story.set("TMPDIR", tmp.to_str().unwrap());
+    story.quietly(&["add", "kiosk", program]);
+    story
+}
+
+#[test]
+fn what_there_is() {
+    let mut story = kiosk();
+    story
+        .run(&["tools"])
+        .run(&["tools", "kiosk", "--search", "orders"])
+        .run(&["tools", "mcp__kiosk__order"])
+        .run(&["tools", "kiosk/say"])
+        .run(&["tools", "kiosk/say", "--json"])
+        .run(&["tools", "order", "--json"])
+        .run(&["tools", "--search", "nothing that fits"]);
+    insta::assert_snapshot!("tools", story.transcript());
+}
+
+/// Servers that are not there are said to be, with why; what works is shown all the same.
+#[test]
+fn who_is_not_there() {
+    let mut story = kiosk();
+    story.set("MCP_TIMEOUT", "2000");
+    story.quietly(&["add", "gone", "no-such-command"]);
+    story.quietly(&["add", "off", "no-such-command"]);
+    story.quietly(&["disable", "off"]);
+    story.write(".mcp.json", r#"{"mcpServers": {"asks": {"command": "touch", "args": ["ran"]}}}"#);
+    story
+        .run(&["tools"])
+        .run(&["tools", "--json", "--search", "erase"])
+        .run(&["tools", "gone"])
+        .run(&["tools", "off"])
+        .run(&["tools", "asks"])
+        .run(&["tools", "nobody"]);
+    insta::assert_snapshot!("tools_absent", story.transcript());
+    assert!(!story.path("ran").exists());
+}
+
+/// With nothing configured there is the built-in server to try.
+#[test]
+fn nothing_is_configured() {
+    let mut story = Story::new();
+    story
+        .run(&["tools"])
+        .run(&["call", "echo", "text=hi"])
+        .run(&["resources"])
+        .run(&["prompts", "builtin"])
+        .run(&["reconnect", "builtin"])
+        .run(&["doctor"]);
+    insta::assert_snapshot!("tools_builtin", story.transcript());
+}

@@ -1,0 +1,92 @@
+//! Which version each server was last reached with, kept across runs: a server that is known is greeted the right way
+//! at once. What is kept holds no secret: servers are named by a digest.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use switchboard_wire::client::EraCache;
+
+/// The most servers that are remembered; past it the memory begins anew.
+const MOST: usize = 10_000;
+/// The largest file that is read.
+const LARGEST: u64 = 4 << 20;
+
+/// What is known, and where it is kept.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Eras {
+    pub(super) cache: Arc<EraCache>,
+    file: Option<PathBuf>,
+}
+
+// === impl Eras ===
+
+impl Eras {
+    /// What was learnt before. A file that cannot be read is as good as none: everything in it can be found out again.
+    pub(super) fn open(state: &Path) -> Self {
+        let eras = Self { cache: Arc::default(), file: Some(state.join("eras.json")) };
+        for (target, version) in eras.read() {
+            if let Ok(version) = version.parse() {
+                eras.cache.put(&target, version);
+            }
+        }
+        eras
+    }
+
+    /// Keeps what is known, unless the file says so already.
+    pub(super) fn save(&self) {
+        let Some(file) = &self.file else { return };
+        let known = self.cache.entries().into_iter();
+        let known: BTreeMap<String, String> =
+            known.take(MOST).map(|(target, version)| (target, version.to_string())).collect();
+        if known.is_empty() || known == self.read() {
+            return;
+        }
+        if let Err(error) = write(file, &known) {
+            tracing::debug!(%error, "how servers were reached could not be kept");
+        }
+    }
+
+    fn read(&self) -> BTreeMap<String, String> {
+        let Some(file) = &self.file else { return BTreeMap::new() };
+        let is_small = fs::metadata(file).is_ok_and(|about| about.len() <= LARGEST);
+        let text = if is_small { fs::read(file).unwrap_or_default() } else { Vec::new() };
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+}
+
+fn write(file: &Path, known: &BTreeMap<String, String>) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let mut staged = tempfile::NamedTempFile::new_in(folder)?;
+    serde_json::to_writer(&mut staged, known)?;
+    staged.flush()?;
+    staged.persist(file)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use switchboard_wire::Version;
+
+    #[test]
+    fn what_was_learnt_is_known_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let eras = Eras::open(folder.path());
+        eras.cache.put("digest", Version::V2025_03_26);
+        eras.save();
+        let again = Eras::open(folder.path());
+        assert_eq!(again.cache.get("digest"), Some(Version::V2025_03_26));
+    }
+
+    #[test]
+    fn a_broken_file_is_as_good_as_none() {
+        let folder = tempfile::tempdir().unwrap();
+        for text in ["", "{", "[]", r#"{"a":"1999-01-01"}"#] {
+            fs::write(folder.path().join("eras.json"), text).unwrap();
+            assert!(Eras::open(folder.path()).cache.entries().is_empty(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The bridge: one engine, shown to any client as one server, in whichever era the client speaks.
+//!
+//! A [`Bridge`] is a front for the faces: it opens a [`View`] for each client. Lists come from the engine's snapshot;
+//! calls go through its one pipeline. What comes up during a call (a form, a page, a model to ask, consent) is put to the
+//! client in the neutral form of `wire`, and the call waits meanwhile, parked under a handle that only its own client can
+//! use, for the same request, once.
+//!
+//! This module refuses to know transports, and decides no permission.
+
+mod call;
+mod consent;
+mod lists;
+mod news;
+mod parked;
+mod refusal;
+mod view;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_config::Mode;
+use switchboard_core::catalog::Style;
+use switchboard_core::results::Policy;
+use switchboard_core::{Engine, WorkspaceId};
+use switchboard_wire::server::Changes;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub use view::View;
+
+use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
+use parked::Parked;
+
+/// Shows one workspace of an engine to clients. Clones share everything.
+#[derive(Clone)]
+pub struct Bridge(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    workspace: WorkspaceId,
+    options: BridgeOptions,
+    changes: Changes,
+    parked: Parked,
+    _news: DropGuard,
+}
+
+/// How things are shown.
+#[derive(Debug, Clone)]
+pub struct BridgeOptions {
+    /// What tools are called.
+    pub names: Style,
+    /// What happens to calls that no rule decides.
+    pub mode: Mode,
+    /// What becomes of large results.
+    pub results: Policy,
+    /// How long the first list waits for servers that have none yet.
+    pub first_list: Duration,
+    /// How long a parked call waits for its client.
+    pub patience: Duration,
+}
+
+impl Default for BridgeOptions {
+    fn default() -> Self {
+        Self {
+            names: Style::Gateway,
+            mode: Mode::Client,
+            results: Policy::gateway(),
+            first_list: Duration::from_secs(5),
+            patience: Duration::from_secs(600),
+        }
+    }
+}
+
+// === impl Bridge ===
+
+impl Bridge {
+    /// Shows `workspace`, to which something was applied.
+    pub fn new(engine: Engine, workspace: WorkspaceId, options: BridgeOptions) -> Self {
+        let changes = Changes::default();
+        let ended = CancellationToken::new();
+        tokio::spawn(ended.clone().run_until_cancelled_owned(news::tell(
+            engine.clone(),
+            workspace.clone(),
+            changes.clone(),
+        )));
+        let parked = Parked::new(options.patience);
+        let news = ended.drop_guard();
+        Self(Arc::new(Inner { engine, workspace, options, changes, parked, _news: news }))
+    }
+}
+
+impl Front for Bridge {
+    type View = View;
+
+    fn open(&self, opening: Opening) -> Result<Opened<View>, NoSuchPart> {
+        let snapshot = self.0.engine.snapshot(&self.0.workspace).ok_or(NoSuchPart)?;
+        match &opening.part {
+            Part::Everything => {}
+            Part::Server(name) if snapshot.server(name).is_some() => {}
+            // An agent is a workspace of its own, which this is not.
+            Part::Server(_) | Part::Agent(_) => return Err(NoSuchPart),
+        }
+        let view = Arc::new(View::new(self.clone(), opening));
+        Ok(Opened { view, changes: self.0.changes.clone() })
+    }
+}

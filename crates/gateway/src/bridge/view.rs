@@ -1,0 +1,175 @@
+//! One client's view.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use switchboard_core::catalog::instructions;
+use switchboard_core::engine::Answers;
+use switchboard_core::{Caller, Request, Session, Snapshot};
+use switchboard_wire::client::List;
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::Raw;
+use switchboard_wire::meta::method;
+use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
+
+use super::lists::Seen;
+use super::{Bridge, Inner, refusal};
+use crate::front::{Opening, Part};
+
+/// Sets of capabilities that one view keeps sessions for; a client has one, or very few.
+const CALLERS: usize = 8;
+
+/// What one client sees.
+pub struct View {
+    bridge: Bridge,
+    pub(super) opening: Opening,
+    /// Its sessions with the engine, by what its client can do: a modern one says so anew with each request.
+    callers: Mutex<HashMap<String, Caller>>,
+    /// Whether it has seen a list, and so need not be waited for again.
+    listed: tokio::sync::OnceCell<()>,
+}
+
+// === impl View ===
+
+impl View {
+    pub(super) fn new(bridge: Bridge, opening: Opening) -> Self {
+        Self { bridge, opening, callers: Mutex::default(), listed: tokio::sync::OnceCell::new() }
+    }
+
+    pub(super) fn bridge(&self) -> &Inner {
+        &self.bridge.0
+    }
+
+    fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.bridge().engine.snapshot(&self.bridge().workspace)
+    }
+
+    /// The session that calls are made in.
+    pub(super) fn caller(&self, context: &Context) -> Result<Caller, RpcError> {
+        let capabilities = context.capabilities.clone();
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(caller) = callers.get(capabilities.as_str()) {
+            return Ok(caller.clone());
+        }
+        let name = context.client_info.as_ref().and_then(|info| info.get("name").ok().flatten());
+        let can_ask = context.offers(&["elicitation"]) || context.offers(&["sampling"]);
+        let options = &self.bridge().options;
+        let session = Session {
+            principal: self.opening.principal.clone(),
+            answers: if can_ask { Answers::Caller } else { Answers::Queue },
+            mode: Some(options.mode),
+            results: options.results,
+            client: name.and_then(|name| name.to_text()).unwrap_or_default(),
+            capabilities: capabilities.clone(),
+            ..Session::new(self.opening.session.clone())
+        };
+        let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
+        let caller = attached.ok_or_else(ended)?;
+        if callers.len() >= CALLERS {
+            callers.clear();
+        }
+        callers.insert(capabilities.as_str().to_owned(), caller.clone());
+        Ok(caller)
+    }
+
+    /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
+    async fn list(&self, list: List) -> Result<Reply, RpcError> {
+        let bridge = self.bridge();
+        self.listed
+            .get_or_init(|| async {
+                bridge.engine.settled(&bridge.workspace, bridge.options.first_list).await;
+            })
+            .await;
+        let snapshot = self.snapshot().ok_or_else(ended)?;
+        let names = bridge.options.names;
+        let seen = Seen { snapshot: &snapshot, names, part: &self.opening.part };
+        Ok(Reply::Complete(seen.list(list)))
+    }
+
+    fn instructions(&self) -> Option<String> {
+        let snapshot = self.snapshot()?;
+        let told = snapshot.catalog.instructions();
+        let told: Vec<(&str, &str)> = match &self.opening.part {
+            Part::Server(only) => told.into_iter().filter(|(server, _)| server == only).collect(),
+            _ => told,
+        };
+        instructions::section(&told)
+    }
+
+    async fn watch(&self, uri: &str, on: bool) -> Result<(), RpcError> {
+        let mut callers = {
+            let callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+            callers.values().cloned().collect::<Vec<_>>()
+        };
+        let caller = match callers.pop() {
+            Some(caller) => caller,
+            None => {
+                let session = Session::new(self.opening.session.clone());
+                let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
+                attached.ok_or_else(ended)?
+            }
+        };
+        let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
+        let done = self.bridge().engine.call(&caller, self.aimed(request)).outcome().await;
+        // It hears as long as its session is there.
+        let key = caller.session().capabilities.as_str().to_owned();
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(caller);
+        done.map(|_| ()).map_err(|error| refusal::error(&error))
+    }
+
+    /// A request for the one server that is shown, if it is one.
+    pub(super) fn aimed(&self, request: Request) -> Request {
+        match &self.opening.part {
+            Part::Server(only) => request.of_server(only.clone()),
+            _ => request,
+        }
+    }
+}
+
+impl Handler for View {
+    fn describe(&self) -> Description {
+        let info = json!({
+            "name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION"),
+        });
+        let capabilities = json!({
+            "tools": { "listChanged": true },
+            "prompts": { "listChanged": true },
+            "resources": { "subscribe": true, "listChanged": true },
+            "logging": {},
+            "completions": {},
+        });
+        // Plain values of ours: there is nothing in them that could fail.
+        let raw = |value| Raw::of(&value).unwrap_or_else(|_| Raw::empty_object());
+        Description {
+            info: raw(info),
+            capabilities: raw(capabilities),
+            instructions: self.instructions(),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        asked: Asked,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        Box::pin(async move {
+            match asked.method.as_str() {
+                method::TOOLS_LIST => self.list(List::Tools).await,
+                method::PROMPTS_LIST => self.list(List::Prompts).await,
+                method::RESOURCES_LIST => self.list(List::Resources).await,
+                method::TEMPLATES_LIST => self.list(List::Templates).await,
+                _ => self.forward(asked, context).await,
+            }
+        })
+    }
+
+    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
+        Box::pin(self.watch(uri, on))
+    }
+}
+
+fn ended() -> RpcError {
+    RpcError::new(code::INTERNAL_ERROR, "the workspace has ended; connect again")
+}

@@ -1,0 +1,183 @@
+//! Every feature in every pairing.
+
+use serde_json::{Value, json};
+use switchboard_wire::client::{Call, Client, Event, Incoming, List};
+use switchboard_wire::server::Change;
+use switchboard_wire::{Era, Error, Version};
+
+use super::{ALL, Gateway, raw, soon};
+
+const VERSIONS: [Version; 5] = Version::ALL;
+
+/// Runs a call, answering its questions; what happened on the way, and the result.
+async fn run(client: &Client, call: Call, answer: &str) -> (Vec<String>, Result<Value, Error>) {
+    let mut exchange = client.call(call);
+    let mut happened = Vec::new();
+    loop {
+        match exchange.next().await {
+            Ok(Event::Done(result)) => return (happened, Ok(result.decode().unwrap_or_default())),
+            Ok(Event::Progress(params)) => {
+                let progress = params.get("progress").unwrap().unwrap();
+                happened.push(format!("progress {progress}"));
+            }
+            Ok(Event::Log(params)) => {
+                happened.push(format!("log {}", params.get("data").unwrap().unwrap()));
+            }
+            Ok(Event::NeedsInput(questions)) => {
+                happened.extend(questions.iter().map(|question| question.method.clone()));
+                exchange.answer(questions.iter().map(|q| q.answer(raw(answer))).collect());
+            }
+            Ok(_) => {}
+            Err(error) => return (happened, Err(error)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_feature_in_every_version_before_either_era() {
+    for era in [Era::Legacy, Era::Modern] {
+        let gateway = Gateway::start(era, "{}").await;
+        for version in VERSIONS {
+            let cell = format!("{version} client, {era} server");
+            let (client, _inbox) = gateway.client(version, ALL).await;
+            soon(features(&client, &cell)).await;
+            client.close().await;
+        }
+        gateway.engine.shutdown().await;
+    }
+}
+
+async fn features(client: &Client, cell: &str) {
+    let accept = r#"{"action":"accept","content":{"name":"Ada"}}"#;
+    let none = raw("{}");
+    let names = async |list: List, key: &str| -> Vec<String> {
+        let listing = client.list(list).await.unwrap_or_else(|error| panic!("{cell}: {error}"));
+        let name =
+            |item: &switchboard_wire::json::Raw| item.get(key).unwrap().unwrap().to_text().unwrap();
+        listing.items.iter().map(name).collect()
+    };
+    let tools = names(List::Tools, "name").await;
+    assert!(tools.contains(&"one__echo".into()) && tools.contains(&"two__echo".into()), "{cell}");
+    assert_eq!(names(List::Prompts, "name").await, ["one__greet", "two__greet"], "{cell}");
+    assert_eq!(names(List::Resources, "uri").await, ["note://a", "note://a"], "{cell}");
+    let templates = names(List::Templates, "uriTemplate").await;
+    assert_eq!(templates, ["note://t/{x}", "note://t/{x}"], "{cell}");
+
+    // A result passes as it is: numbers that nothing here could hold, members that nobody here knows.
+    let echo = client.call(Call::tool("two__echo", &raw(r#"{"n":1.50}"#))).result().await.unwrap();
+    assert!(echo.as_str().contains(r#""echo":{"n":1.50},"odd":[1e400]"#), "{cell}: {echo}");
+
+    let (happened, result) =
+        run(client, Call::tool("one__count", &none).with_progress(), accept).await;
+    assert!(result.is_ok(), "{cell}: {result:?}");
+    assert_eq!(happened, ["progress 1", "progress 2", "progress 3"], "{cell}");
+
+    let (happened, result) = run(client, Call::tool("one__ask", &none), accept).await;
+    assert_eq!(happened, ["elicitation/create"], "{cell}");
+    assert_eq!(result.unwrap()["said"]["content"]["name"], "Ada", "{cell}");
+
+    let message = r#"{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}"#;
+    let (happened, result) = run(client, Call::tool("one__sample", &none), message).await;
+    assert_eq!(happened, ["sampling/createMessage"], "{cell}");
+    assert_eq!(result.unwrap()["said"]["model"], "m", "{cell}");
+
+    let prompt =
+        client.call(Call::prompt("two__greet", &raw(r#"{"x":"1"}"#))).result().await.unwrap();
+    let prompt: Value = prompt.decode().unwrap();
+    assert_eq!(prompt["asked"]["name"], "greet", "{cell}");
+    let read = client.call(Call::read("note://a")).result().await.unwrap();
+    assert!(read.as_str().contains(r#""odd":1.50"#), "{cell}: {read}");
+    let reference = json!({ "ref": { "type": "ref/prompt", "name": "one__greet" },
+        "argument": { "name": "x", "value": "a" } });
+    let params = raw(&reference.to_string());
+    let completed = client.call(Call::new("completion/complete", Some(&params))).result().await;
+    let completed: Value = completed.unwrap().decode().unwrap();
+    assert_eq!(completed["completion"]["values"], json!(["greet"]), "{cell}");
+
+    let refused = client.call(Call::tool("one__fail", &none)).result().await.unwrap_err();
+    assert_eq!(refused.code(), Some(-32099), "{cell}: {refused}");
+    let wrong = client.call(Call::tool("one__echo", &raw(r#"{"n":"x"}"#))).result().await;
+    assert_eq!(wrong.unwrap_err().code(), Some(-32602), "{cell}");
+    let unknown = client.call(Call::tool("one__ecko", &none)).result().await.unwrap_err();
+    assert!(unknown.to_string().contains("mcp__one__echo"), "{cell}: {unknown}");
+    let missing = client.call(Call::read("note://none/at/all")).result().await.unwrap_err();
+    let expected = if client.server().era() == Era::Legacy { -32002 } else { -32602 };
+    assert_eq!(missing.code(), Some(expected), "{cell}: {missing}");
+}
+
+#[tokio::test]
+async fn logs_reach_whoever_wants_them() {
+    for era in [Era::Legacy, Era::Modern] {
+        let gateway = Gateway::start(era, "{}").await;
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let (client, mut inbox) = gateway.client(version, "{}").await;
+            client.set_log_level("info").await.unwrap();
+            let call = Call::tool("one__log", &raw("{}"));
+            let (mut happened, result) = soon(run(&client, call, "{}")).await;
+            assert!(result.is_ok());
+            if version.era() == Era::Legacy {
+                // Nothing ties a legacy log to a call.
+                if let Incoming::Log(params) = soon(inbox.next()).await.unwrap() {
+                    happened.push(format!("log {}", params.get("data").unwrap().unwrap()));
+                }
+            }
+            assert_eq!(happened, [r#"log "mind the gap""#], "{version} client, {era} server");
+            client.close().await;
+        }
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_drops_is_cancelled_at_the_server() {
+    for era in [Era::Legacy, Era::Modern] {
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let gateway = Gateway::start(era, "{}").await;
+            let (client, _inbox) = gateway.client(version, "{}").await;
+            let mut exchange = client.call(Call::tool("one__hang", &raw("{}")));
+            let mut hanging = gateway.server.hanging.subscribe();
+            tokio::select! {
+                event = exchange.next() => panic!("{event:?}"),
+                _ = soon(hanging.wait_for(|count| *count == 1)) => {}
+            }
+            drop(exchange);
+            let mut dropped = gateway.server.dropped.subscribe();
+            soon(dropped.wait_for(|count| *count == 1)).await.unwrap();
+            client.close().await;
+            gateway.engine.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn changes_are_told() {
+    for era in [Era::Legacy, Era::Modern] {
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let gateway = Gateway::start(era, "{}").await;
+            let (client, mut inbox) = gateway.client(version, "{}").await;
+            client.list(List::Tools).await.unwrap();
+            client.subscribe("note://a").await.unwrap();
+            let telling = async {
+                // A modern client listens a moment after it has asked to.
+                loop {
+                    gateway.server.changes.announce(Change::List(List::Tools));
+                    gateway.server.changes.announce(Change::Resource("note://a".into()));
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                }
+            };
+            let hearing = async {
+                let (mut list, mut resource) = (false, false);
+                while !(list && resource) {
+                    match inbox.next().await.unwrap() {
+                        Incoming::ListChanged(List::Tools) => list = true,
+                        Incoming::ResourceUpdated { uri, .. } => resource = uri == "note://a",
+                        _ => {}
+                    }
+                }
+            };
+            tokio::select! { () = soon(hearing) => {}, () = telling => {} }
+            client.close().await;
+            gateway.engine.shutdown().await;
+        }
+    }
+}

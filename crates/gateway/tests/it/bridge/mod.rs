@@ -1,0 +1,107 @@
+//! Any client, any server: four pairings of eras, the same features in each.
+
+mod matrix;
+mod parked;
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_config::{Asked, Dynamic, Mode, Platform, Surroundings, resolve};
+use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
+use switchboard_gateway::bridge::{Bridge, BridgeOptions};
+use switchboard_gateway::front::{Front, Opening, Part};
+use switchboard_wire::client::{Client, ClientOptions, Greeting, Inbox, Target};
+use switchboard_wire::json::Raw;
+use switchboard_wire::link::pair::{End, pair};
+use switchboard_wire::process::Guard;
+use switchboard_wire::server::{ServeOptions, serve};
+use switchboard_wire::{Era, Version};
+
+use server::Server;
+
+/// A gateway before two servers, `one` and `two`, of one era.
+struct Gateway {
+    engine: Engine,
+    bridge: Bridge,
+    server: Arc<Server>,
+    _folder: tempfile::TempDir,
+}
+
+impl Gateway {
+    async fn start(era: Era, settings: &str) -> Self {
+        Self::with(era, settings, BridgeOptions::default()).await
+    }
+
+    async fn with(era: Era, settings: &str, options: BridgeOptions) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Arc::new(Server::default());
+        let home = folder.path().to_str().unwrap().to_owned();
+        let env = [("HOME".to_owned(), home.clone())].into();
+        let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+        surroundings.managed_dir = folder.path().join("managed");
+        let dynamic = vec![Dynamic::Text(settings.to_owned())];
+        let desired = resolve(&surroundings, &Asked { dynamic, ..Asked::default() });
+        let workspace = Workspace {
+            id: WorkspaceId::from("test"),
+            environment: Arc::new([]),
+            in_process: vec![server.in_process("one", era), server.in_process("two", era)],
+        };
+        let mut engine = EngineOptions::new("gateway", "1", Guard::none());
+        engine.state_dir = Some(folder.path().join("state"));
+        let engine = Engine::start(engine).await;
+        engine.apply(&workspace, desired);
+        let bridge = Bridge::new(engine.clone(), workspace.id, options);
+        Self { engine, bridge, server, _folder: folder }
+    }
+
+    fn link(&self, principal: &str, part: Part) -> End {
+        let (ours, theirs) = pair();
+        let opening = Opening {
+            principal: principal.to_owned(),
+            session: format!("session of {principal}"),
+            part,
+            transport: "test",
+        };
+        let opened = self.bridge.open(opening).unwrap();
+        tokio::spawn(async move {
+            // It ends with its link.
+            let _ = serve(theirs, opened.view, &opened.changes, ServeOptions::default()).await;
+        });
+        ours
+    }
+
+    async fn client(&self, version: Version, capabilities: &str) -> (Client, Inbox) {
+        self.client_of(version, capabilities, "me", Part::Everything).await
+    }
+
+    async fn client_of(
+        &self,
+        version: Version,
+        capabilities: &str,
+        principal: &str,
+        part: Part,
+    ) -> (Client, Inbox) {
+        let mut options = ClientOptions::new("client", "1");
+        options.greeting = Greeting::Only(version);
+        options.capabilities = Raw::parse(capabilities.to_owned()).unwrap();
+        let target = Target::InProcess(self.link(principal, part));
+        Client::connect(target, options).await.unwrap()
+    }
+}
+
+fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned()).unwrap()
+}
+
+/// Everything a client could be asked.
+const ALL: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
+
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), what).await.expect("it takes too long")
+}
+
+/// A mode for settings that leave a decision to whoever calls.
+fn asking() -> BridgeOptions {
+    BridgeOptions { mode: Mode::Default, ..BridgeOptions::default() }
+}

@@ -1,0 +1,155 @@
+//! A server with one tool for each feature.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use switchboard_core::engine::InProcess;
+use switchboard_wire::Era;
+use switchboard_wire::client::InputRequest;
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::Raw;
+use switchboard_wire::link::pair::pair;
+use switchboard_wire::server::{
+    Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+};
+use tokio::sync::watch;
+
+use super::raw;
+
+/// The server. Both names of it are the same one.
+#[derive(Default)]
+pub(super) struct Server {
+    pub(super) changes: Changes,
+    /// Calls of `hang` that were dropped.
+    pub(super) dropped: watch::Sender<usize>,
+    /// Calls of `hang` that began.
+    pub(super) hanging: watch::Sender<usize>,
+}
+
+const TOOLS: &str = r#"{"tools":[
+    {"name":"echo","title":"Echo","inputSchema":{"type":"object","properties":{"n":{"type":"number"}}},"odd":1.0},
+    {"name":"count","inputSchema":{"type":"object"}},
+    {"name":"log","inputSchema":{"type":"object"}},
+    {"name":"ask","inputSchema":{"type":"object"}},
+    {"name":"sample","inputSchema":{"type":"object"}},
+    {"name":"hang","inputSchema":{"type":"object"}},
+    {"name":"fail","inputSchema":{"type":"object"}}
+]}"#;
+
+impl Server {
+    pub(super) fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcess {
+        let server = self.clone();
+        InProcess::linked(name, move || {
+            let (ours, theirs) = pair();
+            let server = server.clone();
+            tokio::spawn(async move {
+                let changes = server.changes.clone();
+                // It ends with its link.
+                let _ = serve(theirs, server, &changes, ServeOptions::default()).await;
+            });
+            Ok(match era {
+                Era::Modern => ours,
+                Era::Legacy => switchboard_testkit::older::legacy_only(ours),
+            })
+        })
+    }
+
+    async fn tool(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+        let member = |key| asked.params.get(key).ok().flatten();
+        let arguments = member("arguments").unwrap_or_else(Raw::empty_object);
+        match member("name").and_then(|name| name.to_text()).unwrap_or_default().as_str() {
+            "echo" => Ok(done(&format!(r#"{{"content":[],"echo":{arguments},"odd":[1e400]}}"#))),
+            "count" => {
+                for step in 1..=3 {
+                    context.progress(&raw(&format!(r#"{{"progress":{step},"total":3}}"#))).await;
+                }
+                Ok(done(r#"{"content":[]}"#))
+            }
+            "log" => {
+                context.log_text("warning", "mind the gap").await;
+                Ok(done(r#"{"content":[]}"#))
+            }
+            "ask" => Ok(ask(
+                &asked,
+                "elicitation/create",
+                r#"{"message":"who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}"#,
+            )),
+            "sample" => {
+                Ok(ask(&asked, "sampling/createMessage", r#"{"messages":[],"maxTokens":5}"#))
+            }
+            "hang" => {
+                self.hanging.send_modify(|count| *count += 1);
+                let _noticed = Noticed(&self.dropped);
+                std::future::pending().await
+            }
+            _ => Err(RpcError::new(-32099, "as you wish").with_data(raw(r#"{"odd":1.0}"#))),
+        }
+    }
+}
+
+struct Noticed<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Noticed<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count += 1);
+    }
+}
+
+fn ask(asked: &Asked, method: &str, params: &str) -> Reply {
+    if let Some(answer) = asked.answers.first() {
+        let said = match &answer.outcome {
+            Ok(result) => result.to_string(),
+            Err(error) => error.to_raw().to_string(),
+        };
+        return done(&format!(r#"{{"content":[],"said":{said}}}"#));
+    }
+    let question = InputRequest { key: "q".into(), method: method.into(), params: raw(params) };
+    Reply::NeedsInput { questions: vec![question], state: Some(Raw::string("state")) }
+}
+
+fn done(text: &str) -> Reply {
+    Reply::Complete(raw(text))
+}
+
+impl Handler for Server {
+    fn describe(&self) -> Description {
+        Description {
+            info: raw(r#"{"name":"behind","version":"1"}"#),
+            capabilities: raw(
+                r#"{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"completions":{},"logging":{}}"#,
+            ),
+            instructions: Some("be kind".into()),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        asked: Asked,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        Box::pin(async move {
+            Ok(match asked.method.as_str() {
+                "tools/list" => done(TOOLS),
+                "prompts/list" => done(r#"{"prompts":[{"name":"greet"}]}"#),
+                "prompts/get" => {
+                    let params = &asked.params;
+                    done(&format!(r#"{{"messages":[],"asked":{params}}}"#))
+                }
+                "resources/list" => done(r#"{"resources":[{"uri":"note://a","name":"a"}]}"#),
+                "resources/templates/list" => {
+                    done(r#"{"resourceTemplates":[{"uriTemplate":"note://t/{x}","name":"t"}]}"#)
+                }
+                "resources/read" => {
+                    done(r#"{"contents":[{"uri":"note://a","text":"read","odd":1.50}]}"#)
+                }
+                "completion/complete" => {
+                    let name = asked.params.get_path(&["ref", "name"]).ok().flatten();
+                    let name = name.unwrap_or_else(Raw::null);
+                    done(&format!(r#"{{"completion":{{"values":[{name}]}}}}"#))
+                }
+                "tools/call" => return self.tool(asked, context).await,
+                other => return Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
+            })
+        })
+    }
+}
