@@ -1,6 +1,6 @@
 //! A server whose tools are its faults. Whatever one of them does, the others go on working.
 
-#![allow(clippy::unwrap_used, reason = "a program for tests")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -132,7 +132,7 @@ fn big(call: &Called) -> Said {
     let id = &call.id;
     write!(out, r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":""#)
         .unwrap();
-    let piece = [b'x'; 1 << 16];
+    let piece = vec![b'x'; 1 << 16];
     let mut left = call.number("bytes");
     while left > 0 {
         let next = left.min(piece.len());

@@ -13,16 +13,18 @@ use switchboard_wire::server::{Asked, Changes, Context, Description, Handler, Re
 use super::world::{World, nothing, scripted};
 use crate::engine::script::{Script, raw, text};
 
-/// A tool of one of many, each of which differs.
+/// A tool of one of many. Few have a schema worth the name, or the test would be one of compiling schemas.
 fn tool(number: usize) -> Value {
+    let boiler = ["red", "blue"][number % 2];
+    let mut schema = json!({ "type": "object" });
+    if number % 100 == 99 {
+        schema["properties"] = json!({ "by": { "type": "integer", "minimum": 0 } });
+        schema["required"] = json!(["by"]);
+    }
     json!({
         "name": format!("tool_{number}"),
-        "description": format!("Turns valve number {number} of the {} boiler", ["red", "blue"][number % 2]),
-        "inputSchema": {
-            "type": "object",
-            "properties": { "by": { "type": "integer", "minimum": 0 }, "why": { "type": "string" } },
-            "required": ["by"],
-        },
+        "description": format!("Turns valve number {number} of the {boiler} boiler"),
+        "inputSchema": schema,
     })
 }
 

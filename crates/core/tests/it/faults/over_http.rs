@@ -82,11 +82,14 @@ fn count(server: &Scripted, method: &str) -> usize {
     server.requests().iter().filter(|request| request.text().contains(&asked)).count()
 }
 
+/// An answer that goes wrong, given the beginning of one.
+type Fault = fn(&str) -> Reply;
+
 /// What breaks off after its head, or in the middle of an answer, fails one call, which is not made again.
 #[tokio::test]
 async fn an_answer_that_breaks_off_fails_its_call() {
     let half = r#"{"jsonrpc":"2.0","id":"#;
-    let faults: [(&str, fn(&str) -> Reply); 4] = [
+    let faults: [(&str, Fault); 4] = [
         ("closed after the head", |_| {
             Reply::text(200, "application/json", "").header("content-length", "100").close()
         }),

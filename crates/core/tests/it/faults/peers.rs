@@ -13,6 +13,7 @@ use super::world::{World, bounded, nothing, request};
 use crate::engine::script::{raw, said};
 
 /// The folder that `cargo xtask peers` prints, if there is one.
+#[allow(clippy::print_stdout, reason = "whoever runs a test should know that it saw nothing")]
 fn peers() -> Option<PathBuf> {
     let found = std::env::var_os("SWITCHBOARD_PEERS").map(PathBuf::from);
     if found.is_none() {

@@ -105,7 +105,7 @@ async fn two_hundred_servers_of_which_fifty_are_broken() {
         _ => Part::Serves,
     };
     let crowd = Crowd::start((0..200).map(part)).await;
-    let is_broken = |number: usize| number % 4 == 0;
+    let is_broken = |number: usize| number.is_multiple_of(4);
     let caller = crowd.bench.caller("s");
 
     // The first tool is there long before the broken ones are given up.

@@ -86,10 +86,10 @@ async fn calls_that_hang_fill_only_their_own_server() {
 /// A million notes about one call reach nobody else, and hold up nothing.
 #[tokio::test]
 async fn a_flood_of_progress_ends_with_its_call() {
+    const COUNT: usize = 1_000_000;
     let entries = json!({ "loud": { "command": program("faulty") } });
     let world = World::of_processes(&entries).await;
     world.call("loud", "echo", nothing()).await.unwrap();
-    const COUNT: usize = 1_000_000;
     let before = resident();
     let flood = request("loud", "progress", &json!({ "count": COUNT })).with_progress();
     let mut running = world.bench.engine.call(&world.caller, flood);
