@@ -1,17 +1,21 @@
-//! Benchmarks, by the name of the crate they belong to.
+//! Benchmarks, by name.
 
 use crate::args::Args;
 use crate::command::{cargo, run as run_command};
 use crate::failure::{Failure, Result};
 
+const HINT: &str = "cargo xtask bench wire, or engine";
+
 pub(crate) fn run(mut args: Args) -> Result<()> {
-    match args.word().as_deref() {
-        Some("wire") => {
-            let mut bench = cargo(&["bench", "-p", "switchboard-wire", "--bench", "wire", "--"]);
-            run_command(bench.args(args.rest()))
+    let name = args.word().ok_or_else(|| Failure::new("which benchmark?").hint(HINT))?;
+    let package = match name.as_str() {
+        "wire" => "switchboard-wire",
+        "engine" => "switchboard-core",
+        _ => {
+            let unknown = format!("there is no benchmark named `{name}`");
+            return Err(Failure::new(unknown).hint(HINT));
         }
-        Some(other) => Err(Failure::new(format!("there is no benchmark named `{other}`"))
-            .hint("cargo xtask bench wire")),
-        None => Err(Failure::new("which benchmark?").hint("cargo xtask bench wire")),
-    }
+    };
+    let mut bench = cargo(&["bench", "-p", package, "--bench", &name, "--"]);
+    run_command(bench.args(args.rest()))
 }

@@ -36,7 +36,8 @@ usage: cargo xtask <verb>
       --record            write the observed counts of checks to tests/conformance/client.json
   fuzz                    each fuzz target, on its seeds
       --seconds N         for this long each (default: 20)
-  bench wire [ARGS]       the benchmark of the wire crate; ARGS go to it";
+  bench wire [ARGS]       what a message costs to forward; ARGS go to the benchmark
+  bench engine [ARGS]     what the engine adds to a call and to the start of servers";
 
 fn main() -> ExitCode {
     match dispatch(Args::from_env()) {

@@ -4,6 +4,7 @@ pub mod face;
 pub mod fault;
 pub mod fixture;
 pub mod http;
+pub mod lines;
 pub mod older;
 #[cfg(target_os = "linux")]
 pub mod processes;

@@ -107,12 +107,43 @@ impl Stage {
     }
 }
 
-/// Whether a name as shown could belong to a server: names of more than the limit are cut.
+/// Whether a name as shown could belong to a server.
 fn could_be_of(name: &str, normal: &str) -> bool {
     let shown = name.strip_prefix("mcp__").unwrap_or(name);
-    match shown.strip_prefix(normal) {
-        Some(rest) => rest.starts_with("__"),
-        // Of a long name only the beginning is left, before the mark that tells it apart.
-        None => shown.len() > 9 && normal.starts_with(&shown[..shown.len() - 9]),
+    let whole = shown.strip_prefix(normal).is_some_and(|rest| rest.starts_with("__"));
+    whole || left_of_cut(shown).is_some_and(|beginning| normal.starts_with(beginning))
+}
+
+/// What is left of a name that was cut so far that its server's is no longer whole: the beginning, before the mark
+/// that tells it apart. The shortest names that are cut are the gateway's, at 46.
+fn left_of_cut(shown: &str) -> Option<&str> {
+    const MARK: usize = "_01234567".len();
+    let at = shown.len().checked_sub(MARK).filter(|at| *at >= 46 - MARK)?;
+    let (beginning, mark) = shown.split_at_checked(at)?;
+    let digits = mark.strip_prefix('_')?;
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(beginning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::could_be_of;
+
+    #[test]
+    fn a_name_is_of_the_servers_that_it_begins_with() {
+        let long = "a".repeat(60);
+        let check = |name: &str, server: &str, expected: bool| {
+            assert_eq!(could_be_of(name, server), expected, "{name} of {server}");
+        };
+        check("mcp__s1__echo", "s1", true);
+        check("s1__echo", "s1", true);
+        check("mcp__s1__echo", "s", false);
+        check("mcp__s1__a_longer_name", "s2", false);
+        check("mcp__s1__a_01234567", "s2", false);
+        check("ééééééééé", "s1", false);
+        check(&format!("mcp__{}_01234567", "a".repeat(50)), &long, true);
+        check(&format!("mcp__{}_01234567", "a".repeat(50)), &long[..50], true);
+        check(&format!("{}_89abcdef", "a".repeat(37)), &long, true);
+        check(&format!("{}_89abcdex", "a".repeat(37)), &long, false);
+        check(&format!("{}_89abcdef", "b".repeat(37)), &long, false);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_wire::json::Raw;
+use tokio::time::{Instant, timeout_at};
 
 use super::running::Emit;
 use super::{CallError, Request};
@@ -37,20 +38,18 @@ impl Stage {
         }
         let session = &self.caller.session().id;
         let mentioned = self.caller.workspace().mentioned(session, uri);
-        if let Some(owner) = self.owned(uri, mentioned.as_deref()) {
-            return self.placed(&owner);
-        }
-        // Whose it is may not be known yet.
-        for placed in &self.applied.placed {
-            if !self.engine.knows(&placed.connection) {
-                // One that cannot be reached has nothing to read now.
-                let _ = self.await_lists(placed).await;
-            }
+        let deadline = Instant::now() + self.engine.connect_timeout();
+        let mut revisions = self.engine.revisions();
+        loop {
             if let Some(owner) = self.owned(uri, mentioned.as_deref()) {
                 return self.placed(&owner);
             }
+            // Whose it is may not be known yet. All are waited for at once: those that hang would add up.
+            let may_come = self.snapshot().coming().next().is_some();
+            if !may_come || !matches!(timeout_at(deadline, revisions.changed()).await, Ok(Ok(()))) {
+                return Err(CallError::NotFound { name: uri.to_owned(), similar: Vec::new() });
+            }
         }
-        Err(CallError::NotFound { name: uri.to_owned(), similar: Vec::new() })
     }
 
     fn owned(&self, uri: &str, mentioned: Option<&str>) -> Option<String> {

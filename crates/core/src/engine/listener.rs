@@ -1,6 +1,6 @@
 //! What connections tell, and who hears it.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 use switchboard_wire::client::{List, Question as Asked};
 use switchboard_wire::json::Raw;
@@ -110,19 +110,23 @@ impl Inner {
         }
     }
 
-    /// Makes items of a connection's lists, off the runtime: a list may hold ten thousand schemas.
+    /// Makes items of a connection's lists, off the runtime: a list may hold ten thousand schemas. One at a time for
+    /// each connection, so that each begins with what the one before has made.
     fn read_lists(self: &Arc<Self>, connection: &Arc<Connection>, list: List) {
         let (engine, connection) = (self.clone(), connection.clone());
         self.tasks.spawn_blocking(move || {
             let key = connection.key();
+            let turn = engine.pool.turn(&key);
+            let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             let raw = connection.lists();
             let before = engine.pool.parsed(&key);
-            if before.generation >= raw.generation {
-                return;
+            if before.generation < raw.generation {
+                let parsed: Parsed = parse::lists(&connection.spec().server, raw, &before);
+                engine.pool.keep(&key, parsed);
+                engine.changed();
             }
-            let parsed: Parsed = parse::lists(&connection.spec().server, raw, &before);
-            engine.pool.keep(&key, parsed);
-            engine.changed();
+            drop(turn);
+            // Whoever read it, this list is not what it was.
             engine.tell(&connection, &Happened::List(list));
         });
     }

@@ -37,6 +37,8 @@ struct Kept {
     connection: Arc<Connection>,
     holders: HashSet<Holder>,
     lists: Parsed,
+    /// Held by whoever makes something of the connection's lists.
+    turn: Arc<Mutex<()>>,
 }
 
 /// What was made of a connection's lists.
@@ -69,6 +71,7 @@ impl Pool {
             connection: Connection::start(spec, self.shared.clone(), listener.clone()),
             holders: HashSet::new(),
             lists: Parsed::default(),
+            turn: Arc::default(),
         });
         kept.holders.insert(holder);
         kept.connection.clone()
@@ -102,6 +105,11 @@ impl Pool {
 
     pub(super) fn holders(&self, key: &Key) -> Vec<Holder> {
         self.lock().get(key).map(|kept| kept.holders.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// What is held while something is made of a connection's lists.
+    pub(super) fn turn(&self, key: &Key) -> Arc<Mutex<()>> {
+        self.lock().get(key).map(|kept| kept.turn.clone()).unwrap_or_default()
     }
 
     pub(super) fn parsed(&self, key: &Key) -> Parsed {

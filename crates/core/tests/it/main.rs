@@ -6,6 +6,7 @@ mod agent_loop;
 mod catalog;
 mod connection;
 mod engine;
+mod faults;
 mod hooks;
 mod logs;
 mod permission;

@@ -64,7 +64,10 @@ pub(crate) fn write(table: &str) {
     );
     let path = documents().join("benchmarks.md");
     std::fs::create_dir_all(documents()).expect("the folder can be made");
-    std::fs::write(&path, page).expect("the page can be written");
+    // Other benchmarks have headings of their own below.
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    let others = before.find("\n## ").map_or("", |at| &before[at..]);
+    std::fs::write(&path, page + others).expect("the page can be written");
     println!("\nwritten to docs/benchmarks.md");
 }
 

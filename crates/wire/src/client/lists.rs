@@ -55,6 +55,9 @@ pub enum CutShort {
     /// It has more pages than are worth reading.
     #[error("the list has more than {0} pages")]
     TooManyPages(usize),
+    /// It is larger than is worth keeping.
+    #[error("the list is larger than {0} bytes")]
+    TooLarge(usize),
     /// A cursor came that had come before.
     #[error("the list's cursor goes in circles")]
     Circle,
@@ -112,6 +115,7 @@ impl Session {
         let mut listing = Listing { public: true, ..Listing::default() };
         let mut seen = HashSet::new();
         let mut cursor: Option<Raw> = None;
+        let mut bytes = 0;
         for page in 0.. {
             if page == self.options.limits.max_pages {
                 listing.cut_short = Some(CutShort::TooManyPages(page));
@@ -121,6 +125,11 @@ impl Session {
                 .as_ref()
                 .map(|cursor| Raw::trusted(format!(r#"{{"cursor":{cursor}}}"#).into()));
             let result = self.request(asked, params.as_ref()).await?;
+            bytes += result.as_str().len();
+            if bytes > self.options.limits.max_list {
+                listing.cut_short = Some(CutShort::TooLarge(self.options.limits.max_list));
+                break;
+            }
             cursor = listing.add_page(asked, member, &result)?;
             match &cursor {
                 None => break,

@@ -88,6 +88,8 @@ pub struct Limits {
     pub max_message: usize,
     /// The most pages of one list.
     pub max_pages: usize,
+    /// The most bytes of one list, all pages together.
+    pub max_list: usize,
 }
 
 /// Which version each server was last reached with, by target.
@@ -119,7 +121,7 @@ impl ClientOptions {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_message: 16 << 20, max_pages: 1_000 }
+        Self { max_message: 16 << 20, max_pages: 1_000, max_list: 64 << 20 }
     }
 }
 
