@@ -16,6 +16,7 @@ mod concurrent;
 mod docs;
 mod doctor;
 mod edit;
+mod gateway;
 mod global;
 mod hostile;
 mod import;

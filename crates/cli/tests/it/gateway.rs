@@ -1,0 +1,236 @@
+//! Clients before the gateway: over standard streams through the hub they share, and over the network.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use switchboard_testkit::processes::{Identity, working_in};
+use switchboard_testkit::programs::program;
+use switchboard_wire::client::{
+    Call, Client as Wire, ClientOptions, Greeting, HttpTarget, List, Target,
+};
+use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions};
+use switchboard_wire::{Version, json::Raw};
+
+use crate::Home;
+
+/// How long anything here may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A client that has started the program.
+struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    id: u64,
+}
+
+impl Client {
+    fn start(home: &Home, args: &[&str]) -> Self {
+        let mut child = home
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut client = Self { child, input, output, id: 0 };
+        let greeting = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } });
+        client.ask("initialize", &greeting).unwrap();
+        client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").unwrap();
+    }
+
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.id += 1;
+        let id = self.id;
+        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        id
+    }
+
+    fn hear(&mut self, id: u64) -> Result<Value, Value> {
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the program has ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return match message.get("error") {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(message["result"].clone()),
+                };
+            }
+        }
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
+        let id = self.send(method, params);
+        self.hear(id)
+    }
+
+    fn call(&mut self, tool: &str) -> Result<Value, Value> {
+        self.ask("tools/call", &json!({ "name": tool, "arguments": {} }))
+    }
+
+    fn leave(mut self) {
+        drop(self.input);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// A home with one server, whose processes are known by where they run.
+fn home() -> Home {
+    let home = Home::new();
+    let server = program("fixture-server");
+    home.command(&["add", "-s", "user", "one", "--", server.to_str().unwrap()]).output().unwrap();
+    home
+}
+
+/// The processes of the one server.
+fn servers(home: &Home) -> Vec<Identity> {
+    let is_server = |process: &Identity| {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", process.pid));
+        name.is_ok_and(|name| name.trim() == "fixture-server")
+    };
+    working_in(home.path()).into_iter().filter(is_server).collect()
+}
+
+fn until(what: &str, so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The hub, as it says itself when it is stopped.
+fn stop(home: &Home) -> Option<u32> {
+    let output = home.command(&["stop", "--json"]).output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    said["pid"].as_u64().map(|pid| u32::try_from(pid).unwrap())
+}
+
+/// The parents' parent of a server: its guard's parent is the hub.
+fn hub_of(server: Identity) -> Identity {
+    server.parent().unwrap().parent().unwrap()
+}
+
+#[test]
+fn ten_clients_share_one_server_and_leave_nothing() {
+    let home = home();
+    let clients: Vec<Client> = std::thread::scope(|scope| {
+        let starting: Vec<_> = (0..10)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut client = Client::start(&home, &["connect"]);
+                    assert!(client.call("one__echo").unwrap()["echo"].is_object());
+                    client
+                })
+            })
+            .collect();
+        starting.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let running = servers(&home);
+    assert_eq!(running.len(), 1, "clients of one kind have a server each");
+    let hub = hub_of(running[0]);
+    for client in clients {
+        client.leave();
+    }
+    assert!(hub.is_alive(), "the hub ended with a client");
+    assert_eq!(stop(&home), Some(hub.pid));
+    until("the hub goes on", || !hub.is_alive());
+    until("a server outlived its hub", || servers(&home).is_empty());
+    assert_eq!(stop(&home), None);
+}
+
+#[test]
+fn a_hub_that_is_killed_is_replaced_and_its_clients_are_told() {
+    let home = home();
+    let mut client = Client::start(&home, &["connect"]);
+    client.call("one__echo").unwrap();
+    let before = servers(&home);
+    let hub = hub_of(before[0]);
+    let waiting = client.send("tools/call", &json!({ "name": "one__echo", "arguments": { "x": 1 } }));
+    client.hear(waiting).unwrap();
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(hub.pid).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+    until("a server outlived its hub", || before.iter().all(|server| !server.is_alive()));
+    // The same client goes on, with a new hub and a new server behind it.
+    let deadline = Instant::now() + PATIENCE;
+    while let Err(error) = client.call("one__echo") {
+        assert!(Instant::now() < deadline, "{error}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let after = servers(&home);
+    assert_eq!(after.len(), 1);
+    assert_ne!(hub_of(after[0]), hub);
+    client.leave();
+    assert!(stop(&home).is_some());
+    until("a server outlived its hub", || servers(&home).is_empty());
+}
+
+#[test]
+fn a_client_may_have_everything_to_itself() {
+    let home = home();
+    let mut client = Client::start(&home, &["connect", "--standalone", "--names", "full"]);
+    client.call("mcp__one__echo").unwrap();
+    assert_eq!(servers(&home).len(), 1);
+    client.leave();
+    until("a server outlived its client", || servers(&home).is_empty());
+    assert_eq!(stop(&home), None, "a hub was started");
+}
+
+#[test]
+fn served_over_the_network_in_every_version() {
+    let home = home();
+    let mut serving = home
+        .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(serving.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let ready: Value = serde_json::from_str(&line).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let pool = Pool::new(&PoolOptions::default()).unwrap();
+        for version in Version::ALL {
+            let url = ready["url"].as_str().unwrap().parse().unwrap();
+            let target = HttpTarget { url, pool: pool.clone(), options: EndpointOptions::default() };
+            let mut options = ClientOptions::new("test", "1");
+            options.greeting = Greeting::Only(version);
+            let connected = Wire::connect(Target::Http(target), options).await;
+            let (client, _inbox) = connected.unwrap_or_else(|error| panic!("{version}: {error}"));
+            let tools = client.list(List::Tools).await.unwrap();
+            assert!(tools.items.iter().any(|tool| tool.as_str().contains("one__echo")), "{version}");
+            let arguments = Raw::parse(r#"{"x":1.50}"#).unwrap();
+            let echo = client.call(Call::tool("one__echo", &arguments)).result().await.unwrap();
+            assert!(echo.as_str().contains(r#""echo":{"x":1.50}"#), "{version}: {echo}");
+            client.close().await;
+        }
+    });
+    assert_eq!(servers(&home).len(), 1);
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(serving.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert!(serving.wait().unwrap().success());
+    until("a server outlived the gateway", || servers(&home).is_empty());
+}
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    let home = home();
+    insta::with_settings!({ snapshot_path => "snapshots" }, {
+        insta::assert_snapshot!("serve_elsewhere", home.run(&["serve", "--listen", "0.0.0.0:0"]));
+        insta::assert_snapshot!("serve_unknown", home.run(&["serve", "--servers", "two", "--listen", "127.0.0.1:0"]));
+        insta::assert_snapshot!("connect_unknown", home.run(&["connect", "--servers", "two"]));
+        insta::assert_snapshot!("stop_nothing", home.run(&["stop"]));
+    });
+    stop(&home);
+}
