@@ -227,10 +227,10 @@ fn served_over_the_network_in_every_version() {
 fn what_cannot_be_served_is_said() {
     let home = home();
     insta::with_settings!({ snapshot_path => "snapshots" }, {
+        insta::assert_snapshot!("stop_nothing", home.run(&["stop"]));
         insta::assert_snapshot!("serve_elsewhere", home.run(&["serve", "--listen", "0.0.0.0:0"]));
         insta::assert_snapshot!("serve_unknown", home.run(&["serve", "--servers", "two", "--listen", "127.0.0.1:0"]));
         insta::assert_snapshot!("connect_unknown", home.run(&["connect", "--servers", "two"]));
-        insta::assert_snapshot!("stop_nothing", home.run(&["stop"]));
     });
     stop(&home);
 }
