@@ -157,7 +157,8 @@ fn a_hub_that_is_killed_is_replaced_and_its_clients_are_told() {
     client.call("one__echo").unwrap();
     let before = servers(&home);
     let hub = hub_of(before[0]);
-    let waiting = client.send("tools/call", &json!({ "name": "one__echo", "arguments": { "x": 1 } }));
+    let waiting =
+        client.send("tools/call", &json!({ "name": "one__echo", "arguments": { "x": 1 } }));
     client.hear(waiting).unwrap();
     let pid = nix::unistd::Pid::from_raw(i32::try_from(hub.pid).unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
@@ -203,13 +204,17 @@ fn served_over_the_network_in_every_version() {
         let pool = Pool::new(&PoolOptions::default()).unwrap();
         for version in Version::ALL {
             let url = ready["url"].as_str().unwrap().parse().unwrap();
-            let target = HttpTarget { url, pool: pool.clone(), options: EndpointOptions::default() };
+            let target =
+                HttpTarget { url, pool: pool.clone(), options: EndpointOptions::default() };
             let mut options = ClientOptions::new("test", "1");
             options.greeting = Greeting::Only(version);
             let connected = Wire::connect(Target::Http(target), options).await;
             let (client, _inbox) = connected.unwrap_or_else(|error| panic!("{version}: {error}"));
             let tools = client.list(List::Tools).await.unwrap();
-            assert!(tools.items.iter().any(|tool| tool.as_str().contains("one__echo")), "{version}");
+            assert!(
+                tools.items.iter().any(|tool| tool.as_str().contains("one__echo")),
+                "{version}"
+            );
             let arguments = Raw::parse(r#"{"x":1.50}"#).unwrap();
             let echo = client.call(Call::tool("one__echo", &arguments)).result().await.unwrap();
             assert!(echo.as_str().contains(r#""echo":{"x":1.50}"#), "{version}: {echo}");

