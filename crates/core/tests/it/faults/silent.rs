@@ -113,7 +113,6 @@ async fn flood_of_progress() {
         }
     };
     assert_eq!(said(&outcome.result), "flooded");
-    println!("progress: {heard} of {COUNT} heard, {} MiB more", most.saturating_sub(before) >> 20);
     assert!(heard > 0 && heard <= COUNT);
     // A fifth of what was sent: it was not all kept somewhere.
     assert!(most.saturating_sub(before) < 64 << 20, "memory grew from {before} to {most}");
@@ -142,7 +141,6 @@ async fn flood_of_standard_error() {
         most = most.max(resident());
     }
     assert!(calls > 0, "no call was answered while it flooded");
-    println!("stderr: {calls} calls meanwhile, {} MiB more", (most - before) >> 20);
     assert!(most - before < 96 << 20, "memory grew from {before} to {most}");
     let logs = world.bench.engine.logs().unwrap();
     logs.settle().await;
