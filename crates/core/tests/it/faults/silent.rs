@@ -8,7 +8,7 @@ use switchboard_testkit::programs::program;
 use switchboard_testkit::scripted::{Part, Said};
 use switchboard_wire::Error as WireError;
 
-use super::world::{World, bounded, nothing, request, scripted};
+use super::world::{World, alone, bounded, nothing, request, scripted};
 use crate::engine::script::said;
 
 /// A call has its deadline, its server hears that nobody waits any more, and other calls do not notice.
@@ -84,8 +84,12 @@ async fn calls_that_hang_fill_only_their_own_server() {
 }
 
 /// A million notes about one call reach nobody else, and hold up nothing.
-#[tokio::test]
-async fn a_flood_of_progress_ends_with_its_call() {
+#[test]
+fn a_flood_of_progress_ends_with_its_call() {
+    alone("faults::silent::a_flood_of_progress_ends_with_its_call", flood_of_progress());
+}
+
+async fn flood_of_progress() {
     const COUNT: usize = 1_000_000;
     let entries = json!({ "loud": { "command": program("faulty") } });
     let world = World::of_processes(&entries).await;
@@ -109,7 +113,6 @@ async fn a_flood_of_progress_ends_with_its_call() {
         }
     };
     assert_eq!(said(&outcome.result), "flooded");
-    println!("progress: {heard} of {COUNT} heard, {} MiB more", most.saturating_sub(before) >> 20);
     assert!(heard > 0 && heard <= COUNT);
     // A fifth of what was sent: it was not all kept somewhere.
     assert!(most.saturating_sub(before) < 64 << 20, "memory grew from {before} to {most}");
@@ -121,8 +124,12 @@ async fn a_flood_of_progress_ends_with_its_call() {
 }
 
 /// Hundreds of megabytes on standard error: calls go on, the log stays within its bounds.
-#[tokio::test]
-async fn a_flood_of_standard_error_is_bounded() {
+#[test]
+fn a_flood_of_standard_error_is_bounded() {
+    alone("faults::silent::a_flood_of_standard_error_is_bounded", flood_of_standard_error());
+}
+
+async fn flood_of_standard_error() {
     const BYTES: usize = 300 << 20;
     let entries = json!({ "loud": { "command": program("faulty") } });
     let world = World::of_processes(&entries).await;
@@ -134,7 +141,6 @@ async fn a_flood_of_standard_error_is_bounded() {
         most = most.max(resident());
     }
     assert!(calls > 0, "no call was answered while it flooded");
-    println!("stderr: {calls} calls meanwhile, {} MiB more", (most - before) >> 20);
     assert!(most - before < 96 << 20, "memory grew from {before} to {most}");
     let logs = world.bench.engine.logs().unwrap();
     logs.settle().await;
@@ -149,7 +155,7 @@ async fn a_flood_of_standard_error_is_bounded() {
     world.end().await;
 }
 
-/// Bytes of memory this process has now. Tests run beside one another, so only large differences mean something.
+/// Bytes of memory this process has now.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096

@@ -228,3 +228,18 @@ pub(super) fn nothing() -> &'static Value {
 pub(super) async fn bounded<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(BOUND, future).await.expect("the test hangs")
 }
+
+/// Runs a test in a process of its own, whose memory is nobody else's.
+pub(super) fn alone(name: &str, test: impl Future<Output = ()>) {
+    const ALONE: &str = "SWITCHBOARD_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        return runtime.block_on(test);
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", name, "--nocapture"]).env(ALONE, "1");
+    let output = again.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("1 passed"), "no test is called {name}");
+}
