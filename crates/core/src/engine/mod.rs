@@ -146,7 +146,9 @@ impl Engine {
     /// What a workspace looks like now. `None` if nothing was applied to it, or it has ended.
     pub fn snapshot(&self, workspace: &WorkspaceId) -> Option<Arc<Snapshot>> {
         let standing = self.0.standing(workspace)?;
-        Some(self.0.snapshot(&standing))
+        // Counts and times move without anything having changed; the catalog is taken as it is.
+        let last = self.0.snapshot(&standing);
+        Some(Arc::new(self.0.show(&standing.applied(), &standing, Some(&last))))
     }
 
     /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
