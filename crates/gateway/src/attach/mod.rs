@@ -19,6 +19,7 @@ mod client;
 mod error;
 mod handshake;
 mod options;
+mod questions;
 mod reach;
 mod relay;
 mod start;

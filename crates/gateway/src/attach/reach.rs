@@ -146,7 +146,7 @@ pub(super) async fn say<T: DeserializeOwned>(
     };
     let not_a_hub = |fault| Error::NotAHub { path: path.to_owned(), fault };
     let line = match answer {
-        Err(_) => return Err(not_a_hub("does not answer")),
+        Err(_) => return Err(Error::Silent { after: patience }),
         Ok(Err(_) | Ok(None)) => return Ok(None),
         Ok(Ok(Some(Frame::Broken(_)))) => return Err(not_a_hub("does not speak as a hub does")),
         Ok(Ok(Some(Frame::Text(line)))) => line,

@@ -50,3 +50,21 @@ async fn the_next_hub_waits_for_the_last_to_be_gone() {
     drop(ended.lock);
     soon(waiting).await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn a_socket_that_was_removed_comes_back() {
+    let room = Room::new();
+    let hub = room.listen(options()).await;
+    let mut before = room.call().await;
+    std::fs::remove_file(room.place().socket()).unwrap();
+    let back = async {
+        while !room.place().socket().exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    soon(back).await;
+    assert!(room.call().await.ask(HELLO).await.contains(r#""ok":true"#));
+    assert!(before.ask(HELLO).await.contains(r#""ok":true"#));
+    hub.stop.cancel();
+    hub.ended().await;
+}
