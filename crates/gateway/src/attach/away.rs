@@ -53,11 +53,8 @@ pub(super) async fn away(
     if short_lived > SHORT_LIVED {
         return Err(Error::Unsteady { times: short_lived });
     }
-    if comeback == Comeback::WhenNeeded {
-        client.incoming.look().await;
-        if client.is_gone() {
-            return Ok(None);
-        }
+    if comeback == Comeback::WhenNeeded && need(book, client).await == Need::Never {
+        return Ok(None);
     }
     let to_client = client.writer.clone();
     let returning = come_back(options, book, &to_client, short_lived);
@@ -86,6 +83,27 @@ pub(super) async fn away(
     }
 }
 
+/// Whether the client needs a hub again.
+#[derive(PartialEq, Eq)]
+enum Need {
+    Now,
+    Never,
+}
+
+/// Waits until the client asks for something. What it merely mentions is noted.
+async fn need(book: &SharedBook, client: &mut Client) -> Need {
+    loop {
+        client.incoming.look().await;
+        if client.is_gone() {
+            return Need::Never;
+        }
+        if client.incoming.is_request() {
+            return Need::Now;
+        }
+        refuse(book, client).await;
+    }
+}
+
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
@@ -93,7 +111,7 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// Answers what was read ahead, which no hub will.
+/// Answers what was read ahead, which no hub will, or notes it where it needs no answer.
 async fn refuse(book: &SharedBook, client: &mut Client) {
     let answer = match client.incoming.take() {
         Some(Frame::Text(text)) => book.lock().refuse(text),

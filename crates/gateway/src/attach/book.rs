@@ -1,25 +1,23 @@
 //! What has to be known of the messages that pass, should the hub be lost.
 //!
-//! Requests in flight each way, and the client's [`Handshake`]. A message is read once, for its id and its method;
-//! it is passed on as it came, except that questions of a hub after the first get ids of their own: their hub counts
-//! from one again, and the client may still be at work on a question of the one that is gone.
+//! Requests in flight, [`Questions`] of the hub, and the client's [`Handshake`]. A message is read once, for its id and
+//! its method, and passed on as it came wherever that will do.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use bytestring::ByteString;
-use switchboard_wire::{
-    envelope::{
-        Id, IdKey, Looks, Malformed, Message, Notification, Parsed, Request, Response, parse,
-    },
-    json::{Edit, Raw},
-    meta::method,
+use switchboard_wire::envelope::{
+    Id, IdKey, Looks, Malformed, Message, Notification, Parsed, Response, parse,
 };
 use tokio::sync::Notify;
 
-use super::handshake::{Handshake, under};
+use super::{
+    handshake::{Handshake, under},
+    questions::{Questions, cancelled, id_of},
+};
 use crate::socket::{GOODBYE, Why, try_again};
 
 /// What a call that was in flight is told. It may have been carried out, so nobody but the caller can repeat it.
@@ -39,12 +37,9 @@ pub(super) struct SharedBook {
 /// What is known.
 #[derive(Debug, Default)]
 pub(super) struct Book {
-    /// How many hubs were lost.
-    lost: u64,
     /// Requests of the client that are not answered.
     in_flight: HashSet<IdKey>,
-    /// Questions of the hub that are not answered: the client's id for each, and the hub's.
-    asked: HashMap<IdKey, Id>,
+    questions: Questions,
     /// Requests of our own, whose answers are nobody's business.
     ours: HashSet<IdKey>,
     handshake: Handshake,
@@ -139,16 +134,7 @@ impl Book {
                 }
                 Some(notification.text().clone())
             }
-            Message::Response(response) => self.answer_from_client(&response),
-        }
-    }
-
-    /// An answer to a hub that is gone goes nowhere.
-    fn answer_from_client(&mut self, response: &Response) -> Option<ByteString> {
-        match response.id().and_then(|id| self.asked.remove(&id.key())) {
-            Some(original) if self.lost > 0 => response.edited(&original, &[]).ok(),
-            Some(_) => Some(response.text().clone()),
-            None => (self.lost == 0).then(|| response.text().clone()),
+            Message::Response(response) => self.questions.answer(&response),
         }
     }
 
@@ -165,7 +151,7 @@ impl Book {
                 }
                 Some(text)
             }
-            Ok(Parsed::One(Message::Request(request))) => self.question(&request),
+            Ok(Parsed::One(Message::Request(request))) => self.questions.ask(&request),
             Ok(Parsed::One(Message::Notification(notification))) => self.notice(&notification),
             Ok(Parsed::Batch(messages)) => {
                 for message in messages.iter().flatten() {
@@ -182,32 +168,15 @@ impl Book {
         }
     }
 
-    fn question(&mut self, request: &Request) -> Option<ByteString> {
-        let original = copied(&request.id())?;
-        let shown = self.shown(&original);
-        self.asked.insert(shown.key(), original);
-        if self.lost == 0 { Some(request.text().clone()) } else { request.edited(&shown, &[]).ok() }
-    }
-
-    /// The id under which the client knows a question of the hub.
-    fn shown(&self, original: &Id) -> Id {
-        match self.lost {
-            0 => original.clone(),
-            lost => Id::text(&format!("hub-{lost}-{original}")),
-        }
-    }
-
     fn notice(&mut self, notification: &Notification) -> Option<ByteString> {
         if notification.method() == GOODBYE {
             self.goodbye = Some(comeback(notification));
             return None;
         }
-        let Some(id) = cancelled(notification) else {
-            return Some(notification.text().clone());
-        };
-        let shown = self.shown(&id);
-        self.asked.remove(&shown.key());
-        notification.edited(&[Edit::set(&["requestId"], shown.as_str())]).ok()
+        match cancelled(notification) {
+            Some(id) => self.questions.withdraw(&id, notification),
+            None => Some(notification.text().clone()),
+        }
     }
 
     fn broken(&mut self, malformed: &Malformed) -> Option<ByteString> {
@@ -221,11 +190,10 @@ impl Book {
         let greeting = self.handshake.key().and_then(|key| self.in_flight.take(key));
         let failed = self.in_flight.drain().filter_map(|key| id_of(&key));
         let failed = failed.map(|id| Response::error(Some(&id), &try_again(LOST)).text().clone());
-        let taken_back = self.asked.drain().filter_map(|(key, _)| take_back(&id_of(&key)?));
-        let messages = failed.chain(taken_back).collect();
+        let mut messages: Vec<_> = failed.collect();
+        messages.extend(self.questions.lose());
         self.in_flight.extend(greeting);
         self.ours.clear();
-        self.lost += 1;
         Leaving { messages, comeback: self.goodbye.take().unwrap_or_default() }
     }
 
@@ -303,33 +271,8 @@ impl Book {
 
     /// An id that no client uses, of the hub after the `lost`th.
     fn own_id(&self, number: u64) -> Id {
-        Id::text(&format!("switchboard-again-{}-{number}", self.lost))
+        Id::text(&format!("switchboard-again-{}-{number}", self.questions.lost()))
     }
-}
-
-/// An id that holds on to nothing else.
-fn copied(id: &Id) -> Option<Id> {
-    Id::from_raw(Raw::parse(id.as_str().to_owned()).ok()?)
-}
-
-fn id_of(key: &IdKey) -> Option<Id> {
-    match key {
-        IdKey::Number(number) => Id::from_raw(Raw::parse(number.clone()).ok()?),
-        IdKey::Text(text) => Some(Id::text(text)),
-    }
-}
-
-/// The request that a notification cancels.
-fn cancelled(notification: &Notification) -> Option<Id> {
-    if notification.method() != method::CANCELLED {
-        return None;
-    }
-    Id::from_raw(notification.params()?.get("requestId").ok()??)
-}
-
-fn take_back(id: &Id) -> Option<ByteString> {
-    let params = Raw::parse(format!(r#"{{"requestId":{id},"reason":"the hub was lost"}}"#)).ok()?;
-    Some(Notification::new(method::CANCELLED, Some(&params)).text().clone())
 }
 
 fn comeback(goodbye: &Notification) -> Comeback {
@@ -337,5 +280,132 @@ fn comeback(goodbye: &Notification) -> Comeback {
     match why {
         Some(why) if why == Why::Stopped.word() => Comeback::WhenNeeded,
         _ => Comeback::AtOnce,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
+
+    fn call(id: &str) -> ByteString {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call"}}"#).into()
+    }
+
+    fn answer(id: &str) -> ByteString {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#).into()
+    }
+
+    fn book(said: &[&str]) -> Book {
+        let mut book = Book::default();
+        for text in said {
+            assert_eq!(book.client_says((*text).into()).as_deref(), Some(*text));
+        }
+        book
+    }
+
+    /// Which requests are told of a loss.
+    fn told(mut book: Book) -> Vec<String> {
+        let told = book.lost().messages;
+        let mut ids: Vec<_> = told
+            .into_iter()
+            .map(|text| match parse(text) {
+                Ok(Parsed::One(Message::Response(response))) => response.id().unwrap().to_string(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    #[test]
+    fn whoever_waits_is_told_of_a_loss() {
+        let mut busy = book(&[&call("1"), &call(r#""one""#), &call("2"), "not JSON", "[]"]);
+        assert_eq!(busy.hub_says(answer("2")), Some(answer("2")));
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+        busy.client_says(cancel.into());
+        assert_eq!(told(busy), [r#""one""#]);
+
+        let batch = format!("[{},{}]", call("3"), call("4"));
+        let mut batched = book(&[&batch]);
+        batched.hub_says(format!("[{}]", answer("4")).into());
+        assert_eq!(told(batched), ["3"]);
+
+        let mut large = book(&[&call("5"), &call("6")]);
+        let malformed = parse(r#"{"jsonrpc":"1","result":1,"id":5}"#.into()).unwrap_err();
+        assert!(large.broken(&malformed).unwrap().contains(r#""id":5,"error""#));
+        assert_eq!(told(large), ["6"]);
+    }
+
+    #[test]
+    fn a_handshake_that_was_answered_is_repeated_in_silence() {
+        let mut book = book(&[INITIALIZE]);
+        book.hub_says(answer("0"));
+        assert!(book.lost().messages.is_empty());
+        let again = book.greet_again().unwrap();
+        assert_eq!(again, INITIALIZE.replace(r#""id":0"#, r#""id":"switchboard-again-1-0""#));
+        assert!(book.is_greeting());
+        assert_eq!(book.hub_says(answer(r#""switchboard-again-1-0""#)), None);
+        assert!(!book.is_greeting());
+    }
+
+    #[test]
+    fn a_handshake_that_was_not_answered_is_the_clients_own() {
+        let mut book = book(&[INITIALIZE]);
+        assert!(book.lost().messages.is_empty());
+        assert_eq!(book.greet_again().as_deref(), Some(INITIALIZE));
+        assert_eq!(book.hub_says(answer("0")), Some(answer("0")));
+        assert!(!book.is_greeting());
+    }
+
+    #[test]
+    fn a_client_without_a_handshake_has_none_to_repeat() {
+        let mut book = book(&[&call("1")]);
+        book.lost();
+        assert_eq!(book.greet_again(), None);
+    }
+
+    #[test]
+    fn a_new_handshake_forgets_what_followed_the_last() {
+        let level =
+            r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}"#;
+        let mut book = book(&[INITIALIZE, level]);
+        book.lost();
+        assert_eq!(book.settle_again().len(), 1);
+        book.client_says(INITIALIZE.into());
+        assert_eq!(book.settle_again().len(), 0);
+    }
+
+    #[test]
+    fn a_goodbye_is_for_us_and_says_when_to_return() {
+        for (why, expected) in [
+            ("stopped", Comeback::WhenNeeded),
+            ("handed-over", Comeback::AtOnce),
+            ("something new", Comeback::AtOnce),
+        ] {
+            let mut book = Book::default();
+            let goodbye =
+                format!(r#"{{"jsonrpc":"2.0","method":"{GOODBYE}","params":{{"why":"{why}"}}}}"#);
+            assert_eq!(book.hub_says(goodbye.into()), None);
+            assert_eq!(book.lost().comeback, expected, "{why}");
+            assert_eq!(book.lost().comeback, Comeback::AtOnce);
+        }
+    }
+
+    #[test]
+    fn what_no_hub_can_take_is_refused() {
+        let mut book = Book::default();
+        let refused = |text: &str, book: &mut Book| book.refuse(text.to_owned().into());
+        let one = refused(&call("1"), &mut book).unwrap();
+        assert!(one.contains(r#""id":1,"error":{"code":-32603"#) && one.contains("retry"), "{one}");
+        let batch = format!("[{},{}]", call("2"), call("3"));
+        let both = refused(&batch, &mut book).unwrap();
+        assert_eq!(both.matches("error").count(), 2, "{both}");
+        assert!(refused("{", &mut book).unwrap().contains("-32700"));
+        let silent = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(refused(silent, &mut book), None);
+        assert_eq!(book.settle_again(), [silent], "but it is remembered");
     }
 }

@@ -3,6 +3,7 @@
 use bytestring::ByteString;
 use switchboard_wire::{
     Error,
+    envelope::{Message, Parsed, parse},
     link::{Frame, LinkReader, LinkWriter, pair::End},
 };
 
@@ -66,6 +67,14 @@ impl Incoming {
     /// Whether something was read ahead.
     pub(super) fn is_waiting(&self) -> bool {
         self.ahead.is_some()
+    }
+
+    /// Whether what was read ahead wants an answer.
+    pub(super) fn is_request(&self) -> bool {
+        let Some(Frame::Text(text)) = &self.ahead else {
+            return false;
+        };
+        matches!(parse(text.clone()), Ok(Parsed::One(Message::Request(_)) | Parsed::Batch(_)))
     }
 
     /// What was read ahead.

@@ -19,6 +19,12 @@ pub enum Error {
     /// The hub said no.
     #[error("the hub refused: {}", sanitize::line(&.0.message))]
     Refused(Refusal),
+    /// Somebody listens there and says nothing.
+    #[error("the hub does not answer (waited {after:?})")]
+    Silent {
+        /// How long was waited.
+        after: Duration,
+    },
     /// What listens there is no hub of ours.
     #[error("what listens on `{}` {fault}", path.display())]
     NotAHub {
@@ -69,12 +75,22 @@ pub enum Error {
 // === impl Error ===
 
 impl Error {
-    /// Whether another attempt could end otherwise.
+    /// Whether another attempt could end otherwise: a hub may be on its way out, a file in the middle of an edit, a
+    /// program in the middle of an upgrade.
     pub(super) fn may_pass(&self) -> bool {
+        use RefusalKind::{Foreign, Malformed, Protocol};
         match self {
-            Self::Refused(refusal) => refusal.kind == RefusalKind::Stopping,
-            Self::Ended { .. } | Self::Late { .. } | Self::LostAgain => true,
-            _ => false,
+            Self::Refused(refusal) => !matches!(refusal.kind, Foreign | Malformed | Protocol),
+            Self::Silent { .. }
+            | Self::Start { .. }
+            | Self::Ended { .. }
+            | Self::Late { .. }
+            | Self::LostAgain => true,
+            Self::Loop
+            | Self::Socket(_)
+            | Self::NotAHub { .. }
+            | Self::Hello(_)
+            | Self::Unsteady { .. } => false,
         }
     }
 }

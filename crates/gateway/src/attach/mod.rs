@@ -19,6 +19,7 @@ mod client;
 mod error;
 mod handshake;
 mod options;
+mod questions;
 mod reach;
 mod relay;
 mod start;
@@ -68,6 +69,9 @@ pub async fn attach(options: AttachOptions, client: End) -> Result<(), Error> {
     let mut client = Client::new(client);
     let book = SharedBook::default();
     let mut hub = reach(&options).await?;
+    if hub.version != options.version {
+        make_room(&options).await;
+    }
     let mut short_lived = 0;
     loop {
         let since = Instant::now();
@@ -85,5 +89,13 @@ pub async fn attach(options: AttachOptions, client: End) -> Result<(), Error> {
             Some(next) => hub = next,
             None => return Ok(()),
         }
+    }
+}
+
+/// Has a hub of another version end when it can, if it is older than us, which is for the hub to judge. Until then, or
+/// if it stays, it serves us as it is. Asked once: whatever hub comes next is what is installed now.
+async fn make_room(options: &AttachOptions) {
+    if let Err(error) = hand_over(&options.place, &options.version).await {
+        tracing::debug!(%error, "the hub stays");
     }
 }

@@ -1,13 +1,13 @@
 //! What `connect` is told.
 
-use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf, time::Duration};
 
 use switchboard_wire::json::Raw;
 
 use crate::socket::{Hello, PROTOCOL, Place, Want};
 
 /// Whom to attach, to what, and how.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AttachOptions {
     /// Where the hub is.
     pub place: Place,
@@ -30,13 +30,13 @@ pub struct AttachOptions {
 }
 
 /// How to start a hub. Its `main` calls [`crate::socket::detach`] first.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct StartHub {
     /// The program, as an absolute path.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Its whole environment.
+    /// Its whole environment. What [`crate::socket::Folders`] depends on must be in it, or it listens elsewhere.
     pub env: Vec<(OsString, OsString)>,
     /// Where it runs; a folder that nobody will want to unmount.
     pub cwd: PathBuf,
@@ -91,6 +91,31 @@ impl AttachOptions {
             view: self.view.clone(),
             client: self.client.clone(),
         }
+    }
+}
+
+/// The environment and the view may hold secrets.
+impl fmt::Debug for AttachOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttachOptions")
+            .field("place", &self.place)
+            .field("start", &self.start)
+            .field("version", &self.version)
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl StartHub ===
+
+/// The environment may hold secrets.
+impl fmt::Debug for StartHub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StartHub")
+            .field("program", &self.program)
+            .field("args", &self.args)
+            .field("log", &self.log)
+            .finish_non_exhaustive()
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{AttachOptions, Error, ask, start::Starting};
+use super::{AttachOptions, Error, start::Starting};
 use crate::socket::{self, Answer, Hello, Lock, Refusal, RefusalKind, Welcome, is_ours};
 
 /// How often a socket is tried while a hub is starting.
@@ -18,6 +18,8 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A hub that has let us in.
 pub(super) struct Reached {
+    /// The hub's version, once it has said it.
+    pub(super) version: String,
     pub(super) writer: LinkWriter,
     pub(super) reader: LinkReader,
     /// Must be polled; ends when the writer is gone.
@@ -107,12 +109,7 @@ async fn greet(options: &AttachOptions, stream: UnixStream) -> Result<Said<Reach
         return Ok(Said::Leaving);
     };
     tracing::debug!(version = welcome.version, hub = welcome.hub, "attached");
-    if welcome.version != options.version {
-        // Whether we are newer is for the hub to judge. It may stay; then it serves us as it is.
-        if let Err(error) = ask::hand_over(&options.place, &options.version).await {
-            tracing::debug!(%error, "the hub stays");
-        }
-    }
+    reached.version = welcome.version;
     Ok(Said::Yes(reached))
 }
 
@@ -124,7 +121,7 @@ pub(super) fn open(path: &Path, stream: UnixStream, limit: usize) -> Result<Reac
     }
     let (read, write) = stream.into_split();
     let (writer, reader, writing) = lines::link(read, write, limit);
-    Ok(Reached { writer, reader, writing: Box::pin(writing) })
+    Ok(Reached { version: String::new(), writer, reader, writing: Box::pin(writing) })
 }
 
 /// Says hello and reads the answer; `None` if the other side is gone.
@@ -146,7 +143,7 @@ pub(super) async fn say<T: DeserializeOwned>(
     };
     let not_a_hub = |fault| Error::NotAHub { path: path.to_owned(), fault };
     let line = match answer {
-        Err(_) => return Err(not_a_hub("does not answer")),
+        Err(_) => return Err(Error::Silent { after: patience }),
         Ok(Err(_) | Ok(None)) => return Ok(None),
         Ok(Ok(Some(Frame::Broken(_)))) => return Err(not_a_hub("does not speak as a hub does")),
         Ok(Ok(Some(Frame::Text(line)))) => line,

@@ -9,7 +9,10 @@ use switchboard_wire::{
     envelope::{Looks, Malformed, Response},
     link::{Frame, LinkReader, LinkWriter},
 };
-use tokio::time::{sleep, timeout};
+use tokio::{
+    task::yield_now,
+    time::{sleep, timeout},
+};
 
 use super::{
     AttachOptions,
@@ -20,6 +23,9 @@ use super::{
 
 /// How long a hub that was told that nothing more will come may take to close.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Messages of the hub in a row, before the client is looked at.
+const TURN: usize = 32;
 
 /// Who left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +48,8 @@ pub(super) async fn relay(
         sleep(FAREWELL).await;
     };
     let left = tokio::select! {
+        // The hub's end is noticed before anything more is read for it: what the client said since is for the next.
+        biased;
         left = down(book, hub.reader, writer) => left,
         () = up => Left::Hub,
     };
@@ -86,7 +94,12 @@ async fn complain(malformed: &Malformed, to_client: &LinkWriter) {
 
 /// From the hub to the client. Ends when either closes.
 async fn down(book: &SharedBook, mut hub: LinkReader, to_client: &LinkWriter) -> Left {
+    let mut passed = 0_usize;
     while let Ok(Some(frame)) = hub.next().await {
+        passed += 1;
+        if passed.is_multiple_of(TURN) {
+            yield_now().await;
+        }
         let text = match frame {
             Frame::Text(text) => book.hub_says(text),
             Frame::Broken(malformed) => book.broken(&malformed),

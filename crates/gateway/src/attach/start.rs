@@ -17,6 +17,9 @@ use crate::socket::{self, Lock};
 /// How much of a log a person is shown.
 const TAIL: u64 = 4 << 10;
 
+/// A log that has grown past this is put aside when the next hub starts.
+const LARGE: u64 = 8 << 20;
+
 /// A hub that has been started and may not answer yet. Nobody else starts one meanwhile.
 pub(super) struct Starting {
     child: Child,
@@ -67,6 +70,9 @@ fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
+    if fs::metadata(path).is_ok_and(|log| log.len() > LARGE) {
+        fs::rename(path, path.with_added_extension("1"))?;
+    }
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
@@ -77,4 +83,32 @@ fn tail(path: &Path, from: u64) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     log.take(TAIL).read_to_end(&mut text)?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn the_end_of_a_log_is_what_the_last_hub_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("logs/hub.log");
+        open_log(&path).unwrap().write_all(b"before\n").unwrap();
+        let mut log = open_log(&path).unwrap();
+        let from = log.metadata().unwrap().len();
+        log.write_all(b"after\n").unwrap();
+        assert_eq!(tail(&path, from).unwrap(), b"after\n");
+        log.write_all(&[b'x'; 10_000]).unwrap();
+        assert_eq!(tail(&path, from).unwrap(), [b'x'; 4_096]);
+    }
+
+    #[test]
+    fn a_large_log_is_put_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hub.log");
+        open_log(&path).unwrap().set_len(LARGE + 1).unwrap();
+        assert_eq!(open_log(&path).unwrap().metadata().unwrap().len(), 0);
+        assert!(folder.path().join("hub.log.1").exists());
+    }
 }

@@ -148,15 +148,14 @@ impl Hello {
     }
 }
 
-/// The environment may hold secrets.
+/// The environment and the view may hold secrets.
 impl fmt::Debug for Hello {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hello")
             .field("version", &self.version)
             .field("want", &self.want)
             .field("cwd", &self.cwd)
-            .field("env", &self.env.len())
-            .field("view", &self.view)
+            .field("client", &self.client)
             .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -11,7 +11,7 @@ use std::{
 use tokio::{
     net::{UnixListener, UnixStream},
     task::JoinSet,
-    time::{Instant, sleep, timeout},
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +19,8 @@ use super::{Error, Hub, ListenOptions, Lock, Place, Why, conversation::converse,
 
 /// How often a lock that another process holds is tried.
 const LOOK: Duration = Duration::from_millis(20);
+/// How often a hub looks whether its socket is still there: programs that tidy up remove old files.
+const CHECK: Duration = Duration::from_secs(2);
 /// How long conversations may take to end once they have been told to.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long nothing is accepted after accepting failed: there may be no descriptor left.
@@ -29,6 +31,8 @@ const BREATH: Duration = Duration::from_millis(100);
 pub struct Listener {
     socket: UnixListener,
     path: PathBuf,
+    /// What the path led to when it was bound.
+    file: Option<u64>,
     lock: Lock,
 }
 
@@ -50,7 +54,8 @@ impl Listener {
         let deadline = Instant::now() + patience;
         loop {
             if let Some(lock) = Lock::take(&place.lock())? {
-                return Ok(Self { socket: replace(&path).await?, path, lock });
+                let socket = replace(&path).await?;
+                return Ok(Self { socket, file: file_at(&path), path, lock });
             }
             if is_answered(&path).await {
                 return Err(Error::AlreadyRunning { path });
@@ -64,7 +69,7 @@ impl Listener {
 
     /// Serves clients until `stop` is cancelled, somebody asks for the end, or nobody needs the hub any more.
     pub async fn serve<H: Hub>(
-        self,
+        mut self,
         hub: Arc<H>,
         options: ListenOptions,
         stop: CancellationToken,
@@ -84,13 +89,20 @@ impl Listener {
         Ended { why, lock: self.lock }
     }
 
-    async fn accept<H: Hub>(&self, desk: &Arc<Desk<H>>, conversations: &mut JoinSet<()>) -> Why {
+    async fn accept<H: Hub>(
+        &mut self,
+        desk: &Arc<Desk<H>>,
+        conversations: &mut JoinSet<()>,
+    ) -> Why {
         let ending = desk.ending();
         tokio::pin!(ending);
+        let mut check = interval(CHECK);
+        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let has_room = conversations.len() < desk.options.connections;
             tokio::select! {
                 why = &mut ending => return why,
+                _ = check.tick() => self.stay_in_place().await,
                 Some(ended) = conversations.join_next(), if !conversations.is_empty() => {
                     if let Err(error) = ended {
                         tracing::error!(%error, "a conversation failed");
@@ -108,6 +120,26 @@ impl Listener {
             }
         }
     }
+
+    /// Binds again where the socket's file is gone. The lock is ours, so nobody else has taken its place.
+    async fn stay_in_place(&mut self) {
+        if file_at(&self.path) == self.file {
+            return;
+        }
+        match replace(&self.path).await {
+            Ok(socket) => {
+                self.socket = socket;
+                self.file = file_at(&self.path);
+                tracing::warn!("the hub's socket was removed, and is back");
+            }
+            Err(error) => tracing::warn!(%error, "the hub's socket was removed"),
+        }
+    }
+}
+
+/// Which file a path leads to.
+fn file_at(path: &Path) -> Option<u64> {
+    fs::symlink_metadata(path).ok().map(|found| found.ino())
 }
 
 /// Binds the socket. Only for the lock's holder: what is there is a leftover, unless it answers all the same, which

@@ -175,6 +175,7 @@ fn is_folder_of_ours(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use switchboard_config::Platform;
 
     fn folders(home: &Path) -> Folders {
         Folders {
@@ -246,6 +247,23 @@ mod tests {
         let found = fs::metadata(temp.path().join("own")).unwrap();
         assert_eq!(fault(&found, geteuid().as_raw()), None);
         assert_eq!(fault(&found, geteuid().as_raw() + 1), Some("belongs to another user"));
+    }
+
+    #[test]
+    fn a_relative_runtime_directory_is_none() {
+        for (given, expected) in [
+            (None, None),
+            (Some("run/me"), None),
+            (Some("/run/me"), Some(PathBuf::from("/run/me"))),
+        ] {
+            let runtime = given.map(|value| ("XDG_RUNTIME_DIR".to_owned(), value.to_owned()));
+            let home = ("HOME".to_owned(), "/home/me".to_owned());
+            let env = std::iter::once(home).chain(runtime).collect();
+            let caller = Surroundings::usual(Platform::Linux, env, "/".into()).unwrap();
+            let folders = Folders::of(&caller);
+            assert_eq!(folders.runtime, expected);
+            assert_eq!(folders.state, Path::new("/home/me/.local/state/switchboard"));
+        }
     }
 
     #[test]

@@ -124,7 +124,8 @@ async fn clients_of_one_hub_meet_again_at_one_hub() {
     room.kill_hub().await;
     for client in &mut clients {
         client.say(&tool(1, "echo", "{}")).await;
-        assert!(client.hear_until(r#""id":1,"#).await.1.contains("result"));
+        let (_, answer) = client.hear_until(r#""id":1,"#).await;
+        assert!(answer.contains("result"), "{answer}");
     }
     assert_eq!(room.hubs().len(), 2);
 }

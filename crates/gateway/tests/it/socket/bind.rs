@@ -6,7 +6,7 @@ use switchboard_gateway::socket::{Error, Listener};
 
 use super::{
     Room,
-    room::{HELLO, options},
+    room::{HELLO, options, tool},
 };
 use crate::fixture::soon;
 
@@ -49,4 +49,22 @@ async fn the_next_hub_waits_for_the_last_to_be_gone() {
         tokio::spawn(async move { Listener::bind(&place, Duration::from_secs(30)).await });
     drop(ended.lock);
     soon(waiting).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_socket_that_was_removed_comes_back() {
+    let room = Room::new();
+    let hub = room.listen(options()).await;
+    let mut before = room.greet().await;
+    std::fs::remove_file(room.place().socket()).unwrap();
+    let back = async {
+        while !room.place().socket().exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    soon(back).await;
+    assert!(room.call().await.ask(HELLO).await.contains(r#""ok":true"#));
+    assert!(before.ask(&tool(1, "echo", "{}")).await.contains("result"));
+    hub.stop.cancel();
+    hub.ended().await;
 }
