@@ -1,10 +1,12 @@
-//! The sources of a workspace against real files, real processes and a scripted catalogue.
+//! The sources of a workspace against real files, real processes and a scripted catalogue; the faces
+//! against real sockets.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod broken;
 mod catalogue;
 mod edits;
+mod face;
 mod fixture;
 mod logs;
 mod managed;
