@@ -1,4 +1,6 @@
 //! The hub's sources against real files, real processes and a scripted catalogue; the bridge between clients and servers.
+//! The sources of a workspace against real files, real processes and a scripted catalogue; the faces
+//! against real sockets.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -7,6 +9,7 @@ mod bridge;
 mod broken;
 mod catalogue;
 mod edits;
+mod face;
 mod fixture;
 mod logs;
 mod managed;

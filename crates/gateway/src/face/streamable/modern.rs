@@ -17,6 +17,7 @@ use switchboard_wire::{
     meta::{self, method},
     server::{Handler, ServeOptions, Session, serve},
 };
+use tokio::task::unconstrained;
 use tokio_util::sync::CancellationToken;
 
 use super::{headers, views::View};
@@ -57,11 +58,8 @@ pub(super) async fn post<F: Front>(
     let id = request.id();
     headers::check(headers, &request).map_err(|refusal| refusal.about(Some(&id)))?;
     let most = face.options.limits.sessions;
-    let (view, following) =
-        face.views.get(&*face.front, owner, most).map_err(|refusal| refusal.about(Some(&id)))?;
-    if let Some(following) = following {
-        face.tasks.spawn(following.run());
-    }
+    let opened = face.views.get(&*face.front, owner, most, &face.tasks);
+    let view = opened.map_err(|refusal| refusal.about(Some(&id)))?;
     match request.method().as_ref() {
         method::LISTEN => return listen(face, view, takes, request).await,
         method::TOOLS_CALL => {
@@ -224,7 +222,7 @@ impl Exchange {
             }
         }
         // What was said before the answer comes before it.
-        match self.voice.next().now_or_never() {
+        match unconstrained(self.voice.next()).now_or_never() {
             Some(Ok(Some(Frame::Text(text)))) => Some(Happened::Said(text)),
             _ => self.answer.take().map(Happened::Answered),
         }

@@ -24,7 +24,7 @@ use switchboard_wire::{
     meta::method,
     server::{Handler, Session as WireSession},
 };
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{sync::mpsc, task::unconstrained, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::log::{Log, OWN, Priming, Weight};
@@ -341,9 +341,9 @@ impl<V: Handler> Call<V> {
     }
 }
 
-/// Takes everything that was said.
+/// Takes everything that was said, however much of this task's turn is used up.
 fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
-    while let Some(Ok(Some(frame))) = voice.next().now_or_never() {
+    while let Some(Ok(Some(frame))) = unconstrained(voice.next()).now_or_never() {
         if let Frame::Text(text) = frame {
             said.push_back(text);
         }

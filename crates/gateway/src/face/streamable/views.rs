@@ -12,7 +12,10 @@ use switchboard_wire::{
     server::{Changes, Handler},
 };
 use tokio::time::Instant;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 
 use super::mirrored::Book;
 use crate::{
@@ -51,25 +54,27 @@ impl<V: Handler> Views<V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The view of this owner, opened if need be. What is returned besides has to be run.
+    /// The view of this owner, opened if need be; then one of `tasks` follows its changes.
     pub(super) fn get<F: Front<View = V>>(
         &self,
         front: &F,
         owner: &Owner,
         most: usize,
-    ) -> Result<(Arc<View<V>>, Option<Following<V>>), Refusal> {
+        tasks: &TaskTracker,
+    ) -> Result<Arc<View<V>>, Refusal> {
         let mut views = self.lock();
         if let Some(view) = views.get(owner) {
             view.touch();
-            return Ok((Arc::clone(view), None));
+            return Ok(Arc::clone(view));
         }
         if views.len() >= most {
             forget_oldest(&mut views);
         }
         let opened = open(front, owner)?;
         let (view, following) = View::new(opened);
+        tasks.spawn(following.run());
         views.insert(owner.clone(), Arc::clone(&view));
-        Ok((view, Some(following)))
+        Ok(view)
     }
 
     /// Closes those that nobody has used for so long.
@@ -136,7 +141,7 @@ impl<V> View<V> {
 }
 
 /// Whoever forgets what was known of a view's tools when they change.
-pub(super) struct Following<V> {
+struct Following<V> {
     view: std::sync::Weak<View<V>>,
     herald: Arc<Herald>,
     heralded: Heralded,
@@ -146,7 +151,7 @@ pub(super) struct Following<V> {
 // === impl Following ===
 
 impl<V: Handler> Following<V> {
-    pub(super) async fn run(self) {
+    async fn run(self) {
         let Self { view, herald, mut heralded, over } = self;
         let following = async {
             let hearing = async {

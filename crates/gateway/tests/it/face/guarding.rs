@@ -1,0 +1,186 @@
+//! Who is let in.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use switchboard_gateway::face::{
+    Access, FaceOptions, Limits, Rate, TlsIdentity, Tokens, WithoutToken,
+};
+use switchboard_wire::{
+    Version,
+    client::{Client, Greeting},
+    http::TlsOptions,
+};
+
+use super::{
+    Served,
+    raw::{begin_session, get, post, send},
+    soon,
+    suite::{Transport, no_platform, options},
+};
+
+struct Two;
+
+impl Tokens for Two {
+    fn principal<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<String>> {
+        let name = token.strip_prefix("token-of-").map(str::to_owned);
+        Box::pin(std::future::ready(name))
+    }
+}
+
+fn access(without_token: WithoutToken) -> FaceOptions {
+    let access = Access { tokens: Some(Arc::new(Two)), without_token };
+    FaceOptions { access, ..FaceOptions::local() }
+}
+
+/// On every kind of request, whatever it asks for.
+#[tokio::test]
+async fn names_and_pages_of_others_are_refused_everywhere() {
+    let served = Served::start(FaceOptions {
+        hosts: vec!["hub.example".into()],
+        origins: vec!["https://app.example".into()],
+        ..FaceOptions::local()
+    })
+    .await;
+    for (method, path) in [
+        ("GET", "/healthz"),
+        ("GET", "/metrics"),
+        ("POST", "/mcp"),
+        ("GET", "/mcp"),
+        ("DELETE", "/mcp/one"),
+        ("GET", "/sse"),
+        ("POST", "/messages"),
+        ("GET", "/ws"),
+        ("OPTIONS", "/mcp"),
+        ("GET", "/nowhere"),
+    ] {
+        for (name, value, refused) in [
+            ("host", "evil.example.com", true),
+            ("host", "hub.example", false),
+            ("origin", "http://evil.example.com", true),
+            ("origin", "null", true),
+            ("origin", "http://localhost:6274", false),
+            ("origin", "https://app.example", false),
+        ] {
+            if (method, path) == ("GET", "/sse") && !refused {
+                continue; // a stream without an end
+            }
+            let reply = send(served.address, method, path, &[(name, value)], "").await;
+            assert_eq!(reply.status == 403, refused, "{method} {path} {name}: {value}: {reply:?}");
+            let shared = reply.header("access-control-allow-origin");
+            let expected = (name == "origin" && !refused).then_some(value);
+            assert_eq!(shared, expected, "{method} {path} {name}: {value}");
+        }
+    }
+    assert_eq!(served.metric(r#"refusals_total{reason="host"}"#).await, 10);
+    assert_eq!(served.metric(r#"refusals_total{reason="origin"}"#).await, 20);
+}
+
+#[tokio::test]
+async fn a_page_may_ask_before_it_asks() {
+    let served = Served::start(access(WithoutToken::Refused)).await;
+    let headers = [
+        ("origin", "http://localhost:6274"),
+        ("access-control-request-method", "POST"),
+        ("access-control-request-headers", "content-type,mcp-param-region"),
+    ];
+    let reply = send(served.address, "OPTIONS", "/mcp", &headers, "").await;
+    assert_eq!(reply.status, 204, "{reply:?}");
+    assert_eq!(reply.header("access-control-allow-headers"), Some("content-type,mcp-param-region"));
+    assert!(reply.header("access-control-allow-methods").unwrap().contains("DELETE"));
+    let exposed = reply.header("access-control-expose-headers").unwrap();
+    assert!(exposed.contains("mcp-session-id"), "{exposed}");
+}
+
+#[tokio::test]
+async fn tokens_say_who_it_is() {
+    for (without_token, headers, status, principal) in [
+        (WithoutToken::Refused, vec![], 401, None),
+        (WithoutToken::Refused, vec![("authorization", "Bearer token-of-ann")], 200, Some("ann")),
+        (WithoutToken::Refused, vec![("authorization", "Bearer wrong")], 401, None),
+        (WithoutToken::Refused, vec![("authorization", "Basic token-of-ann")], 401, None),
+        (WithoutToken::SameUser, vec![], 200, Some("local")),
+        (WithoutToken::SameUser, vec![("authorization", "Bearer wrong")], 401, None),
+        (WithoutToken::Anyone, vec![], 200, Some("anyone")),
+    ] {
+        let served = Served::start(access(without_token)).await;
+        let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+        let reply = post(served.address, "/mcp", &headers, hello).await;
+        assert_eq!(reply.status, status, "{without_token:?} {headers:?}: {reply:?}");
+        let openings = served.openings();
+        assert_eq!(openings.first().map(|opening| &*opening.principal), principal);
+        let challenge = reply.header("www-authenticate");
+        assert_eq!(challenge.is_some_and(|text| text.starts_with("Bearer ")), status == 401);
+        assert_eq!(get(served.address, "/healthz", &[]).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_of_one_principal() {
+    let served = Served::start(access(WithoutToken::Refused)).await;
+    let ann = ("authorization", "Bearer token-of-ann");
+    let bob = ("authorization", "Bearer token-of-bob");
+    let id = begin_session(served.address, "/mcp", &[ann]).await;
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    for (who, status) in [(bob, 404), (ann, 200)] {
+        let headers = [who, ("mcp-session-id", id.as_str())];
+        assert_eq!(post(served.address, "/mcp", &headers, list).await.status, status, "{who:?}");
+    }
+    let headers = [bob, ("mcp-session-id", id.as_str())];
+    assert_eq!(send(served.address, "DELETE", "/mcp", &headers, "").await.status, 404);
+}
+
+#[tokio::test]
+async fn who_asks_too_often_is_told_to_wait() {
+    let limits = Limits { rate: Rate::PerSecond(1), ..Limits::default() };
+    let served = Served::start(FaceOptions { limits, ..access(WithoutToken::Refused) }).await;
+    let ann = [("authorization", "Bearer token-of-ann")];
+    let mut statuses = Vec::new();
+    while statuses.len() < 50 && !statuses.contains(&429) {
+        statuses.push(get(served.address, "/metrics", &ann).await.status);
+    }
+    assert_eq!(statuses[..2], [200, 200]);
+    assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
+    let bob = [("authorization", "Bearer token-of-bob")];
+    assert_eq!(get(served.address, "/metrics", &bob).await.status, 200);
+}
+
+/// An authority's certificate, and what it certified.
+fn certified() -> (Vec<u8>, TlsIdentity) {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap();
+    let issuer = Issuer::new(params, key);
+    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &issuer).unwrap();
+    let identity = TlsIdentity::from_pem(certificate.pem(), key.serialize_pem());
+    (authority.pem().into_bytes(), identity)
+}
+
+#[tokio::test]
+async fn faces_are_served_with_a_certificate() {
+    let (authority, identity) = certified();
+    let served = Served::start(FaceOptions { tls: Some(identity), ..FaceOptions::local() }).await;
+    let tls = TlsOptions { extra_ca_pem: vec![authority], ..no_platform() };
+    for transport in [Transport::Http, Transport::Sse, Transport::WebSocket] {
+        let greeting = Greeting::Only(Version::LATEST_LEGACY);
+        let target = transport.target(&served, &tls);
+        let (client, _inbox) = soon(Client::connect(target, options(greeting))).await.unwrap();
+        assert_eq!(client.server().name().as_deref(), Some("fixture"), "{transport:?}");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_none_is_told() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let identity = TlsIdentity::from_pem("nothing", "nothing");
+    let options = FaceOptions { tls: Some(identity), ..FaceOptions::local() };
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    let stage = Arc::<super::Stage>::default();
+    let served = switchboard_gateway::face::serve(listener, stage, options, shutdown).await;
+    assert_eq!(served.unwrap_err().to_string(), "the certificate's key cannot be read");
+}

@@ -1,0 +1,142 @@
+//! The faces, over real sockets: our own client in every version, and raw HTTP for what it never sends.
+
+mod bounds;
+mod closing;
+mod guarding;
+mod headers;
+mod raw;
+mod resuming;
+mod rules;
+mod sessions;
+mod suite;
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use switchboard_gateway::{
+    face::{FaceError, FaceOptions, serve},
+    front::{Front, NoSuchPart, Opened, Opening, Part},
+};
+use switchboard_testkit::fixture::Fixture;
+use switchboard_wire::{
+    client::List,
+    envelope::RpcError,
+    json::Raw,
+    server::{Asked, Change, Changes, Context, Description, Handler, Reply},
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use crate::fixture::soon;
+
+/// The fixture, as something that can be opened.
+#[derive(Default)]
+pub(crate) struct Stage {
+    scene: Arc<Scene>,
+    openings: Mutex<Vec<Opening>>,
+}
+
+/// The fixture, with a way to announce changes.
+#[derive(Default)]
+pub(crate) struct Scene {
+    fixture: Fixture,
+    changes: Changes,
+}
+
+/// Faces that are being served.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) stage: Arc<Stage>,
+    pub(crate) shutdown: CancellationToken,
+    serving: JoinHandle<Result<(), FaceError>>,
+}
+
+// === impl Served ===
+
+impl Served {
+    pub(crate) async fn start(options: FaceOptions) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stage, shutdown) = (Arc::<Stage>::default(), CancellationToken::new());
+        let serving = serve(listener, Arc::clone(&stage), options, shutdown.clone());
+        Self { address, stage, shutdown, serving: tokio::spawn(serving) }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Who has opened what so far.
+    pub(crate) fn openings(&self) -> Vec<Opening> {
+        self.stage.openings.lock().unwrap().clone()
+    }
+
+    /// The value of a line of the metrics page.
+    pub(crate) async fn metric(&self, name: &str) -> u64 {
+        let page = raw::get(self.address, "/metrics", &[]).await.body;
+        let line =
+            page.lines().find_map(|line| line.strip_prefix(&format!("switchboard_face_{name} ")));
+        line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().unwrap()
+    }
+
+    /// Waits until a metric has a value.
+    pub(crate) async fn until(&self, name: &str, value: u64) {
+        soon(async {
+            while self.metric(name).await != value {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        })
+        .await;
+    }
+
+    /// Ends, and waits for the end.
+    pub(crate) async fn close(self) {
+        self.shutdown.cancel();
+        soon(self.serving).await.unwrap().unwrap();
+    }
+}
+
+// === impl Stage ===
+
+impl Front for Stage {
+    type View = Scene;
+
+    fn open(&self, opening: Opening) -> Result<Opened<Scene>, NoSuchPart> {
+        if matches!(&opening.part, Part::Server(name) | Part::Agent(name) if name == "none") {
+            return Err(NoSuchPart);
+        }
+        self.openings.lock().unwrap().push(opening);
+        Ok(Opened { view: Arc::clone(&self.scene), changes: self.scene.changes.clone() })
+    }
+}
+
+// === impl Scene ===
+
+impl Handler for Scene {
+    fn describe(&self) -> Description {
+        self.fixture.describe()
+    }
+
+    fn call<'a>(
+        &'a self,
+        asked: Asked,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        let text = |path: &[&str]| asked.params.get_path(path).ok().flatten()?.to_text();
+        if text(&["name"]).as_deref() == Some("announce") {
+            let what = text(&["arguments", "what"]).unwrap_or_default();
+            self.changes.announce(match what.as_str() {
+                "tools" => Change::List(List::Tools),
+                "prompts" => Change::List(List::Prompts),
+                "resources" => Change::List(List::Resources),
+                _ => Change::Resource(what),
+            });
+            return Box::pin(std::future::ready(Ok(Reply::Complete(Raw::empty_object()))));
+        }
+        self.fixture.call(asked, context)
+    }
+}

@@ -1,0 +1,122 @@
+//! The life of a legacy session: begun, used, ended, forgotten.
+
+use std::time::Duration;
+
+use switchboard_gateway::face::{FaceOptions, Limits, Times};
+
+use super::{
+    Served,
+    raw::{begin, begin_session, call, get, post, read_until, send},
+};
+
+const HELLO: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+
+#[tokio::test]
+async fn a_session_that_was_ended_is_gone() {
+    let served = Served::start(FaceOptions::local()).await;
+    let id = begin_session(served.address, "/mcp", &[]).await;
+    let known = [("mcp-session-id", id.as_str())];
+    assert_eq!(served.metric(r#"sessions{transport="http"}"#).await, 1);
+    assert_eq!(send(served.address, "DELETE", "/mcp", &known, "").await.status, 200);
+    for (method, body) in [("POST", LIST), ("GET", ""), ("DELETE", "")] {
+        let headers = [known[0], ("content-type", "application/json")];
+        let reply = send(served.address, method, "/mcp", &headers, body).await;
+        assert_eq!((reply.status, reply.code()), (404, Some(-32001)), "{method}");
+    }
+    served.until(r#"sessions{transport="http"}"#, 0).await;
+}
+
+#[tokio::test]
+async fn a_greeting_that_is_refused_begins_nothing() {
+    let served = Served::start(FaceOptions::local()).await;
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+    let reply = post(served.address, "/mcp", &[], hello).await;
+    assert_eq!((reply.code(), reply.header("mcp-session-id")), (Some(-32602), None));
+    served.until(r#"sessions{transport="http"}"#, 0).await;
+}
+
+#[tokio::test]
+async fn there_are_so_many_sessions() {
+    let limits = Limits { sessions: 2, ..Limits::default() };
+    let served = Served::start(FaceOptions { limits, ..FaceOptions::local() }).await;
+    let first = begin_session(served.address, "/mcp", &[]).await;
+    // Of whatever transport.
+    let mut stream = begin(served.address, "GET", "/sse", &[], "").await;
+    read_until(&mut stream, "sessionId").await;
+    let full = post(served.address, "/mcp", &[], HELLO).await;
+    assert_eq!((full.status, full.header("retry-after")), (503, Some("1")), "{full:?}");
+    assert_eq!(get(served.address, "/sse", &[]).await.status, 503);
+    send(served.address, "DELETE", "/mcp", &[("mcp-session-id", &first)], "").await;
+    served.until(r#"sessions{transport="http"}"#, 0).await;
+    begin_session(served.address, "/mcp", &[]).await;
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_uses_is_over() {
+    let times = Times { idle: Duration::from_millis(200), ..Times::default() };
+    let served = Served::start(FaceOptions { times, ..FaceOptions::local() }).await;
+    let idle = begin_session(served.address, "/mcp", &[]).await;
+    let listened = begin_session(served.address, "/mcp", &[]).await;
+    let mut stream =
+        begin(served.address, "GET", "/mcp", &[("mcp-session-id", &listened)], "").await;
+    read_until(&mut stream, "\r\n\r\n").await;
+    served.until(r#"sessions{transport="http"}"#, 1).await;
+    for (id, status) in [(&idle, 404), (&listened, 200)] {
+        let reply = post(served.address, "/mcp", &[("mcp-session-id", id)], LIST).await;
+        assert_eq!(reply.status, status);
+    }
+}
+
+#[tokio::test]
+async fn one_stream_at_a_time_is_listened_to() {
+    let served = Served::start(FaceOptions::local()).await;
+    let id = begin_session(served.address, "/mcp", &[]).await;
+    let known = [("mcp-session-id", id.as_str()), ("accept", "text/event-stream")];
+    let mut stream = begin(served.address, "GET", "/mcp", &known, "").await;
+    read_until(&mut stream, "\r\n\r\n").await;
+    assert_eq!(get(served.address, "/mcp", &known).await.status, 409);
+    let announce = call(3, "announce", r#"{"what":"tools"}"#);
+    post(served.address, "/mcp", &known[..1], &announce).await;
+    read_until(&mut stream, "notifications/tools/list_changed").await;
+    drop(stream);
+    served.until(r#"streams{transport="http"}"#, 0).await;
+    let mut again = begin(served.address, "GET", "/mcp", &known, "").await;
+    read_until(&mut again, "200 OK").await;
+    let json = [("mcp-session-id", id.as_str()), ("accept", "application/json")];
+    assert_eq!(get(served.address, "/mcp", &json).await.status, 406);
+}
+
+/// What is said while nobody listens is there for whoever does next.
+#[tokio::test]
+async fn nothing_is_lost_before_the_stream_is_opened() {
+    let served = Served::start(FaceOptions::local()).await;
+    let id = begin_session(served.address, "/mcp", &[]).await;
+    let known = [("mcp-session-id", id.as_str())];
+    post(served.address, "/mcp", &known, &call(3, "announce", r#"{"what":"prompts"}"#)).await;
+    let mut stream = begin(served.address, "GET", "/mcp", &known, "").await;
+    read_until(&mut stream, "notifications/prompts/list_changed").await;
+}
+
+#[tokio::test]
+async fn sse_posts_are_bound_like_sessions() {
+    let served = Served::start(FaceOptions::local()).await;
+    let mut stream = begin(served.address, "GET", "/sse/one", &[], "").await;
+    let text = read_until(&mut stream, "sessionId=").await + &read_until(&mut stream, "\n\n").await;
+    let at = text.find("/messages").unwrap();
+    let place = text[at..].split_ascii_whitespace().next().unwrap();
+    let elsewhere = place.replace("/messages/one", "/messages");
+    for (place, body, status) in [
+        (place, LIST, 202),
+        (place, "{", 400),
+        (&elsewhere, LIST, 404),
+        ("/messages/one?sessionId=nope", LIST, 404),
+        ("/messages/one", LIST, 404),
+    ] {
+        assert_eq!(post(served.address, place, &[], body).await.status, status, "{place} {body}");
+    }
+    drop(stream);
+    served.until(r#"sessions{transport="sse"}"#, 0).await;
+    assert_eq!(post(served.address, place, &[], LIST).await.status, 404);
+}

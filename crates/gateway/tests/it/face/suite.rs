@@ -1,0 +1,371 @@
+//! One suite over the three transports, in every version that each of them carries.
+
+use std::{future::Future, time::Duration};
+
+use futures_util::future::join_all;
+use switchboard_gateway::face::FaceOptions;
+use switchboard_wire::{
+    Era, Version,
+    client::{
+        Call, Client, ClientOptions, CutShort, Event, Greeting, HttpTarget, Inbox, Incoming, List,
+        Root, Target,
+    },
+    envelope::code,
+    http::{EndpointOptions, Pool, PoolOptions, Proxies, TlsOptions},
+    json::Raw,
+    ws::WsOptions,
+};
+
+use super::{Served, soon};
+
+/// No feature takes longer in one version, unless it hangs.
+const BOUND: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Http,
+    Sse,
+    WebSocket,
+}
+
+/// A client, and the faces it talks to.
+pub(crate) struct Bench {
+    pub(crate) client: Client,
+    pub(crate) inbox: Inbox,
+    pub(crate) served: Served,
+}
+
+macro_rules! over_all {
+    ($($feature:ident),* $(,)?) => {
+        over!(http Http: $($feature)*);
+        over!(sse Sse: $($feature)*);
+        over!(web_socket WebSocket: $($feature)*);
+    };
+}
+
+macro_rules! over {
+    ($module:ident $transport:ident: $($feature:ident)*) => {
+        mod $module {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $feature() {
+                    super::each(super::Transport::$transport, super::$feature).await;
+                }
+            )*
+        }
+    };
+}
+
+over_all!(
+    the_server_is_known,
+    arguments_and_results_survive_byte_for_byte,
+    progress_comes_in_order_and_before_the_result,
+    logs_come_from_the_level_asked_for,
+    errors_have_the_codes_of_their_era,
+    two_hundred_calls_at_once,
+    a_question_is_answered,
+    several_questions_at_once,
+    questions_of_two_calls_at_once,
+    several_rounds,
+    dropping_a_call_cancels_it,
+    lists_that_change_are_heard_of,
+    resources_that_change_are_heard_of,
+    pages_are_put_together,
+    a_mebibyte_comes_whole,
+    closing_ends_the_session,
+);
+
+// === impl Transport ===
+
+impl Transport {
+    fn greetings(self) -> Vec<Greeting> {
+        let sensible = |version: &Version| match self {
+            Self::WebSocket => true,
+            Self::Sse => version.era() == Era::Legacy,
+            Self::Http => *version != Version::V2024_11_05,
+        };
+        let versions = Version::ALL.into_iter().filter(sensible);
+        versions.map(Greeting::Only).chain([Greeting::Probe]).collect()
+    }
+
+    pub(crate) fn target(self, served: &Served, tls: &TlsOptions) -> Target {
+        let pool = Pool::new(&PoolOptions {
+            tls: tls.clone(),
+            proxies: Proxies::Off,
+            ..PoolOptions::default()
+        })
+        .unwrap();
+        let encrypted = !tls.extra_ca_pem.is_empty();
+        let url = |path: &str| {
+            let url = served.url(path);
+            if encrypted { url.replacen("http", "https", 1) } else { url }
+        };
+        let http = |path: &str, pool| HttpTarget {
+            url: url(path).parse().unwrap(),
+            pool,
+            options: EndpointOptions::default(),
+        };
+        match self {
+            Self::Http => Target::Http(http("/mcp", pool)),
+            Self::Sse => Target::Sse(http("/sse", pool)),
+            Self::WebSocket => Target::WebSocket {
+                url: url("/ws").replacen("http", "ws", 1).parse().unwrap(),
+                pool,
+                options: Box::new(WsOptions::default()),
+            },
+        }
+    }
+}
+
+async fn each<F, R>(transport: Transport, feature: F)
+where
+    F: Fn(Bench) -> R,
+    R: Future<Output = ()> + Send + 'static,
+{
+    let mut failed = Vec::new();
+    for greeting in transport.greetings() {
+        let bench = connect(transport, greeting).await;
+        match tokio::time::timeout(BOUND, tokio::spawn(feature(bench))).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => failed.push(format!("{greeting:?}: {error}")),
+            Err(_) => failed.push(format!("{greeting:?}: it hangs")),
+        }
+    }
+    assert!(failed.is_empty(), "{transport:?}: {failed:#?}");
+}
+
+pub(crate) fn no_platform() -> TlsOptions {
+    TlsOptions { platform_roots: false, ..TlsOptions::default() }
+}
+
+pub(crate) async fn connect(transport: Transport, greeting: Greeting) -> Bench {
+    let served = Served::start(FaceOptions::local()).await;
+    connect_to(served, transport, greeting).await
+}
+
+pub(crate) async fn connect_to(served: Served, transport: Transport, greeting: Greeting) -> Bench {
+    let target = transport.target(&served, &no_platform());
+    let (client, inbox) = soon(Client::connect(target, options(greeting))).await.unwrap();
+    Bench { client, inbox, served }
+}
+
+pub(crate) fn options(greeting: Greeting) -> ClientOptions {
+    let mut options = ClientOptions::new("suite", "1");
+    options.capabilities = raw(r#"{"elicitation":{},"sampling":{}}"#);
+    options.roots = Some(vec![Root { uri: "file:///work".into(), name: None }]);
+    options.greeting = greeting;
+    options.reopen_after = Duration::from_millis(10);
+    options
+}
+
+pub(crate) fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned()).unwrap()
+}
+
+pub(crate) fn member(value: &Raw, key: &str) -> String {
+    value.get(key).unwrap().map_or_else(|| "(missing)".to_owned(), |value| value.to_string())
+}
+
+// === impl Bench ===
+
+impl Bench {
+    pub(crate) async fn tool(&self, name: &str, arguments: &str) -> Raw {
+        self.client.call(Call::tool(name, &raw(arguments))).result().await.unwrap()
+    }
+
+    fn era(&self) -> Era {
+        self.client.server().era()
+    }
+
+    /// Announces until it is heard; a modern client says nowhere when it has begun to listen.
+    async fn announced(&mut self, what: &str) -> Incoming {
+        let client = self.client.clone();
+        let call = Call::tool("announce", &raw(&format!(r#"{{"what":"{what}"}}"#)));
+        let announcing = async {
+            loop {
+                client.call(call.clone()).result().await.unwrap();
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::select! {
+            heard = self.inbox.next() => heard.unwrap(),
+            () = announcing => unreachable!(),
+        }
+    }
+}
+
+// --- features
+
+async fn the_server_is_known(bench: Bench) {
+    let server = bench.client.server();
+    assert_eq!(server.name().as_deref(), Some("fixture"));
+    assert_eq!(server.instructions.as_deref(), Some("be kind"));
+    let openings = bench.served.openings();
+    assert_eq!(openings.len(), 1, "{openings:?}");
+    assert_eq!(openings[0].principal, "local");
+}
+
+async fn arguments_and_results_survive_byte_for_byte(bench: Bench) {
+    let odd = r#"{ "z" : 1.0, "a":[1e400,"\u00e9",-0], "n":18446744073709551617, "é":"\/" }"#;
+    let result = bench.tool("echo", odd).await;
+    assert_eq!(member(&result, "echo"), odd);
+    let routed = bench.tool("routed", r#"{"region":"Zürich"}"#).await;
+    assert_eq!(member(&routed, "echo"), r#"{"region":"Zürich"}"#);
+}
+
+async fn progress_comes_in_order_and_before_the_result(bench: Bench) {
+    let call = Call::tool("count", &raw(r#"{"to":200}"#)).with_progress();
+    let mut exchange = bench.client.call(call);
+    for step in 0..200 {
+        let Event::Progress(params) = exchange.next().await.unwrap() else {
+            panic!("step {step} is missing")
+        };
+        assert_eq!(member(&params, "progress"), step.to_string());
+    }
+    assert!(matches!(exchange.next().await, Ok(Event::Done(_))));
+}
+
+async fn logs_come_from_the_level_asked_for(mut bench: Bench) {
+    bench.client.set_log_level("warning").await.unwrap();
+    let mut exchange = bench.client.call(Call::tool("log", &raw("{}")));
+    let mut heard = Vec::new();
+    loop {
+        match exchange.next().await.unwrap() {
+            Event::Log(params) => heard.push(member(&params, "level")),
+            Event::Done(_) => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    while bench.era() == Era::Legacy && heard.len() < 2 {
+        match bench.inbox.next().await.unwrap() {
+            Incoming::Log(params) => heard.push(member(&params, "level")),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(heard, [r#""warning""#, r#""error""#]);
+}
+
+async fn errors_have_the_codes_of_their_era(bench: Bench) {
+    let not_found = match bench.era() {
+        Era::Legacy => code::RESOURCE_NOT_FOUND,
+        Era::Modern => code::INVALID_PARAMS,
+    };
+    for (call, expected) in [
+        (Call::read("x:y"), not_found),
+        (Call::tool("none", &raw("{}")), code::INVALID_PARAMS),
+        (Call::tool("fail", &raw("{}")), code::INTERNAL_ERROR),
+    ] {
+        let error = bench.client.call(call).result().await.unwrap_err();
+        assert_eq!(error.code(), Some(expected), "{error:?}");
+    }
+    let unknown = bench.client.request("x/y", None).await.unwrap_err();
+    assert_eq!(unknown.code(), Some(code::METHOD_NOT_FOUND));
+}
+
+async fn two_hundred_calls_at_once(bench: Bench) {
+    join_all((0..200).map(|n| {
+        let bench = &bench;
+        async move {
+            let result = bench.tool("echo", &n.to_string()).await;
+            assert_eq!(member(&result, "echo"), n.to_string());
+        }
+    }))
+    .await;
+}
+
+async fn a_question_is_answered(bench: Bench) {
+    let said = ask(&bench, "ask", r#"{"action":"accept","n":1e400}"#).await;
+    assert_eq!(said, r#"{"who":{"action":"accept","n":1e400}}"#);
+}
+
+async fn several_questions_at_once(bench: Bench) {
+    let said = ask(&bench, "ask_all", r#"{"roots":[{"uri":"file:///work"}]}"#).await;
+    let roots = r#"{"roots":[{"uri":"file:///work"}]}"#;
+    assert_eq!(said, format!(r#"{{"what":{roots},"where":{roots},"who":{roots}}}"#));
+}
+
+/// On a call's own stream nobody has to guess whose a question is.
+async fn questions_of_two_calls_at_once(bench: Bench) {
+    if bench.era() == Era::Legacy && bench.served.openings()[0].transport != "http" {
+        return;
+    }
+    let (one, other) = tokio::join!(ask(&bench, "ask", "1"), ask(&bench, "ask", "2"));
+    assert_eq!([one, other], [r#"{"who":1}"#, r#"{"who":2}"#]);
+}
+
+async fn several_rounds(bench: Bench) {
+    assert_eq!(ask(&bench, "ask_twice", "7").await, r#"{"second":7}"#);
+}
+
+/// Calls a tool that asks, answers everything it asks, and gives what it heard.
+async fn ask(bench: &Bench, tool: &str, answer: &str) -> String {
+    let mut exchange = bench.client.call(Call::tool(tool, &raw("{}")));
+    loop {
+        match exchange.next().await.unwrap() {
+            Event::NeedsInput(questions) => {
+                let answers = questions.iter().map(|question| question.answer(raw(answer)));
+                exchange.answer(answers.collect());
+            }
+            Event::Done(result) => return member(&result, "said"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn dropping_a_call_cancels_it(bench: Bench) {
+    let mut exchange = bench.client.call(Call::tool("hang", &raw("{}")));
+    let begun = async {
+        bench.tool("await_hanging", "{}").await;
+        // Over SSE the client has yet to hear that its message was taken, and says nothing of a call
+        // that it does not know to have been sent.
+        bench.tool("echo", "{}").await;
+    };
+    tokio::select! {
+        happened = exchange.next() => panic!("{happened:?}"),
+        () = begun => {}
+    }
+    drop(exchange);
+    bench.tool("await_dropped", "{}").await;
+}
+
+async fn lists_that_change_are_heard_of(mut bench: Bench) {
+    for (what, list) in
+        [("tools", List::Tools), ("prompts", List::Prompts), ("resources", List::Resources)]
+    {
+        loop {
+            match bench.announced(what).await {
+                Incoming::ListChanged(heard) if heard == list => break,
+                Incoming::ListChanged(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+async fn resources_that_change_are_heard_of(mut bench: Bench) {
+    bench.client.subscribe("a:b").await.unwrap();
+    bench.tool("announce", r#"{"what":"c:d"}"#).await;
+    let heard = bench.announced("a:b").await;
+    assert!(matches!(&heard, Incoming::ResourceUpdated { uri, .. } if uri == "a:b"), "{heard:?}");
+}
+
+async fn pages_are_put_together(bench: Bench) {
+    let prompts = bench.client.list(List::Prompts).await.unwrap();
+    assert_eq!(prompts.items.len(), 4);
+    let circle = bench.client.list(List::Resources).await.unwrap();
+    assert_eq!(circle.cut_short, Some(CutShort::Circle));
+}
+
+async fn a_mebibyte_comes_whole(bench: Bench) {
+    let call = Call::tool("big", &raw(r#"{"bytes":1048576}"#)).with_progress();
+    let result = bench.client.call(call).result().await.unwrap();
+    assert_eq!(member(&result, "text").len(), 1_048_578);
+}
+
+async fn closing_ends_the_session(bench: Bench) {
+    let transport = bench.served.openings()[0].transport;
+    bench.tool("echo", "{}").await;
+    bench.client.close().await;
+    bench.served.until(&format!(r#"sessions{{transport="{transport}"}}"#), 0).await;
+    bench.served.close().await;
+}
