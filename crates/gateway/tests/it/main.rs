@@ -1,6 +1,5 @@
-//! The hub's sources against real files, real processes and a scripted catalogue; the bridge between clients and servers.
-//! The sources of a workspace against real files, real processes and a scripted catalogue; the faces
-//! against real sockets.
+//! The hub's sources against real files, real processes and a scripted catalogue; the bridge between clients and
+//! servers of every version; the faces and the socket against real connections.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
