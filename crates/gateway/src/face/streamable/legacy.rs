@@ -12,9 +12,10 @@ use switchboard_wire::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    call::{Call, Happened, Held},
     headers::{self, LAST_EVENT_ID, SESSION_ID},
     log::NotRead,
-    session::{Call, Happened, Held, Making, Session},
+    session::{Making, Session},
 };
 use crate::{
     face::{
