@@ -38,9 +38,6 @@ use crate::{
     front::Opened,
 };
 
-/// Calls that may wait to be taken over.
-const HANDOVERS: usize = 64;
-
 /// One client's session.
 pub(in crate::face) struct Session<V> {
     wire: Arc<WireSession<V>>,
@@ -95,7 +92,8 @@ impl<V: Handler> Session<V> {
         let version = result.get("protocolVersion").ok().flatten();
         let version = version.and_then(|version| version.to_text()?.parse().ok());
         let (herald, heralded) = Herald::new(opened.changes);
-        let (handovers, waiting) = mpsc::channel(HANDOVERS);
+        // Room for every call there may be, so that none is lost on the way.
+        let (handovers, waiting) = mpsc::channel(making.limits.streams.max(1));
         let session = Arc::new(Self {
             wire,
             voice: Mutex::new(voice),
