@@ -120,6 +120,8 @@ fn is_bare(url: &Url) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     fn hosts(bound: &str) -> Hosts {
@@ -128,9 +130,7 @@ mod tests {
         Hosts::new(bound.parse().unwrap(), &names, &origins)
     }
 
-    fn local() -> Option<IpAddr> {
-        Some("192.0.2.7".parse().unwrap())
-    }
+    const LOCAL: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)));
 
     #[test]
     fn names_that_are_ours() {
@@ -159,7 +159,7 @@ mod tests {
         ] {
             let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
             let checked =
-                hosts("0.0.0.0:7420").check_host(&Uri::from_static("/mcp"), &headers, local());
+                hosts("0.0.0.0:7420").check_host(&Uri::from_static("/mcp"), &headers, LOCAL);
             assert_eq!(checked.map_err(|refusal| refusal.reason), expected, "{host}");
         }
     }

@@ -12,9 +12,10 @@ use switchboard_wire::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    call::{Call, Happened, Held},
     headers::{self, LAST_EVENT_ID, SESSION_ID},
     log::NotRead,
-    session::{Call, Happened, Held, Making, Session},
+    session::{Making, Session},
 };
 use crate::{
     face::{
@@ -102,9 +103,10 @@ async fn begin<F: Front>(
     let (text, begun) = Session::begin(opened, hello, making).await;
     let mut response = json(StatusCode::OK, text.into_bytes());
     if let Some((session, running)) = begun {
+        // Known before it is waited for: if the client goes away now, it is found when it is idle.
+        face.sessions.insert(id.clone(), owner.clone(), Arc::clone(&session));
         face.tasks.spawn(running.run(Arc::clone(&session), face.closing.clone()));
         session.settled().await;
-        face.sessions.insert(id.clone(), owner.clone(), session);
         if let Ok(id) = HeaderValue::try_from(id) {
             response.headers_mut().insert(SESSION_ID, id);
         }

@@ -202,7 +202,7 @@ mod tests {
     }
 
     /// What can be read without waiting, by length, and whether the stream is over.
-    async fn now(events: impl Stream<Item = Event>) -> (usize, bool) {
+    fn now(events: impl Stream<Item = Event>) -> (usize, bool) {
         let mut events = std::pin::pin!(events);
         let mut read = 0;
         loop {
@@ -220,35 +220,35 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_stream_is_read_from_anywhere() {
+    #[test]
+    fn a_stream_is_read_from_anywhere() {
         let mut log = log(100, 100);
         let stream = log.open(Priming::Wanted);
         say(&mut log, stream, 2, Weight::Must);
         log.finish(stream, Some(&"{}".into()));
-        assert_eq!(now(log.follow(stream)).await, (4, true));
+        assert_eq!(now(log.follow(stream)), (4, true));
         for (event, expected) in [(0, (3, true)), (2, (1, true)), (3, (0, true))] {
-            assert_eq!(now(log.resume(Place { stream, event }).unwrap()).await, expected);
+            assert_eq!(now(log.resume(Place { stream, event }).unwrap()), expected);
         }
         for place in [Place { stream, event: 4 }, Place { stream: 9, event: 0 }] {
             assert!(log.resume(place).is_err(), "{place:?}");
         }
     }
 
-    #[tokio::test]
-    async fn what_nobody_was_given_waits_for_a_reader() {
+    #[test]
+    fn what_nobody_was_given_waits_for_a_reader() {
         let mut log = log(100, 100);
         say(&mut log, OWN, 2, Weight::Must);
         let reader = log.listen().unwrap();
         assert_eq!(log.listen().err(), Some(NotRead::Taken));
         say(&mut log, OWN, 1, Weight::Must);
-        assert_eq!(now(reader).await, (3, false));
+        assert_eq!(now(reader), (3, false));
         assert_eq!(log.read(), 0);
-        assert_eq!(now(log.listen().unwrap()).await, (0, false));
+        assert_eq!(now(log.listen().unwrap()), (0, false));
     }
 
-    #[tokio::test]
-    async fn a_slow_reader_loses_progress_first_and_then_its_stream() {
+    #[test]
+    fn a_slow_reader_loses_progress_first_and_then_its_stream() {
         let mut log = log(100, 2);
         let stream = log.open(Priming::Unknown);
         let reader = log.follow(stream);
@@ -256,21 +256,21 @@ mod tests {
         assert_eq!(log.read(), 1);
         say(&mut log, stream, 1, Weight::Must);
         assert_eq!(log.read(), 0);
-        assert_eq!(now(reader).await, (2, true));
+        assert_eq!(now(reader), (2, true));
         let rest = log.resume(Place { stream, event: 1 }).unwrap();
-        assert_eq!(now(rest).await, (1, false), "what must arrive was kept");
+        assert_eq!(now(rest), (1, false), "what must arrive was kept");
     }
 
-    #[tokio::test]
-    async fn the_oldest_events_go_first() {
+    #[test]
+    fn the_oldest_events_go_first() {
         let mut log = log(3, 100);
         let first = log.open(Priming::Wanted);
         log.finish(first, Some(&"{}".into()));
         say(&mut log, OWN, 2, Weight::Must);
-        assert_eq!(now(log.resume(Place { stream: first, event: 0 }).unwrap()).await, (1, true));
+        assert_eq!(now(log.resume(Place { stream: first, event: 0 }).unwrap()), (1, true));
         say(&mut log, OWN, 1, Weight::Must);
         assert!(log.resume(Place { stream: first, event: 0 }).is_err());
-        assert_eq!(now(log.listen().unwrap()).await, (3, false));
+        assert_eq!(now(log.listen().unwrap()), (3, false));
 
         let mut log = Log::new(Limits { kept_bytes: 100, ..Limits::default() });
         let stream = log.open(Priming::Unknown);

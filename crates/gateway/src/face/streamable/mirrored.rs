@@ -187,23 +187,23 @@ mod tests {
     #[test]
     fn headers_and_arguments_agree_or_not() {
         for (headers, arguments, expected) in [
-            (&[][..], r#"{}"#, true),
+            (&[][..], "{}", true),
             (&[], r#"{"region":null}"#, true),
             (&[("mcp-param-region", "here")], r#"{"region":"here"}"#, true),
             (&[("mcp-param-region", "=?base64?aGVyZQ==?=")], r#"{"region":"here"}"#, true),
             (&[("mcp-param-n", "42")], r#"{"deep":{"n":42.0}}"#, true),
-            (&[("mcp-param-other", "x")], r#"{}"#, true),
+            (&[("mcp-param-other", "x")], "{}", true),
             (&[], r#"{"region":"here"}"#, false),
             (&[("mcp-param-region", "there")], r#"{"region":"here"}"#, false),
             (&[("mcp-param-region", "Here")], r#"{"region":"here"}"#, false),
-            (&[("mcp-param-region", "here")], r#"{}"#, false),
+            (&[("mcp-param-region", "here")], "{}", false),
             (&[("mcp-param-n", "43")], r#"{"deep":{"n":42}}"#, false),
             (&[("mcp-param-region", "=?base64?*?=")], r#"{"region":"here"}"#, false),
         ] {
             let headers = headers.iter().map(|(name, value)| {
                 (HeaderName::from_static(name), HeaderValue::from_static(value))
             });
-            let headers = HeaderMap::from_iter(headers);
+            let headers: HeaderMap = headers.collect();
             let arguments_raw = Raw::parse(arguments).unwrap();
             let checked = tool()
                 .iter()

@@ -1,5 +1,6 @@
 //! Streamable HTTP of both eras at one address: legacy with sessions, modern without.
 
+mod call;
 mod headers;
 mod legacy;
 mod log;

@@ -5,29 +5,29 @@
 //! nothing here.
 
 use std::{
-    collections::VecDeque,
-    pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
     time::Duration,
 };
 
 use bytestring::ByteString;
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use switchboard_wire::{
     Version,
     envelope::{Message, Outcome, Parsed, Request, parse},
-    link::{Frame, LinkReader, pair::pair},
+    link::{LinkReader, pair::pair},
     meta::method,
     server::{Handler, Session as WireSession},
 };
-use tokio::{sync::mpsc, task::unconstrained, time::Instant};
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::log::{Log, OWN, Priming, Weight};
+use super::{
+    call::{Call, weight},
+    log::{Log, OWN, Priming, Weight},
+};
 use crate::{
     face::{
         herald::{Herald, Heralded},
@@ -38,19 +38,16 @@ use crate::{
     front::Opened,
 };
 
-/// Calls that may wait to be taken over.
-const HANDOVERS: usize = 64;
-
 /// One client's session.
 pub(in crate::face) struct Session<V> {
     wire: Arc<WireSession<V>>,
     /// What the server session says besides answers. Whatever a call says it says while it is
     /// polled, so whoever polls one holds this, and knows whose words come out.
-    voice: Mutex<LinkReader>,
+    pub(super) voice: Mutex<LinkReader>,
     log: Mutex<Log>,
     herald: Arc<Herald>,
-    handovers: mpsc::Sender<Call<V>>,
-    under_way: AtomicUsize,
+    pub(super) handovers: mpsc::Sender<Call<V>>,
+    pub(super) under_way: AtomicUsize,
     max_under_way: usize,
     used: Mutex<Instant>,
     version: Version,
@@ -72,24 +69,6 @@ pub(super) struct Running<V> {
     heralded: Heralded,
     handovers: mpsc::Receiver<Call<V>>,
 }
-
-/// A request, or a batch of them, that is being answered.
-pub(super) struct Call<V> {
-    session: Arc<Session<V>>,
-    answering: Option<BoxFuture<'static, Option<ByteString>>>,
-    said: VecDeque<ByteString>,
-    stream: Option<u64>,
-}
-
-/// What a call comes to next.
-pub(super) enum Happened {
-    Said(ByteString),
-    /// `None`: it was cancelled, and there is nothing to say.
-    Answered(Option<ByteString>),
-}
-
-/// A call whose client may go away at any time.
-pub(super) struct Held<V: Handler>(Option<Call<V>>);
 
 // === impl Session ===
 
@@ -113,7 +92,8 @@ impl<V: Handler> Session<V> {
         let version = result.get("protocolVersion").ok().flatten();
         let version = version.and_then(|version| version.to_text()?.parse().ok());
         let (herald, heralded) = Herald::new(opened.changes);
-        let (handovers, waiting) = mpsc::channel(HANDOVERS);
+        // Room for every call there may be, so that none is lost on the way.
+        let (handovers, waiting) = mpsc::channel(making.limits.streams.max(1));
         let session = Arc::new(Self {
             wire,
             voice: Mutex::new(voice),
@@ -139,12 +119,7 @@ impl<V: Handler> Session<V> {
     /// Answers requests. `None`: too many are under way.
     pub(super) fn call(self: &Arc<Self>, asked: Parsed) -> Option<Call<V>> {
         let before = self.under_way.fetch_add(1, Ordering::Relaxed);
-        let call = Call {
-            session: Arc::clone(self),
-            answering: Some(Arc::clone(self).answer_all(asked).boxed()),
-            said: VecDeque::new(),
-            stream: None,
-        };
+        let call = Call::new(self, Arc::clone(self).answer_all(asked).boxed());
         (before < self.max_under_way).then_some(call)
     }
 
@@ -210,7 +185,7 @@ impl<V: Handler> Session<V> {
             if let Some(text) = first {
                 log.say(stream, &text, weight(&text));
             }
-            call.stream = Some(stream);
+            call.speak_on(stream);
             events
         };
         self.handovers.try_send(call).ok()?;
@@ -227,10 +202,6 @@ impl<V: Handler> Session<V> {
 
     // --- life
 
-    pub(super) fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
     /// Whether nobody has used it for so long.
     pub(in crate::face) fn is_idle(&self, after: Duration) -> bool {
         let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,20 +216,16 @@ impl<V: Handler> Session<V> {
     }
 }
 
+impl<V> Session<V> {
+    /// It is in use.
+    pub(super) fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
 /// Whether a request decides what a client hears of.
 fn follows(request: &Request) -> bool {
     matches!(request.method().as_ref(), method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE)
-}
-
-fn weight(text: &ByteString) -> Weight {
-    match parse(text.clone()) {
-        Ok(Parsed::One(Message::Notification(note)))
-            if matches!(note.method().as_ref(), method::PROGRESS | method::LOG) =>
-        {
-            Weight::May
-        }
-        _ => Weight::Must,
-    }
 }
 
 // === impl Running ===
@@ -281,118 +248,5 @@ impl<V: Handler> Running<V> {
             }
         }
         session.log().cut();
-    }
-}
-
-// === impl Call ===
-
-impl<V: Handler> Call<V> {
-    /// What comes next. Not to be called after the answer. Safe to cancel.
-    pub(super) async fn next(&mut self) -> Happened {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
-    }
-
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Happened> {
-        if let Some(text) = self.said.pop_front() {
-            return Poll::Ready(Happened::Said(text));
-        }
-        let polled = self.poll_answer(cx);
-        match (self.said.pop_front(), polled) {
-            (Some(text), Poll::Pending) => Poll::Ready(Happened::Said(text)),
-            (Some(text), Poll::Ready(answer)) => {
-                // Everything said before the answer comes before it.
-                self.answering = Some(std::future::ready(answer).boxed());
-                Poll::Ready(Happened::Said(text))
-            }
-            (None, Poll::Ready(answer)) => Poll::Ready(Happened::Answered(answer)),
-            (None, Poll::Pending) => Poll::Pending,
-        }
-    }
-
-    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<ByteString>> {
-        let mut voice = self.session.voice.lock().unwrap_or_else(PoisonError::into_inner);
-        let polled = match &mut self.answering {
-            Some(answering) => Pin::new(answering).poll(cx),
-            None => Poll::Ready(None),
-        };
-        if polled.is_ready() {
-            self.answering = None;
-        }
-        drain(&mut voice, &mut self.said);
-        polled
-    }
-
-    /// Goes on to the end, on its stream.
-    async fn run(mut self) {
-        loop {
-            match (self.next().await, self.stream) {
-                (Happened::Said(text), Some(stream)) => {
-                    self.session.log().say(stream, &text, weight(&text));
-                }
-                (Happened::Said(text), None) => self.session.say_aside(&text),
-                (Happened::Answered(answer), stream) => {
-                    if let Some(stream) = stream {
-                        self.session.log().finish(stream, answer.as_ref());
-                    }
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// Takes everything that was said, however much of this task's turn is used up.
-fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
-    while let Some(Ok(Some(frame))) = unconstrained(voice.next()).now_or_never() {
-        if let Frame::Text(text) = frame {
-            said.push_back(text);
-        }
-    }
-}
-
-impl<V> Drop for Call<V> {
-    fn drop(&mut self) {
-        // A question that is given up takes itself back; nobody else is to say it for this call.
-        if let Some(answering) = self.answering.take() {
-            let mut voice = self.session.voice.lock().unwrap_or_else(PoisonError::into_inner);
-            drop(answering);
-            drain(&mut voice, &mut self.said);
-        }
-        self.session.under_way.fetch_sub(1, Ordering::Relaxed);
-        *self.session.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-}
-
-// === impl Held ===
-
-impl<V: Handler> Held<V> {
-    pub(super) fn new(call: Call<V>) -> Self {
-        Self(Some(call))
-    }
-
-    /// [`Call::next`].
-    pub(super) async fn next(&mut self) -> Happened {
-        match &mut self.0 {
-            Some(call) => call.next().await,
-            None => Happened::Answered(None),
-        }
-    }
-
-    /// Out of danger.
-    pub(super) fn release(mut self) -> Option<Call<V>> {
-        self.0.take()
-    }
-}
-
-impl<V: Handler> Drop for Held<V> {
-    fn drop(&mut self) {
-        let Some(call) = self.0.take() else { return };
-        if call.answering.is_some() {
-            let handovers = call.session.handovers.clone();
-            // A session with too much to do lets it go, which cancels it.
-            if handovers.try_send(call).is_err() {
-                tracing::debug!("a call was given up with its client");
-            }
-        }
     }
 }

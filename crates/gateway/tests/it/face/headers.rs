@@ -5,6 +5,7 @@ use switchboard_gateway::face::FaceOptions;
 use super::{
     Served,
     raw::{post, send},
+    soon,
 };
 
 const VERSION: &str = "2026-07-28";
@@ -73,7 +74,7 @@ async fn headers_must_say_what_the_body_says() {
             (status, expected),
             "{headers:?} {body}: {reply:?}"
         );
-        assert_eq!(reply.json()["id"], "i", "{reply:?}");
+        assert!(reply.body.contains(r#""id":"i""#), "{reply:?}");
         assert_eq!(reply.header("mcp-session-id"), None);
     }
 }
@@ -137,10 +138,17 @@ async fn tools_that_change_are_looked_at_again() {
         ("mcp-name", "routed"),
         ("mcp-param-region", "here"),
     ];
-    assert_eq!(post(served.address, "/mcp", &headers, &routed).await.status, 200);
+    for _ in 0..2 {
+        assert_eq!(post(served.address, "/mcp", &headers, &routed).await.status, 200);
+        assert_eq!(served.stage.scene.listed(), 1, "what is known is not asked for");
+    }
     let announce =
         request("tools/call", r#""name":"announce","arguments":{"what":"tools"}"#, VERSION);
     let announcing = [headers[0], headers[1], ("mcp-name", "announce")];
-    assert_eq!(post(served.address, "/mcp", &announcing, &announce).await.status, 200);
-    assert_eq!(post(served.address, "/mcp", &headers, &routed).await.status, 200);
+    soon(async {
+        while served.stage.scene.listed() < 2 {
+            assert_eq!(post(served.address, "/mcp", &announcing, &announce).await.status, 200);
+        }
+    })
+    .await;
 }

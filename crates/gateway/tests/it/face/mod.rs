@@ -12,7 +12,10 @@ mod suite;
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -45,6 +48,7 @@ pub(crate) struct Stage {
 pub(crate) struct Scene {
     fixture: Fixture,
     changes: Changes,
+    listed: AtomicUsize,
 }
 
 /// Faces that are being served.
@@ -116,6 +120,13 @@ impl Front for Stage {
 
 // === impl Scene ===
 
+impl Scene {
+    /// How often the tools were listed.
+    pub(crate) fn listed(&self) -> usize {
+        self.listed.load(Ordering::Relaxed)
+    }
+}
+
 impl Handler for Scene {
     fn describe(&self) -> Description {
         self.fixture.describe()
@@ -127,6 +138,9 @@ impl Handler for Scene {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         let text = |path: &[&str]| asked.params.get_path(path).ok().flatten()?.to_text();
+        if asked.method == "tools/list" {
+            self.listed.fetch_add(1, Ordering::Relaxed);
+        }
         if text(&["name"]).as_deref() == Some("announce") {
             let what = text(&["arguments", "what"]).unwrap_or_default();
             self.changes.announce(match what.as_str() {

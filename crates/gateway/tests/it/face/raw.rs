@@ -1,6 +1,6 @@
 //! HTTP by hand, for requests that no good client makes.
 
-use std::net::SocketAddr;
+use std::{fmt::Write as _, net::SocketAddr};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -83,15 +83,15 @@ pub(crate) async fn begin(
 ) -> TcpStream {
     let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
     if !headers.iter().any(|(name, _)| *name == "host") {
-        text.push_str(&format!("host: {address}\r\n"));
+        write!(text, "host: {address}\r\n").unwrap();
     }
     // Later headers take the place of earlier ones of the same name.
     for (at, (name, value)) in headers.iter().enumerate() {
         if !headers[at + 1..].iter().any(|(later, _)| later == name) && *value != "-" {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            write!(text, "{name}: {value}\r\n").unwrap();
         }
     }
-    text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    write!(text, "content-length: {}\r\n\r\n{body}", body.len()).unwrap();
     let mut stream = soon(TcpStream::connect(address)).await.unwrap();
     // A server that refuses a large body may stop reading it.
     let _ = stream.write_all(text.as_bytes()).await;
@@ -102,7 +102,7 @@ pub(crate) async fn begin(
 pub(crate) async fn read_until(stream: &mut TcpStream, needle: &str) -> String {
     let mut text = String::new();
     let reading = async {
-        let mut buffer = [0; 4096];
+        let mut buffer = vec![0; 4096];
         while !text.contains(needle) {
             let count = stream.read(&mut buffer).await.unwrap();
             assert!(count > 0, "it ended before {needle:?}: {text}");

@@ -9,8 +9,8 @@ use super::{
 
 /// The number of the last event in what was read.
 fn last_event(text: &str) -> String {
-    let ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
-    ids.last().unwrap_or_else(|| panic!("no id in {text}")).to_owned()
+    let mut ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
+    ids.next_back().unwrap_or_else(|| panic!("no id in {text}")).to_owned()
 }
 
 #[tokio::test]

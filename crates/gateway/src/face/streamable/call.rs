@@ -1,0 +1,176 @@
+//! One call of a legacy session, and whose words are whose.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, PoisonError, atomic::Ordering},
+    task::{Context, Poll},
+};
+
+use bytestring::ByteString;
+use futures_util::{FutureExt, future::BoxFuture};
+use switchboard_wire::{
+    envelope::{Message, Parsed, parse},
+    link::{Frame, LinkReader},
+    meta::method,
+    server::Handler,
+};
+use tokio::task::unconstrained;
+
+use super::{log::Weight, session::Session};
+
+/// A request, or a batch of them, that is being answered.
+pub(super) struct Call<V> {
+    session: Arc<Session<V>>,
+    answering: Option<BoxFuture<'static, Option<ByteString>>>,
+    said: VecDeque<ByteString>,
+    stream: Option<u64>,
+}
+
+/// What a call comes to next.
+pub(super) enum Happened {
+    Said(ByteString),
+    /// `None`: it was cancelled, and there is nothing to say.
+    Answered(Option<ByteString>),
+}
+
+/// A call whose client may go away at any time.
+pub(super) struct Held<V: Handler>(Option<Call<V>>);
+
+// === impl Call ===
+
+impl<V: Handler> Call<V> {
+    pub(super) fn new(
+        session: &Arc<Session<V>>,
+        answering: BoxFuture<'static, Option<ByteString>>,
+    ) -> Self {
+        let session = Arc::clone(session);
+        Self { session, answering: Some(answering), said: VecDeque::new(), stream: None }
+    }
+
+    /// From here on everything it says goes to a stream.
+    pub(super) fn speak_on(&mut self, stream: u64) {
+        self.stream = Some(stream);
+    }
+
+    /// What comes next. Not to be called after the answer. Safe to cancel.
+    pub(super) async fn next(&mut self) -> Happened {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Happened> {
+        if let Some(text) = self.said.pop_front() {
+            return Poll::Ready(Happened::Said(text));
+        }
+        let polled = self.poll_answer(cx);
+        match (self.said.pop_front(), polled) {
+            (Some(text), Poll::Pending) => Poll::Ready(Happened::Said(text)),
+            (Some(text), Poll::Ready(answer)) => {
+                // Everything said before the answer comes before it.
+                self.answering = Some(std::future::ready(answer).boxed());
+                Poll::Ready(Happened::Said(text))
+            }
+            (None, Poll::Ready(answer)) => Poll::Ready(Happened::Answered(answer)),
+            (None, Poll::Pending) => Poll::Pending,
+        }
+    }
+
+    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<ByteString>> {
+        let mut voice = self.session.voice.lock().unwrap_or_else(PoisonError::into_inner);
+        let polled = match &mut self.answering {
+            Some(answering) => Pin::new(answering).poll(cx),
+            None => Poll::Ready(None),
+        };
+        if polled.is_ready() {
+            self.answering = None;
+        }
+        drain(&mut voice, &mut self.said);
+        polled
+    }
+
+    /// Goes on to the end, on its stream.
+    pub(super) async fn run(mut self) {
+        loop {
+            match (self.next().await, self.stream) {
+                (Happened::Said(text), Some(stream)) => {
+                    self.session.log().say(stream, &text, weight(&text));
+                }
+                (Happened::Said(text), None) => self.session.say_aside(&text),
+                (Happened::Answered(answer), stream) => {
+                    if let Some(stream) = stream {
+                        self.session.log().finish(stream, answer.as_ref());
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Takes everything that was said, however much of this task's turn is used up.
+fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
+    while let Some(Ok(Some(frame))) = unconstrained(voice.next()).now_or_never() {
+        if let Frame::Text(text) = frame {
+            said.push_back(text);
+        }
+    }
+}
+
+impl<V> Drop for Call<V> {
+    fn drop(&mut self) {
+        // A question that is given up takes itself back; nobody else is to say it for this call.
+        if let Some(answering) = self.answering.take() {
+            let mut voice = self.session.voice.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(answering);
+            drain(&mut voice, &mut self.said);
+        }
+        self.session.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.session.touch();
+    }
+}
+
+// === impl Held ===
+
+impl<V: Handler> Held<V> {
+    pub(super) fn new(call: Call<V>) -> Self {
+        Self(Some(call))
+    }
+
+    /// [`Call::next`].
+    pub(super) async fn next(&mut self) -> Happened {
+        match &mut self.0 {
+            Some(call) => call.next().await,
+            None => Happened::Answered(None),
+        }
+    }
+
+    /// Out of danger.
+    pub(super) fn release(mut self) -> Option<Call<V>> {
+        self.0.take()
+    }
+}
+
+impl<V: Handler> Drop for Held<V> {
+    fn drop(&mut self) {
+        let Some(call) = self.0.take() else { return };
+        if call.answering.is_some() {
+            let handovers = call.session.handovers.clone();
+            // A session with too much to do lets it go, which cancels it.
+            if handovers.try_send(call).is_err() {
+                tracing::debug!("a call was given up with its client");
+            }
+        }
+    }
+}
+
+/// Whether a client that reads slowly may lose a message.
+pub(super) fn weight(text: &ByteString) -> Weight {
+    match parse(text.clone()) {
+        Ok(Parsed::One(Message::Notification(note)))
+            if matches!(note.method().as_ref(), method::PROGRESS | method::LOG) =>
+        {
+            Weight::May
+        }
+        _ => Weight::Must,
+    }
+}
