@@ -58,6 +58,19 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Waits until somebody wants this to end: Ctrl-C, or a polite signal.
+pub(crate) async fn ended() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
+        // Then it takes an impolite one.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminated.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,18 +86,5 @@ mod tests {
         ] {
             assert_eq!(progress_line("x", &Raw::parse(params).unwrap()), line);
         }
-    }
-}
-
-/// Waits until somebody wants this to end: Ctrl-C, or a polite signal.
-pub(crate) async fn ended() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
-        // Then it takes an impolite one.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminated.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
     }
 }

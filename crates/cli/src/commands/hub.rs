@@ -111,6 +111,10 @@ impl socket::Hub for Rooms {
     fn front<'a>(&'a self, hello: &'a Hello) -> BoxFuture<'a, Result<Arc<Serving>, Refusal>> {
         Box::pin(self.room(hello))
     }
+
+    fn is_busy(&self) -> bool {
+        self.engine.calls_in_flight() > 0
+    }
 }
 
 fn refusal(message: String) -> Refusal {

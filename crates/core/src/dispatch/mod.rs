@@ -1,7 +1,7 @@
 //! One way to call.
 //!
 //! find → validate → hooks before → permission → connection → call → questions → result limits → hooks after. Each
-//! stage is a small piece; [`tool`] is the sentence they form. Prompts, resources and completions take the same way
+//! stage is a small piece; `tool.rs` is the sentence they form. Prompts, resources and completions take the same way
 //! without the stages that are about tools.
 
 mod builtin;

@@ -224,6 +224,11 @@ impl Engine {
         true
     }
 
+    /// How many calls are under way at servers, those that wait for somebody's answer among them.
+    pub fn calls_in_flight(&self) -> usize {
+        self.0.pool.calls_in_flight()
+    }
+
     /// Ends a workspace now.
     pub fn end(&self, workspace: &WorkspaceId) {
         self.0.end(workspace);

@@ -103,6 +103,10 @@ impl Pool {
         self.lock().get(key).map(|kept| kept.connection.clone())
     }
 
+    pub(super) fn calls_in_flight(&self) -> usize {
+        self.lock().values().map(|kept| kept.connection.stats().calls_in_flight).sum()
+    }
+
     pub(super) fn holders(&self, key: &Key) -> Vec<Holder> {
         self.lock().get(key).map(|kept| kept.holders.iter().cloned().collect()).unwrap_or_default()
     }
