@@ -41,19 +41,17 @@ impl Stage {
         let deadline = Instant::now() + self.engine.connect_timeout();
         let mut revisions = self.engine.revisions();
         loop {
-            if let Some(owner) = self.owned(uri, mentioned.as_deref()) {
-                return self.placed(&owner);
+            // One snapshot for both questions: what is no longer coming in the next one is in its catalog.
+            let snapshot = self.snapshot();
+            if let Some(owner) = snapshot.catalog.owner(uri, mentioned.as_deref()) {
+                return self.placed(owner);
             }
             // Whose it is may not be known yet. All are waited for at once: those that hang would add up.
-            let may_come = self.snapshot().coming().next().is_some();
+            let may_come = snapshot.coming().next().is_some();
             if !may_come || !matches!(timeout_at(deadline, revisions.changed()).await, Ok(Ok(()))) {
                 return Err(CallError::NotFound { name: uri.to_owned(), similar: Vec::new() });
             }
         }
-    }
-
-    fn owned(&self, uri: &str, mentioned: Option<&str>) -> Option<String> {
-        self.snapshot().catalog.owner(uri, mentioned).map(str::to_owned)
     }
 
     /// Remembers which resources a result speaks of, so that they can be read from the same server.
