@@ -27,6 +27,9 @@ pub(super) async fn run(
     // Servers of one name in two folders have two logs.
     let place = server.working_dir.to_string_lossy();
     let path = logs.path(name, &place);
+    // Followed from before the end is read, so that no line falls between the two.
+    let follow =
+        if asked.follow { Some(logs.follow(name, &place).await.map_err(failed)?) } else { None };
     let lines = logs.tail(name, &place, asked.lines).await.map_err(failed)?;
     if printer.is_json() {
         return printer.json(&json!({ "server": name, "file": path, "lines": lines }));
@@ -39,13 +42,17 @@ pub(super) async fn run(
             printer.places.path(&path)
         ));
     }
-    if !asked.follow {
-        return Ok(());
-    }
-    let mut follow = logs.follow(name, &place).await.map_err(failed)?;
+    let Some(mut follow) = follow else { return Ok(()) };
+    let mut shown = lines;
     loop {
         tokio::select! {
-            lines = follow.next_lines() => print(&lines.map_err(failed)?, printer),
+            more = follow.next_lines() => {
+                let mut more = more.map_err(failed)?;
+                // What was written meanwhile has been shown; it comes first, and once.
+                more.retain(|line| !shown.contains(line));
+                shown.clear();
+                print(&more, printer);
+            }
             _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
         }
     }
