@@ -1,7 +1,10 @@
 //! From what was typed to a tool or a prompt of a server.
 //!
 //! `server/tool` and full names wait for the servers they could belong to and for no other. A tool's own name is
-//! enough where one server has it, which is known only once all have answered.
+//! enough where one server has it, which is known only once all have answered; one that takes longer than a few
+//! seconds is not waited for where another has it.
+
+use std::time::{Duration, Instant};
 
 use switchboard_config::Mode;
 use switchboard_config::name::normalize;
@@ -14,6 +17,9 @@ use crate::hub::{self, Hub, Wanted};
 use crate::printer::Printer;
 use crate::report::{Failure, Kind};
 use crate::show;
+
+/// How long servers are waited for that might have something of the same name.
+const OTHERS: Duration = Duration::from_secs(5);
 
 /// Something a server offers under a name.
 pub(super) trait Item: Clone {
@@ -95,7 +101,11 @@ async fn full<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Fa
 }
 
 async fn bare<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Failure> {
-    let snapshot = hub.settled(Wanted::All, printer).await;
+    let began = Instant::now();
+    let is_there =
+        |snapshot: &Snapshot| T::all(&snapshot.catalog).iter().any(|item| item.own_name() == name);
+    let snapshot =
+        hub.until(printer, |snapshot| is_there(snapshot) && began.elapsed() >= OTHERS).await;
     let items = T::all(&snapshot.catalog).iter();
     let found: Vec<_> = items.filter(|item| item.own_name() == name).collect();
     match &found[..] {

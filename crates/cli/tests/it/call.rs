@@ -140,7 +140,7 @@ fn a_dead_server_delays_nobody() {
     let story = kiosk();
     story.quietly(&["add", "mute", "sleep", "300"]);
     story.quietly(&["add", "gone", "no-such-command"]);
-    for tool in ["kiosk/say", "mcp__kiosk__say"] {
+    for tool in ["kiosk/say", "mcp__kiosk__say", "say"] {
         let began = Instant::now();
         let output = story.quietly(&["call", tool, "text=hi"]);
         assert_eq!(output.stdout, b"hi\n", "{}", story.home.shown(&output));
@@ -157,7 +157,8 @@ fn ctrl_c_cancels() {
     let story = kiosk();
     let program = switchboard_testkit::programs::program("kiosk");
     let seen = story.path("seen");
-    let script = format!("tee {} | {}", seen.display(), program.display());
+    // What ends it comes right after; the words before that are to be read.
+    let script = format!("trap '' INT; tee {} | {}", seen.display(), program.display());
     story.quietly(&["add", "heard", "sh", "-c", &script]);
     let mut child = story.command(&["call", "heard/hang"]).stderr(Stdio::null()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);

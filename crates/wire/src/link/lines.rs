@@ -172,6 +172,13 @@ impl<R> std::fmt::Debug for LineReader<R> {
 // === impl LineWriter ===
 
 impl LineWriter {
+    /// Waits until everything that was sent has been taken to be written. A message that is taken is written in the
+    /// same breath, unless the peer does not read.
+    pub(super) async fn flushed(&self) {
+        // It fails only where nobody writes any more.
+        let _ = self.queue.reserve_many(QUEUE).await;
+    }
+
     pub(super) async fn send(&self, text: ByteString) -> Result<(), Error> {
         self.queue.send(text).await.map_err(|_| Error::Closed)
     }

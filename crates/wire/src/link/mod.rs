@@ -16,6 +16,9 @@ use crate::{
     ws::{WsReader, WsWriter},
 };
 
+/// How long what is left to say may take to be written when a link is closed.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(100);
+
 /// One thing that came in.
 #[derive(Debug)]
 pub enum Frame {
@@ -72,10 +75,15 @@ impl LinkWriter {
         }
     }
 
-    /// Says goodbye, where the link has a way to.
+    /// Says goodbye, where the link has a way to; elsewhere sees to it that last words are said.
     pub(crate) async fn close(&self) {
-        if let Writer::WebSocket(writer) = &self.0 {
-            writer.close().await;
+        match &self.0 {
+            Writer::WebSocket(writer) => writer.close().await,
+            Writer::Queue(writer) => {
+                // A peer that does not read does not keep us.
+                let _ = tokio::time::timeout(LAST_WORDS, writer.flushed()).await;
+            }
+            Writer::Pair(_) | Writer::Sse(_) => {}
         }
     }
 
