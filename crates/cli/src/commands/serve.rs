@@ -89,11 +89,11 @@ fn ready(address: SocketAddr, serving: &Serving, printer: &Printer) -> Result<()
     let snapshot = serving.snapshot();
     let ready = snapshot.desired.ready().count();
     let what = match (ready, snapshot.desired.servers.len()) {
-        (_, 0) => "the built-in server, since none is configured".to_owned(),
+        (_, 0) => "the built-in server, since none is configured yet".to_owned(),
         (1, _) => "1 server".to_owned(),
         (many, _) => format!("{many} servers"),
     };
-    printer.done(format_args!("{BOLD}Serving {what} at {url}{BOLD:#}"));
+    printer.done(format_args!("{BOLD}Serving at {url}{BOLD:#}: {what}"));
     printer.done(format_args!(
         "\nAdd it to a client as an MCP server of type `http` with that URL, or let the client start\n\
          `switchboard connect` as a server of type `stdio`. An entry that many clients take:\n"

@@ -45,8 +45,9 @@ impl Toolbox {
             return true;
         }
         let snapshot = self.engine.snapshot(&self.caller.workspace().id);
-        let read_only = snapshot
-            .and_then(|snapshot| Some(snapshot.catalog.tool(name)?.tool.annotations.read_only));
+        let read_only = snapshot.and_then(|snapshot| {
+            Some(snapshot.catalog.tool(name)?.tool.annotations.is_read_only())
+        });
         read_only.unwrap_or(false)
     }
 

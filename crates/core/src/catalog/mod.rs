@@ -6,6 +6,7 @@
 //! Everything here is a value made from values. This module refuses to know connections, clocks and permissions: what
 //! a view hides is asked of whoever made the view.
 
+mod annotations;
 mod compose;
 mod contents;
 mod fault;
@@ -25,6 +26,7 @@ mod text;
 mod tool;
 mod words;
 
+pub use annotations::Annotations;
 pub use compose::{Member, View};
 pub use contents::{Catalog, Listed, ListedPrompt, ListedResource, ListedTemplate};
 pub use fault::Fault;
@@ -36,4 +38,4 @@ pub use prompt::{Argument, Prompt, prompts};
 pub use resource::{Resource, Template, resources, templates};
 pub use search::Hit;
 pub use template::{BadTemplate, UriTemplate};
-pub use tool::{Annotations, SchemaCheck, Tool, ToolMeta, tools};
+pub use tool::{SchemaCheck, Tool, ToolMeta, tools};

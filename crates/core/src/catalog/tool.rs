@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use switchboard_wire::{client::Listing, json::Raw};
 
 use super::{
+    Annotations,
     fault::Fault,
     parsed::{self, Item, Parsed},
     reader::Reader,
@@ -45,19 +46,6 @@ pub struct Tool {
     validator: OnceLock<Result<Validator, BadSchema>>,
 }
 
-/// What a server says of a tool's effects. A hint left out has the value the protocol gives it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Annotations {
-    /// It changes nothing.
-    pub read_only: bool,
-    /// It may take something away.
-    pub destructive: bool,
-    /// Calling it twice is the same as calling it once.
-    pub idempotent: bool,
-    /// It reaches beyond the server.
-    pub open_world: bool,
-}
-
 /// How a server would like a tool treated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolMeta {
@@ -91,13 +79,14 @@ impl Tool {
             usable("outputSchema", schema, check)?;
         }
         let description = reader.block(&["description"])?;
-        let annotations = reader.object(&["annotations"])?;
+        // They have to be an object, if they are there at all.
+        reader.object(&["annotations"])?;
         let title = reader.line(&["title"])?;
         let title = title.or(reader.line(&["annotations", "title"])?);
         let meta = reader.object(&["_meta"])?;
         Ok(Self {
             cost: cost(&name, description.as_deref(), &input_schema),
-            annotations: Annotations::of(annotations.as_ref()),
+            annotations: Annotations::of(item),
             meta: ToolMeta::of(meta.as_ref()),
             item: reader.finish()?,
             name,
@@ -157,27 +146,6 @@ fn usable(member: &'static str, schema: &Raw, check: SchemaCheck<'_>) -> Result<
 fn cost(name: &str, description: Option<&str>, schema: &Raw) -> usize {
     let description = description.map_or(0, |text| text.chars().count());
     text::tokens(name.chars().count() + description + text::compact_length(schema))
-}
-
-// === impl Annotations ===
-
-impl Annotations {
-    fn of(annotations: Option<&Raw>) -> Self {
-        let hint = |key, default| flag(annotations, key).unwrap_or(default);
-        let usual = Self::default();
-        Self {
-            read_only: hint("readOnlyHint", usual.read_only),
-            destructive: hint("destructiveHint", usual.destructive),
-            idempotent: hint("idempotentHint", usual.idempotent),
-            open_world: hint("openWorldHint", usual.open_world),
-        }
-    }
-}
-
-impl Default for Annotations {
-    fn default() -> Self {
-        Self { read_only: false, destructive: true, idempotent: false, open_world: true }
-    }
 }
 
 // === impl ToolMeta ===

@@ -29,7 +29,7 @@ impl Stage {
             permissions: &permissions,
             server: &server,
             tool: &tool,
-            annotations: call.found.item.tool.annotations.into(),
+            annotations: call.found.item.tool.annotations,
             interaction: interaction(&call.found.item.tool),
             origin: Origin::Server,
             consent: self.caller.session().consent,
@@ -82,7 +82,7 @@ impl Stage {
         };
         let inquiry = Inquiry {
             tool: &call.found.item.tool.name,
-            annotations: &call.found.item.tool.annotations.into(),
+            annotations: &call.found.item.tool.annotations,
             input: &call.arguments,
             server: &call.found.placed.name,
             workspace: &self.applied.desired.root,
@@ -104,7 +104,7 @@ impl Stage {
         let about = About::Permission(Box::new(Consent {
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
-            annotations: call.found.item.tool.annotations.into(),
+            annotations: call.found.item.tool.annotations,
             because: because.clone(),
             allow: allow.clone().unwrap_or_default(),
         }));

@@ -3,9 +3,11 @@
 use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::{Edit, Raw, quote};
 
+use super::find::Found;
 use super::record::Record;
 use super::tool::{member, text};
 use super::{CallError, Outcome, Request, Stage};
+use crate::catalog::Catalog;
 use crate::engine::Placed;
 use crate::results::Shape;
 
@@ -17,12 +19,7 @@ pub(super) async fn prompt(
 ) -> Result<Outcome, CallError> {
     let params = request.params();
     let name = text(&params, "name")?;
-    let found = stage
-        .find(&name, |catalog| {
-            let listed = catalog.prompt(&name)?;
-            Some((listed.server().to_owned(), listed.prompt.name.clone()))
-        })
-        .await?;
+    let found = find_prompt(stage, &name).await?;
     let raw = quote(&found.item);
     let request = edited(request, &params, &[Edit::set(&["name"], &raw)])?;
     through(stage, &found.placed, &name, request, record).await
@@ -53,12 +50,7 @@ pub(super) async fn complete(
     let reference =
         reference.ok_or_else(|| CallError::Request { reason: "`ref` is missing".to_owned() })?;
     if let Ok(name) = text(&reference, "name") {
-        let found = stage
-            .find(&name, |catalog| {
-                let listed = catalog.prompt(&name)?;
-                Some((listed.server().to_owned(), listed.prompt.name.clone()))
-            })
-            .await?;
+        let found = find_prompt(stage, &name).await?;
         let raw = quote(&found.item);
         let request = edited(request, &params, &[Edit::set(&["ref", "name"], &raw)])?;
         return through(stage, &found.placed, &name, request, record).await;
@@ -113,6 +105,15 @@ pub(super) async fn anything(
         }
     };
     through(stage, &placed, &method, request, record).await
+}
+
+/// A prompt by its full name: whose it is, and what its server calls it.
+async fn find_prompt(stage: &Stage, name: &str) -> Result<Found<String>, CallError> {
+    let look = |catalog: &Catalog| {
+        let listed = catalog.prompt(name)?;
+        Some((listed.server().to_owned(), listed.prompt.name.clone()))
+    };
+    stage.find(name, look).await
 }
 
 async fn through(

@@ -21,6 +21,8 @@ const IDE_TOOLS: [&str; 2] = ["getDiagnostics", "executeCode"];
 
 /// What a desired state became.
 pub(crate) struct Applied {
+    /// Tells it from what was applied before.
+    pub(super) number: u64,
     pub(crate) desired: Arc<Desired>,
     pub(crate) placed: Vec<Arc<Placed>>,
     /// Every server that has a name, started or not: names of tools never depend on who is connected.

@@ -4,8 +4,10 @@
 //! then ends; what only its agent brought along ends with the agent's last session.
 
 mod applied;
+mod apply;
 mod caller;
 mod choose;
+mod ending;
 mod eras;
 mod event;
 mod in_process;
@@ -28,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use switchboard_config::{Desired, Entry, Scope, Server};
+use switchboard_config::Desired;
 use switchboard_wire::client::Implementation;
 use switchboard_wire::process::StderrOptions;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -47,22 +49,19 @@ pub(crate) use applied::{Applied, Placed};
 pub(crate) use numbers::OnProgress;
 pub(crate) use workspace::Standing;
 
-use applied::Plan;
 use choose::Claims;
 use eras::Eras;
 use kept::Kept;
 use listener::{Completed, Ear};
-use pool::{Holder, Of, Pool};
+use pool::Pool;
 use strays::Strays;
 use under_way::UnderWay;
 use wishes::Wishes;
-use workspace::Left;
 
-use crate::connection::{self, Connection, Declared, Listener, Reach, Shared, Spec, Variant};
+use crate::connection::{Connection, Listener, Shared, Spec};
 use crate::dispatch::{Question, Request, Running};
-use crate::hooks::{Hooks, Runner};
 use crate::logs::Logs;
-use crate::permission::{Memory, Permissions};
+use crate::permission::Memory;
 use crate::problem::Problem;
 use crate::results::Store;
 
@@ -95,8 +94,8 @@ pub(crate) struct Inner {
     eras: Eras,
     /// What is wrong with the engine's own files.
     problems: Vec<Problem>,
-    /// Counts calls, to tell them apart.
-    calls: AtomicU64,
+    /// The next number for whatever has to be told from others of its kind: calls, applied states.
+    next: AtomicU64,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
@@ -131,7 +130,7 @@ impl Engine {
                 closing: CancellationToken::new(),
                 eras,
                 problems,
-                calls: AtomicU64::new(1),
+                next: AtomicU64::new(1),
                 options,
             }
         }))
@@ -262,190 +261,6 @@ impl std::fmt::Debug for Engine {
 // === impl Inner ===
 
 impl Inner {
-    fn apply(self: &Arc<Self>, workspace: &Workspace, desired: Arc<Desired>) {
-        let _changing = self.changing();
-        if self.closing.is_cancelled() {
-            return;
-        }
-        let id = &workspace.id;
-        let plans = self.plans(workspace, &desired);
-        let keys: HashMap<String, _> =
-            plans.iter().map(|plan| (plan.name.clone(), plan.key())).collect();
-        let hold = |plan: Plan| {
-            let holder =
-                Holder { workspace: id.clone(), server: plan.name.clone(), of: Of::Everyone };
-            let connection = self.pool.hold(plan.spec.clone(), holder, &self.listener);
-            Arc::new(plan.placed(connection))
-        };
-        let placed: Vec<Arc<Placed>> = plans.into_iter().map(hold).collect();
-        let applied = Arc::new(self.assemble(workspace, desired, placed));
-        self.stand(workspace, applied);
-        self.pool.release(|holder, key| {
-            holder.workspace == *id
-                && match holder.of {
-                    Of::Everyone => keys.get(&holder.server) != Some(key),
-                    // A session's own connection was made from an entry that may be gone.
-                    Of::Session(_) => !self.claims.is_current(holder, keys.get(&holder.server)),
-                }
-        });
-        self.changed();
-    }
-
-    /// The servers to be started, once each.
-    fn plans(&self, workspace: &Workspace, desired: &Desired) -> Vec<Plan> {
-        let mut plans: Vec<Plan> = Vec::new();
-        for (server, entry) in desired.ready() {
-            if !plans.iter().any(|plan| plan.name == server.name) {
-                let spec = self.spec(workspace, desired, server, entry);
-                plans.push(Plan::configured(server, entry, desired, spec));
-            }
-        }
-        for server in &workspace.in_process {
-            if !plans.iter().any(|plan| plan.name == server.name) {
-                let id = format!("{}/{}", workspace.id, server.name);
-                let spec = Spec {
-                    server: server.name.clone(),
-                    scope: Scope::Dynamic,
-                    reach: Reach::InProcess(connection::InProcess {
-                        id,
-                        open: server.open.clone(),
-                    }),
-                    working_dir: desired.root.clone(),
-                    environment: workspace.environment.clone(),
-                    root: None,
-                    declared: Declared::default(),
-                    variant: Variant::Shared,
-                    credentials: Arc::new(switchboard_wire::http::NoCredentials),
-                    credential_id: String::new(),
-                };
-                plans.push(Plan::in_process(server, spec));
-            }
-        }
-        plans
-    }
-
-    fn spec(
-        &self,
-        workspace: &Workspace,
-        desired: &Desired,
-        server: &Server,
-        entry: &Entry,
-    ) -> Spec {
-        let (credentials, credential_id) = self.options.credentials.credentials(server, entry);
-        Spec {
-            server: server.name.clone(),
-            scope: server.scope,
-            reach: Reach::Entry(Box::new(entry.clone())),
-            working_dir: server.working_dir.clone(),
-            environment: workspace.environment.clone(),
-            root: applied::root(server, desired),
-            declared: Declared::default(),
-            variant: Variant::Shared,
-            credentials,
-            credential_id,
-        }
-    }
-
-    fn assemble(
-        &self,
-        workspace: &Workspace,
-        desired: Arc<Desired>,
-        placed: Vec<Arc<Placed>>,
-    ) -> Applied {
-        let configured = applied::configured(&desired, workspace);
-        let normal: Vec<String> =
-            configured.iter().map(|(name, scope)| applied::normal(name, *scope)).collect();
-        let mode = desired.rules.mode.as_ref().map(|mode| mode.value);
-        let mode = mode.unwrap_or(switchboard_config::Mode::Default);
-        let (permissions, mut problems) = Permissions::new(&desired.rules, mode, &normal);
-        let runner = Runner {
-            guard: self.options.guard.clone(),
-            environment: workspace.environment.to_vec(),
-            cwd: desired.root.clone(),
-        };
-        let (hooks, wrong) = Hooks::new(&desired.hooks, runner);
-        problems.extend(wrong);
-        Applied {
-            numbers: numbers::Numbers::of(&desired, &workspace.environment),
-            hooks: Arc::new(hooks),
-            permissions: Arc::new(permissions),
-            desired,
-            placed,
-            configured,
-            problems,
-        }
-    }
-
-    fn stand(self: &Arc<Self>, workspace: &Workspace, applied: Arc<Applied>) {
-        let mut standing = self.lock();
-        if let Some(known) = standing.get(&workspace.id) {
-            known.replace(applied);
-            return;
-        }
-        let engine = Arc::downgrade(self);
-        let left = move |id: &WorkspaceId, session: &str, left: Left| {
-            if let Some(engine) = engine.upgrade() {
-                engine.left(id, session, left);
-            }
-        };
-        let new = Standing::new(applied, workspace.id.clone(), left);
-        standing.insert(workspace.id.clone(), Arc::new(new));
-    }
-
-    /// A session has ended: its own connections go, and where it was the last one its agent's servers.
-    fn left(self: &Arc<Self>, workspace: &WorkspaceId, session: &str, left: Left) {
-        self.claims.leave(workspace, session);
-        self.memory.forget_session(session);
-        self.unwish(self.wishes.leave(workspace, session));
-        self.pool.release(|holder, _| {
-            holder.workspace == *workspace && holder.of == Of::Session(session.to_owned())
-        });
-        if let Left::Nobody(arrivals) = left {
-            self.end_inline(workspace);
-            self.end_later(workspace.clone(), arrivals);
-        }
-        self.changed();
-    }
-
-    /// Stops what an agent brought along; whoever attaches again applies it again.
-    fn end_inline(&self, workspace: &WorkspaceId) {
-        let Some(standing) = self.standing(workspace) else { return };
-        let applied = standing.applied();
-        let inline: Vec<String> = applied
-            .placed
-            .iter()
-            .filter(|placed| placed.scope == Scope::Agent)
-            .map(|placed| placed.name.clone())
-            .collect();
-        if inline.is_empty() {
-            return;
-        }
-        // A workspace without its agent's servers is not what was applied, so it ends as a whole.
-        self.end(workspace);
-    }
-
-    fn end_later(self: &Arc<Self>, workspace: WorkspaceId, arrivals: u64) {
-        let (engine, linger) = (Arc::downgrade(self), self.options.linger);
-        let closing = self.closing.clone();
-        self.tasks.spawn(closing.run_until_cancelled_owned(async move {
-            tokio::time::sleep(linger).await;
-            let Some(engine) = engine.upgrade() else { return };
-            let deserted =
-                engine.standing(&workspace).is_some_and(|standing| standing.is_deserted(arrivals));
-            if deserted {
-                engine.end(&workspace);
-            }
-        }));
-    }
-
-    fn end(&self, workspace: &WorkspaceId) {
-        let _changing = self.changing();
-        self.lock().remove(workspace);
-        self.claims.end(workspace);
-        self.pool.release(|holder, _| holder.workspace == *workspace);
-        self.changed();
-    }
-
     pub(crate) fn standing(&self, workspace: &WorkspaceId) -> Option<Arc<Standing>> {
         self.lock().get(workspace).cloned()
     }
@@ -478,7 +293,7 @@ impl Inner {
 
     /// A name for a call that no other has.
     pub(crate) fn call_id(&self) -> String {
-        format!("call-{}", self.calls.fetch_add(1, Ordering::Relaxed))
+        format!("call-{}", self.next.fetch_add(1, Ordering::Relaxed))
     }
 
     /// How long somebody is waited for.

@@ -23,7 +23,8 @@ impl Inner {
         last: Option<&Snapshot>,
     ) -> Snapshot {
         let parsed = self.parsed(applied);
-        let made_of: Vec<u64> = parsed.iter().map(|parsed| parsed.generation).collect();
+        let generations = parsed.iter().map(|parsed| parsed.generation);
+        let made_of: Vec<u64> = std::iter::once(applied.number).chain(generations).collect();
         let catalog = match last.filter(|last| last.made_of == made_of) {
             Some(last) => last.catalog.clone(),
             None => Arc::new(compose(applied, &parsed, Filter::AsSeen)),

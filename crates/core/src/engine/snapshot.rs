@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub problems: Vec<Problem>,
     /// The sessions that are there.
     pub sessions: Vec<String>,
-    /// Which lists the catalog was made of.
+    /// What was applied, and which lists, the catalog was made of.
     pub(super) made_of: Vec<u64>,
 }
 

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use switchboard_config::Desired;
+use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::applied::Applied;
 use super::in_process::InProcess;
@@ -42,6 +44,8 @@ pub(crate) struct Standing {
     mentions: Mutex<Mentions>,
     /// Called when a session has ended.
     left: Box<Farewell>,
+    /// Waits to end it; the latest one counts.
+    ending: Mutex<Option<AbortOnDropHandle<Option<()>>>>,
 }
 
 type Farewell = dyn Fn(&WorkspaceId, &str, Left) + Send + Sync;
@@ -147,6 +151,7 @@ impl Standing {
             callers: Mutex::default(),
             mentions: Mutex::default(),
             left: Box::new(left),
+            ending: Mutex::default(),
         }
     }
 
@@ -171,6 +176,12 @@ impl Standing {
         let mut sessions: Vec<_> = self.callers().sessions.keys().cloned().collect();
         sessions.sort();
         sessions
+    }
+
+    /// Has `waiting` end it in place of whatever would have before.
+    pub(super) fn ends_with(&self, waiting: JoinHandle<Option<()>>) {
+        let waiting = AbortOnDropHandle::new(waiting);
+        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
     }
 
     /// Whether nobody has come since.

@@ -8,15 +8,17 @@
 
 mod because;
 mod classifier;
+mod interaction;
 mod judge;
 mod memory;
 mod rules;
 mod store;
-mod traits;
 
 pub use because::{Because, Cited, Question};
 pub use classifier::{Classifier, Inquiry};
+pub use interaction::Interaction;
 pub use judge::{Consent, HookVerdict, Origin, Subject, Verdict, judge};
 pub use memory::{AnswerError, Memory, Remember, Remembered, Target};
 pub use rules::{Permissions, Ruling};
-pub use traits::{Annotations, Interaction};
+
+pub use crate::catalog::Annotations;

@@ -14,6 +14,7 @@ use switchboard_core::dispatch::Question;
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::Asked;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Calls that may wait at once; the oldest go first.
 const CAPACITY: usize = 1024;
@@ -29,6 +30,8 @@ struct Waiting {
     bound: Bound,
     since: Instant,
     call: Call,
+    /// Ends it when its time is up, and ends with it.
+    _expiry: AbortOnDropHandle<()>,
 }
 
 /// A call, and what it waits for.
@@ -83,9 +86,10 @@ impl Parked {
                 calls.remove(&oldest);
             }
         }
-        calls.insert(handle.clone(), Waiting { bound, since: Instant::now(), call });
+        let expiry = self.expiry(handle.clone());
+        let waiting = Waiting { bound, since: Instant::now(), call, _expiry: expiry };
+        calls.insert(handle.clone(), waiting);
         drop(calls);
-        self.expire(handle.clone());
         Ok(Raw::string(&handle))
     }
 
@@ -98,14 +102,14 @@ impl Parked {
         calls.remove(&handle).map(|waiting| waiting.call)
     }
 
-    fn expire(&self, handle: String) {
+    fn expiry(&self, handle: String) -> AbortOnDropHandle<()> {
         let (calls, patience) = (Arc::downgrade(&self.calls), self.patience);
-        tokio::spawn(async move {
+        AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::time::sleep(patience).await;
             if let Some(calls) = calls.upgrade() {
                 calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
             }
-        });
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {

@@ -158,7 +158,7 @@ fn about(tool: &Listed) -> String {
 
 /// What the server itself says of the tool's effects.
 fn hints(tool: &Listed) -> String {
-    let said = Annotations::of(&tool.tool.item);
+    let said = tool.tool.annotations;
     let is_read_only = said.is_read_only();
     let words = [
         (is_read_only, "read-only"),
@@ -224,7 +224,7 @@ impl<'a> Shown<'a> {
             description: tool.description.as_deref(),
             input_schema: &tool.input_schema,
             output_schema: tool.output_schema.as_ref(),
-            annotations: Annotations::of(&tool.item),
+            annotations: tool.annotations,
             cost: tool.cost,
             deferred: listed.deferred,
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_core::{
     ProblemKind,
-    catalog::{self, Annotations, Lists, Tool, ToolMeta},
+    catalog::{self, Lists, Tool, ToolMeta},
 };
 use switchboard_wire::{
     client::{CutShort, Excluded, Listing},
@@ -157,8 +157,14 @@ fn descriptions_are_cut() {
 fn annotations_have_the_defaults_of_the_protocol() {
     let check = |annotations: Value, expected: (bool, bool, bool, bool)| {
         let tool = parse(&tool_with(json!({ "annotations": annotations })));
-        let Annotations { read_only, destructive, idempotent, open_world } = tool.annotations;
-        assert_eq!((read_only, destructive, idempotent, open_world), expected, "{annotations}");
+        let hints = tool.annotations;
+        let found = (
+            hints.is_read_only(),
+            hints.is_destructive(),
+            hints.is_idempotent(),
+            hints.is_open_world(),
+        );
+        assert_eq!(found, expected, "{annotations}");
     };
     check(json!({}), (false, true, false, true));
     check(json!(null), (false, true, false, true));

@@ -3,7 +3,6 @@ mod composing;
 mod finding;
 mod items;
 mod naming;
-mod speed;
 mod telling;
 mod templates;
 

@@ -8,7 +8,12 @@ use switchboard_wire::json::Raw;
 use crate::hooks::{Folder, bounded};
 
 fn hints(read_only: Option<bool>, destructive: Option<bool>, open: Option<bool>) -> Annotations {
-    Annotations { read_only_hint: read_only, destructive_hint: destructive, open_world_hint: open }
+    Annotations {
+        read_only_hint: read_only,
+        destructive_hint: destructive,
+        open_world_hint: open,
+        ..Annotations::default()
+    }
 }
 
 async fn classify(classifier: &Classifier, annotations: Annotations) -> String {

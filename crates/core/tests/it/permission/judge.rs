@@ -13,8 +13,12 @@ use super::permissions;
 const MODES: [Mode; 6] =
     [Mode::Default, Mode::Client, Mode::Plan, Mode::Auto, Mode::BypassPermissions, Mode::DontAsk];
 const RULES: [&str; 4] = ["none", "allow", "ask", "deny"];
-const READ_ONLY: Annotations =
-    Annotations { read_only_hint: Some(true), destructive_hint: None, open_world_hint: None };
+const READ_ONLY: Annotations = Annotations {
+    read_only_hint: Some(true),
+    destructive_hint: None,
+    idempotent_hint: None,
+    open_world_hint: None,
+};
 
 fn hooks() -> [(&'static str, HookVerdict); 4] {
     [

@@ -1,10 +1,8 @@
-//! What a tool says about itself, as far as permission cares. It is the server's word: it may make a
-//! call easier to allow, never override a rule.
+//! What a tool says about its effects. It is the server's word: it may make a call easier to allow, never override a
+//! rule.
 
 use serde::Serialize;
 use switchboard_wire::json::Raw;
-
-use crate::catalog;
 
 /// The hints of a tool. An absent hint means what the protocol says it means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -16,22 +14,13 @@ pub struct Annotations {
     /// It may destroy something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
+    /// Calling it twice is the same as calling it once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
     /// It reaches beyond a closed world, such as the web.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
-
-/// Whether a tool wants a person to look at each call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Interaction {
-    /// It does.
-    Required,
-    /// It does not care.
-    #[default]
-    Free,
-}
-
-const INTERACTION: &str = "anthropic/requiresUserInteraction";
 
 // === impl Annotations ===
 
@@ -43,6 +32,7 @@ impl Annotations {
         Self {
             read_only_hint: hint("readOnlyHint"),
             destructive_hint: hint("destructiveHint"),
+            idempotent_hint: hint("idempotentHint"),
             open_world_hint: hint("openWorldHint"),
         }
     }
@@ -57,31 +47,14 @@ impl Annotations {
         !self.is_read_only() && self.destructive_hint.unwrap_or(true)
     }
 
+    /// Whether calling it twice is the same as calling it once; assumed not.
+    pub fn is_idempotent(self) -> bool {
+        self.idempotent_hint.unwrap_or(false)
+    }
+
     /// Whether it reaches beyond a closed world; assumed so.
     pub fn is_open_world(self) -> bool {
         self.open_world_hint.unwrap_or(true)
-    }
-}
-
-impl From<catalog::Annotations> for Annotations {
-    fn from(hints: catalog::Annotations) -> Self {
-        Self {
-            read_only_hint: Some(hints.read_only),
-            destructive_hint: Some(hints.destructive),
-            open_world_hint: Some(hints.open_world),
-        }
-    }
-}
-
-// === impl Interaction ===
-
-impl Interaction {
-    /// What a tool's definition asks for.
-    pub fn of(tool: &Raw) -> Self {
-        match flag(tool, &["_meta", INTERACTION]) {
-            Some(true) => Self::Required,
-            _ => Self::Free,
-        }
     }
 }
 
@@ -108,16 +81,5 @@ mod tests {
         check(r#"{"annotations":{"openWorldHint":false}}"#, false, true, false);
         check(r#"{"annotations":{"readOnlyHint":"yes","openWorldHint":0}}"#, false, true, true);
         check(r#"{"annotations":{"readOnlyHint":true,"readOnlyHint":false}}"#, false, true, true);
-    }
-
-    #[test]
-    fn interaction_is_asked_for_by_a_true_alone() {
-        let check = |meta: &str, expected| {
-            let tool = Raw::parse(format!(r#"{{"_meta":{meta}}}"#)).unwrap();
-            assert_eq!(Interaction::of(&tool), expected, "{meta}");
-        };
-        check(r#"{"anthropic/requiresUserInteraction":true}"#, Interaction::Required);
-        check(r#"{"anthropic/requiresUserInteraction":false}"#, Interaction::Free);
-        check("{}", Interaction::Free);
     }
 }

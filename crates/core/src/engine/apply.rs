@@ -1,0 +1,154 @@
+//! From what is desired to connections that match it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use switchboard_config::{Desired, Entry, Mode, Scope, Server};
+use switchboard_wire::http::NoCredentials;
+
+use super::applied::{self, Applied, Placed, Plan};
+use super::numbers::Numbers;
+use super::pool::{Holder, Of};
+use super::workspace::{Left, Standing, Workspace, WorkspaceId};
+use super::{Inner, in_process::InProcess};
+use crate::connection::{self, Declared, Reach, Spec, Variant};
+use crate::hooks::{Hooks, Runner};
+use crate::permission::Permissions;
+
+// === impl Inner ===
+
+impl Inner {
+    pub(super) fn apply(self: &Arc<Self>, workspace: &Workspace, desired: Arc<Desired>) {
+        let _changing = self.changing();
+        if self.closing.is_cancelled() {
+            return;
+        }
+        let id = &workspace.id;
+        let plans = self.plans(workspace, &desired);
+        let keys: HashMap<String, _> =
+            plans.iter().map(|plan| (plan.name.clone(), plan.key())).collect();
+        let hold = |plan: Plan| {
+            let holder =
+                Holder { workspace: id.clone(), server: plan.name.clone(), of: Of::Everyone };
+            let connection = self.pool.hold(plan.spec.clone(), holder, &self.listener);
+            Arc::new(plan.placed(connection))
+        };
+        let placed: Vec<Arc<Placed>> = plans.into_iter().map(hold).collect();
+        let applied = Arc::new(self.assemble(workspace, desired, placed));
+        self.stand(workspace, applied);
+        self.pool.release(|holder, key| {
+            holder.workspace == *id
+                && match holder.of {
+                    Of::Everyone => keys.get(&holder.server) != Some(key),
+                    // A session's own connection was made from an entry that may be gone.
+                    Of::Session(_) => !self.claims.is_current(holder, keys.get(&holder.server)),
+                }
+        });
+        self.changed();
+    }
+
+    /// The servers to be started, once each.
+    fn plans(&self, workspace: &Workspace, desired: &Desired) -> Vec<Plan> {
+        let mut plans: Vec<Plan> = Vec::new();
+        for (server, entry) in desired.ready() {
+            if !plans.iter().any(|plan| plan.name == server.name) {
+                let spec = self.spec(workspace, desired, server, entry);
+                plans.push(Plan::configured(server, entry, desired, spec));
+            }
+        }
+        for server in &workspace.in_process {
+            if !plans.iter().any(|plan| plan.name == server.name) {
+                let spec = own(workspace, desired, server);
+                plans.push(Plan::in_process(server, spec));
+            }
+        }
+        plans
+    }
+
+    fn spec(
+        &self,
+        workspace: &Workspace,
+        desired: &Desired,
+        server: &Server,
+        entry: &Entry,
+    ) -> Spec {
+        let (credentials, credential_id) = self.options.credentials.credentials(server, entry);
+        Spec {
+            server: server.name.clone(),
+            scope: server.scope,
+            reach: Reach::Entry(Box::new(entry.clone())),
+            working_dir: server.working_dir.clone(),
+            environment: workspace.environment.clone(),
+            root: applied::root(server, desired),
+            declared: Declared::default(),
+            variant: Variant::Shared,
+            credentials,
+            credential_id,
+        }
+    }
+
+    fn assemble(
+        &self,
+        workspace: &Workspace,
+        desired: Arc<Desired>,
+        placed: Vec<Arc<Placed>>,
+    ) -> Applied {
+        let configured = applied::configured(&desired, workspace);
+        let normal: Vec<String> =
+            configured.iter().map(|(name, scope)| applied::normal(name, *scope)).collect();
+        let mode = desired.rules.mode.as_ref().map(|mode| mode.value);
+        let mode = mode.unwrap_or(Mode::Default);
+        let (permissions, mut problems) = Permissions::new(&desired.rules, mode, &normal);
+        let runner = Runner {
+            guard: self.options.guard.clone(),
+            environment: workspace.environment.to_vec(),
+            cwd: desired.root.clone(),
+        };
+        let (hooks, wrong) = Hooks::new(&desired.hooks, runner);
+        problems.extend(wrong);
+        Applied {
+            number: self.next.fetch_add(1, Ordering::Relaxed),
+            numbers: Numbers::of(&desired, &workspace.environment),
+            hooks: Arc::new(hooks),
+            permissions: Arc::new(permissions),
+            desired,
+            placed,
+            configured,
+            problems,
+        }
+    }
+
+    fn stand(self: &Arc<Self>, workspace: &Workspace, applied: Arc<Applied>) {
+        let mut standing = self.lock();
+        if let Some(known) = standing.get(&workspace.id) {
+            known.replace(applied);
+            return;
+        }
+        let engine = Arc::downgrade(self);
+        let left = move |id: &WorkspaceId, session: &str, left: Left| {
+            if let Some(engine) = engine.upgrade() {
+                engine.left(id, session, left);
+            }
+        };
+        let new = Standing::new(applied, workspace.id.clone(), left);
+        standing.insert(workspace.id.clone(), Arc::new(new));
+    }
+}
+
+/// A server of the host application: nobody else's workspace reaches it.
+fn own(workspace: &Workspace, desired: &Desired, server: &InProcess) -> Spec {
+    let id = format!("{}/{}", workspace.id, server.name);
+    Spec {
+        server: server.name.clone(),
+        scope: Scope::Dynamic,
+        reach: Reach::InProcess(connection::InProcess { id, open: server.open.clone() }),
+        working_dir: desired.root.clone(),
+        environment: workspace.environment.clone(),
+        root: None,
+        declared: Declared::default(),
+        variant: Variant::Shared,
+        credentials: Arc::new(NoCredentials),
+        credential_id: String::new(),
+    }
+}
