@@ -96,7 +96,7 @@ pub(super) async fn anything(
     record: &mut Record,
 ) -> Result<Outcome, CallError> {
     let method = request.envelope.method().into_owned();
-    let placed = match (&request.server, &stage.applied.placed[..]) {
+    let placed = match (&request.server, stage.applied.placed.all()) {
         (Some(server), _) => stage.placed(server)?,
         (None, [only]) => only.clone(),
         (None, _) => {

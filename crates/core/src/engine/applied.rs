@@ -1,5 +1,6 @@
 //! What a desired state became: which connections serve it, which rules and hooks hold.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub(crate) struct Applied {
     /// Tells it from what was applied before.
     pub(super) number: u64,
     pub(crate) desired: Arc<Desired>,
-    pub(crate) placed: Vec<Arc<Placed>>,
+    pub(crate) placed: Placing,
     /// Every server that has a name, started or not: names of tools never depend on who is connected.
     pub(crate) configured: Vec<(String, Scope)>,
     pub(crate) hooks: Arc<Hooks>,
@@ -32,6 +33,12 @@ pub(crate) struct Applied {
     pub(crate) problems: Vec<Problem>,
     /// As the settings have it; sessions may differ in their mode.
     pub(crate) permissions: Arc<Permissions>,
+}
+
+/// The servers that are to be started, in order and by name.
+pub(crate) struct Placing {
+    servers: Vec<Arc<Placed>>,
+    positions: HashMap<String, usize>,
 }
 
 /// A server that is to be started.
@@ -68,7 +75,7 @@ pub(super) struct Plan {
 
 impl Applied {
     pub(crate) fn placed(&self, server: &str) -> Option<&Arc<Placed>> {
-        self.placed.iter().find(|placed| placed.name == server)
+        self.placed.servers.get(self.placed.position(server)?)
     }
 
     /// The permissions of a session with a mode of its own.
@@ -77,6 +84,34 @@ impl Applied {
             Some(mode) => Arc::new(self.permissions.with_mode(mode)),
             None => self.permissions.clone(),
         }
+    }
+}
+
+// === impl Placing ===
+
+impl Placing {
+    pub(super) fn position(&self, server: &str) -> Option<usize> {
+        self.positions.get(server).copied()
+    }
+
+    pub(crate) fn all(&self) -> &[Arc<Placed>] {
+        &self.servers
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Arc<Placed>> {
+        self.servers.iter()
+    }
+}
+
+impl FromIterator<Arc<Placed>> for Placing {
+    fn from_iter<I: IntoIterator<Item = Arc<Placed>>>(servers: I) -> Self {
+        let servers: Vec<_> = servers.into_iter().collect();
+        let mut positions = HashMap::with_capacity(servers.len());
+        for (position, placed) in servers.iter().enumerate() {
+            // The first of a name counts.
+            positions.entry(placed.name.clone()).or_insert(position);
+        }
+        Self { servers, positions }
     }
 }
 

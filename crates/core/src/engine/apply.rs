@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use switchboard_config::{Desired, Entry, Mode, Scope, Server};
 use switchboard_wire::http::NoCredentials;
 
-use super::applied::{self, Applied, Placed, Plan};
+use super::applied::{self, Applied, Placing, Plan};
 use super::numbers::Numbers;
 use super::pool::{Holder, Of};
 use super::workspace::{Left, Standing, Workspace, WorkspaceId};
@@ -34,7 +34,7 @@ impl Inner {
             let connection = self.pool.hold(plan.spec.clone(), holder, &self.listener);
             Arc::new(plan.placed(connection))
         };
-        let placed: Vec<Arc<Placed>> = plans.into_iter().map(hold).collect();
+        let placed: Placing = plans.into_iter().map(hold).collect();
         let applied = Arc::new(self.assemble(workspace, desired, placed));
         self.stand(workspace, applied);
         self.pool.release(|holder, key| {
@@ -88,12 +88,7 @@ impl Inner {
         }
     }
 
-    fn assemble(
-        &self,
-        workspace: &Workspace,
-        desired: Arc<Desired>,
-        placed: Vec<Arc<Placed>>,
-    ) -> Applied {
+    fn assemble(&self, workspace: &Workspace, desired: Arc<Desired>, placed: Placing) -> Applied {
         let configured = applied::configured(&desired, workspace);
         let normal: Vec<String> =
             configured.iter().map(|(name, scope)| applied::normal(name, *scope)).collect();

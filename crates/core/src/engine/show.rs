@@ -30,7 +30,7 @@ impl Inner {
             None => Arc::new(compose(applied, &parsed, Filter::AsSeen)),
         };
         let arrival = |placed: &Placed| {
-            let at = applied.placed.iter().position(|other| other.name == placed.name);
+            let at = applied.placed.position(&placed.name);
             let lists = at.and_then(|at| parsed[at].raw.as_ref());
             if lists.is_some_and(|lists| lists.known()) { Arrival::There } else { Arrival::Coming }
         };
