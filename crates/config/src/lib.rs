@@ -33,6 +33,7 @@ mod entry;
 mod error;
 mod expand;
 pub mod import;
+pub mod install;
 mod load;
 pub mod mask;
 pub mod name;

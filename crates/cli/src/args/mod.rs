@@ -13,7 +13,8 @@ use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand};
 pub(crate) use calls::{Call, Complete, Logs, OfServer, Prompt, Read, Server, Tools};
 pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
-    Add, AddJson, Approve, Edit, Get, Import, Kind, List, Named, Remove, ScopeArg, Switch,
+    Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Named, Remove, ScopeArg, Switch,
+    Uninstall,
 };
 pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
 
@@ -158,6 +159,14 @@ pub(crate) enum Command {
     /// they are.
     #[command(after_help = servers::IMPORT_EXAMPLES)]
     Import(Import),
+    /// Put Switchboard into another client
+    ///
+    /// Writes one entry, which starts `switchboard connect`, into the client's own file, after showing it. Everything
+    /// else in that file stays as it is.
+    #[command(after_help = servers::INSTALL_EXAMPLES)]
+    Install(Install),
+    /// Take Switchboard out of another client
+    Uninstall(Uninstall),
     /// Connect to one MCP server, show what it is and offers, and call it
     ///
     /// Without a server it is the one built into this program.

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use switchboard_config::{Scope, import::Client};
+use switchboard_config::{Scope, import::Client, install};
 
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
@@ -38,6 +38,13 @@ pub(super) const IMPORT_EXAMPLES: &str = "\
 Examples:
   switchboard import claude-desktop --dry-run
   switchboard import cursor --yes";
+
+pub(super) const INSTALL_EXAMPLES: &str = "\
+Examples:
+  switchboard install cursor
+  switchboard install claude-desktop --dry-run
+  switchboard install codex --yes -- --tool-search auto
+  switchboard install vscode --name work -- --servers github,jira";
 
 /// Where a server is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -204,6 +211,46 @@ pub(crate) struct Import {
     /// The client to copy from
     #[arg(value_parser = clients())]
     pub(crate) client: Client,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    /// What the entry is called there
+    #[arg(long, default_value = "switchboard")]
+    pub(crate) name: String,
+    /// Only show what would be done
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// The client to install in
+    #[arg(value_parser = installable())]
+    pub(crate) client: Client,
+    /// Flags of `connect`, after `--`
+    #[arg(last = true, value_name = "FLAGS")]
+    pub(crate) connect: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Uninstall {
+    /// What the entry is called there
+    #[arg(long, default_value = "switchboard")]
+    pub(crate) name: String,
+    /// Only show what would be done
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// The client to take it out of
+    #[arg(value_parser = installable())]
+    pub(crate) client: Client,
+}
+
+fn installable() -> impl TypedValueParser<Value = Client> {
+    PossibleValuesParser::new(install::CLIENTS.map(Client::name))
+        .try_map(|word| word.parse::<Client>())
 }
 
 fn clients() -> impl TypedValueParser<Value = Client> {

@@ -18,6 +18,7 @@ mod follow;
 mod get;
 mod hub;
 mod import;
+mod install;
 mod list;
 mod logs;
 mod named;
@@ -35,6 +36,7 @@ mod serve;
 mod stop;
 mod switch;
 mod tools;
+mod uninstall;
 mod written;
 
 use switchboard_config::{Desired, Kind, Problem, Server, State, Switch};
@@ -81,6 +83,8 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Reject(named) => reject::run(named, &caller()?, printer),
         Command::ResetProjectChoices => reset::run(&caller()?, printer),
         Command::Import(import) => import::run(import, &caller()?, printer),
+        Command::Install(install) => install::run(install, &args.global, &caller()?, printer),
+        Command::Uninstall(uninstall) => uninstall::run(uninstall, &caller()?, printer),
         Command::Probe(probe) => probe::run(probe, printer).await,
         Command::Completions { shell } => completions::run(*shell),
         Command::Builtin => builtin::run().await,

@@ -20,6 +20,7 @@ mod gateway;
 mod global;
 mod hostile;
 mod import;
+mod install;
 mod list;
 mod managed;
 mod peers;

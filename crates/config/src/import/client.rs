@@ -74,7 +74,10 @@ impl Client {
             folders.into_iter().flatten().map(|folder| folder.join(name)).collect::<Vec<_>>()
         };
         match self {
-            Self::ClaudeCode => vec![home.join(".claude.json")],
+            Self::ClaudeCode => {
+                let folder = folder("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.clone());
+                vec![folder.join(".claude.json")]
+            }
             Self::ClaudeDesktop => everywhere("Claude/claude_desktop_config.json"),
             Self::Cursor => vec![home.join(".cursor/mcp.json")],
             Self::VsCode => {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Found, Read};
 use crate::entry::Signature;
+use crate::install::is_ours;
 use crate::problem::Problem;
 use crate::surroundings::Environment;
 use crate::{check, name};
@@ -35,6 +36,11 @@ pub fn plan(read: Read, existing: &BTreeMap<String, Signature>, env: &Environmen
         existing.iter().map(|(name, signature)| (signature.clone(), name.clone())).collect();
     let mut names: BTreeSet<_> = existing.keys().cloned().collect();
     for mut found in read.servers {
+        if is_ours(&found.entry) {
+            let why = "it is this program".to_owned();
+            plan.skip.push(Skipped { name: found.name, why });
+            continue;
+        }
         let checked = check(&found.name, &found.entry, &found.at, env);
         let Some(signature) = checked.entry.as_ref().map(Signature::of) else {
             plan.skip.push(Skipped { name: found.name, why: "its entry is not usable".to_owned() });

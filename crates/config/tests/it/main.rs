@@ -14,6 +14,7 @@ mod case;
 mod desired;
 mod edits;
 mod import;
+mod install;
 mod laws;
 mod mask;
 mod schema;

@@ -1,0 +1,172 @@
+//! `switchboard install`: shows the one entry another client needs, asks, and writes it.
+
+use std::path::PathBuf;
+
+use clap::Parser as _;
+use serde_json::{Value, json};
+use switchboard_config::import::Client;
+use switchboard_config::install::{Installation, Launch, Standing};
+use switchboard_config::mask;
+
+use crate::args::{Args, Global, Install};
+use crate::printer::{BOLD, DIM, Printer};
+use crate::prompt::{self, Answer};
+use crate::report::{Failure, Kind};
+use crate::show;
+use crate::surroundings::{self, Caller};
+
+/// Whether something is done to the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Consent {
+    Given,
+    Refused,
+}
+
+pub(super) fn run(
+    install: &Install,
+    global: &Global,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let launch = launch(install, global, caller)?;
+    let found = look(install.client, &install.name, caller)?;
+    if let Standing::Other(entry) = &found.standing {
+        return Err(taken(&found, entry, printer));
+    }
+    let entry = found.entry(&launch);
+    if found.standing.value() == Some(&entry) {
+        printer.done(format_args!("{} has it already", install.client));
+        return answer(&found, &entry, "unchanged", printer);
+    }
+    if !printer.is_json() {
+        show(&found, &entry, printer)?;
+    }
+    let consent = consent("Write it?", install.dry_run, install.yes, printer)?;
+    if consent == Consent::Refused {
+        return answer(&found, &entry, "not-written", printer);
+    }
+    found.write(&entry, &caller.surroundings).map_err(|error| {
+        Failure::config(format!("cannot install in {}", install.client), &error)
+    })?;
+    printer.done(format_args!(
+        "installed in {BOLD}{}{BOLD:#}; it takes effect when {} is started again",
+        install.client, install.client
+    ));
+    others(install.client, caller, printer);
+    answer(&found, &entry, "written", printer)
+}
+
+/// What stands under the name in the client's file.
+pub(super) fn look(client: Client, name: &str, caller: &Caller) -> Result<Installation, Failure> {
+    let program = program(caller)?;
+    Installation::look(client, name, &program, &caller.surroundings, surroundings::platform())
+        // The command line takes no other.
+        .ok_or_else(|| Failure::plain(Kind::Usage, format!("{client} cannot be written to")))?
+        .map_err(|error| Failure::config(format!("cannot look into the file of {client}"), &error))
+}
+
+/// Asks, unless that was decided on the command line.
+pub(super) fn consent(
+    question: &str,
+    dry_run: bool,
+    yes: bool,
+    printer: &Printer,
+) -> Result<Consent, Failure> {
+    match (dry_run, yes) {
+        (true, _) => Ok(Consent::Refused),
+        (_, true) => Ok(Consent::Given),
+        _ if !prompt::is_possible(printer) => {
+            let message = "nothing was written: there is no terminal to ask on";
+            Err(Failure::plain(Kind::Failed, message).hinted("agree with `--yes`"))
+        }
+        _ => match prompt::ask(printer, &format!("\n{question}"), Answer::No) {
+            Answer::Yes => Ok(Consent::Given),
+            _ => Ok(Consent::Refused),
+        },
+    }
+}
+
+/// Something under the name that is not ours stays.
+pub(super) fn taken(found: &Installation, entry: &Value, printer: &Printer) -> Failure {
+    let Installation { client, name, file, .. } = found;
+    let what = show::short_target(&mask::masked(entry));
+    let file = printer.places.path(file);
+    let message = format!("{client} has another server under the name `{name}`: {what}");
+    Failure::plain(Kind::Failed, message)
+        .hinted(format!("choose another name with `--name`, or take it out of {file} yourself"))
+}
+
+/// The shape of `--json`.
+pub(super) fn answer(
+    found: &Installation,
+    entry: &Value,
+    done: &str,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    if !printer.is_json() {
+        return Ok(());
+    }
+    printer.json(&json!({
+        "client": found.client.name(), "file": found.file.display().to_string(),
+        "name": found.name, "entry": mask::masked(entry), "done": done,
+    }))
+}
+
+fn show(found: &Installation, entry: &Value, printer: &Printer) -> Result<(), Failure> {
+    let file = printer.places.path(&found.file);
+    let verb = match found.standing {
+        Standing::Nothing => "gets",
+        Standing::Ours(_) | Standing::Other(_) => "has an older entry, which becomes",
+    };
+    printer.line(format_args!("{BOLD}{file}{BOLD:#} {verb}:\n"));
+    let shown =
+        found.shown(entry).map_err(|error| Failure::new("cannot write the entry down", error))?;
+    for line in shown.trim().lines() {
+        printer.line(format_args!("  {}", switchboard_wire::sanitize::line(line)));
+    }
+    Ok(())
+}
+
+/// A client that starts the same servers itself gains nothing.
+fn others(client: Client, caller: &Caller, printer: &Printer) {
+    let plan = caller.workspace.plan_import(client);
+    let (count, verb) = match plan.add.len() {
+        0 => return,
+        1 => ("1 server".to_owned(), "stays"),
+        many => (format!("{many} servers"), "stay"),
+    };
+    printer.done(format_args!(
+        "{DIM}{count} of its own {verb} as before; `switchboard import {client}` copies them here{DIM:#}"
+    ));
+}
+
+/// How the client is to start this program: with the folders and flags of this command line.
+fn launch(install: &Install, global: &Global, caller: &Caller) -> Result<Launch, Failure> {
+    let mut args = vec!["connect".to_owned()];
+    if global.config_dir.is_some() || caller.variable("SWITCHBOARD_CONFIG_DIR").is_some() {
+        let folder = caller.surroundings.config_dir.display().to_string();
+        args.extend(["--config-dir".to_owned(), folder]);
+    }
+    args.extend(install.connect.iter().cloned());
+    let words = ["switchboard".to_owned()].into_iter().chain(args.iter().cloned());
+    if let Err(error) = Args::try_parse_from(words) {
+        let why = error.render().to_string();
+        let why = why.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let hint = "see `switchboard connect --help`";
+        return Err(Failure::usage(format!("`connect` does not take that: {why}"), hint));
+    }
+    Ok(Launch { program: program(caller)?, args })
+}
+
+/// This program's file, by the way it was found if there is one: a link outlives the version it leads to.
+fn program(caller: &Caller) -> Result<PathBuf, Failure> {
+    let program = surroundings::program()
+        .ok_or_else(|| Failure::plain(Kind::Failed, "cannot tell where this program is"))?;
+    let path = caller.variable("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let found = program.file_name().and_then(|name| {
+        let is_this = |file: &PathBuf| file.canonicalize().is_ok_and(|file| file == program);
+        folders.find_map(|folder| Some(folder.join(name)).filter(is_this))
+    });
+    Ok(found.unwrap_or(program))
+}

@@ -1,0 +1,44 @@
+//! `switchboard uninstall`: takes our one entry out of another client's file.
+
+use switchboard_config::install::Standing;
+
+use super::install::{Consent, answer, consent, look, taken};
+use crate::args::Uninstall;
+use crate::printer::{BOLD, Printer};
+use crate::report::Failure;
+use crate::show;
+use crate::surroundings::Caller;
+
+pub(super) fn run(
+    uninstall: &Uninstall,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let client = uninstall.client;
+    let found = look(client, &uninstall.name, caller)?;
+    let entry = match &found.standing {
+        Standing::Ours(entry) => entry,
+        Standing::Other(entry) => return Err(taken(&found, entry, printer)),
+        Standing::Nothing => {
+            printer.done(format_args!("{client} does not have it"));
+            return answer(&found, &serde_json::Value::Null, "unchanged", printer);
+        }
+    };
+    if !printer.is_json() {
+        let file = printer.places.path(&found.file);
+        let target = show::target(entry);
+        printer.line(format_args!(
+            "{BOLD}{file}{BOLD:#} loses `{}`, which starts {target}",
+            show::word(&uninstall.name)
+        ));
+    }
+    let consent = consent("Take it out?", uninstall.dry_run, uninstall.yes, printer)?;
+    if consent == Consent::Refused {
+        return answer(&found, entry, "not-written", printer);
+    }
+    found
+        .erase(&caller.surroundings)
+        .map_err(|error| Failure::config(format!("cannot uninstall from {client}"), &error))?;
+    printer.done(format_args!("taken out of {BOLD}{client}{BOLD:#}"));
+    answer(&found, entry, "written", printer)
+}

@@ -1,0 +1,198 @@
+//! The one entry that another client needs to use this program, put into that client's own file and taken out again.
+//!
+//! Everything else in the file stays byte for byte, and an entry that is not ours is never touched.
+
+mod place;
+mod toml;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::edit::{self, EditError, Privacy, update};
+use crate::error::Error;
+use crate::import::Client;
+use crate::surroundings::{Platform, Surroundings};
+
+pub use place::CLIENTS;
+use place::{Format, Place};
+
+/// How a client starts this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program's file.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+/// What stands in a client's file under our name, and what should.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Installation {
+    /// Whose file it is.
+    pub client: Client,
+    /// The file.
+    pub file: PathBuf,
+    /// The member of the file that holds servers.
+    pub member: &'static str,
+    /// The name of the entry.
+    pub name: String,
+    /// What stands there now.
+    pub standing: Standing,
+    format: Format,
+}
+
+/// What stands under a name.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// Nothing.
+    Nothing,
+    /// An entry that starts this program for clients.
+    Ours(Value),
+    /// Something else.
+    Other(Value),
+}
+
+// === impl Installation ===
+
+impl Installation {
+    /// Looks into the file of `client`; `None` if it is one whose files are only read.
+    pub fn look(
+        client: Client,
+        name: &str,
+        program: &Path,
+        surroundings: &Surroundings,
+        platform: Platform,
+    ) -> Option<Result<Self, Error>> {
+        let Place { file, member, format } = place::of(client, surroundings, platform)?;
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(source) => return Some(Err(Error::Read { path: file, source })),
+        };
+        let standing = match format.get(&text, &[member, name]) {
+            Ok(None) => Standing::Nothing,
+            Ok(Some(entry)) if is_ours(&entry) || starts(&entry, program) => Standing::Ours(entry),
+            Ok(Some(entry)) => Standing::Other(entry),
+            Err(source) => return Some(Err(Error::Edit { path: file, source })),
+        };
+        Some(Ok(Self { client, file, member, name: name.to_owned(), standing, format }))
+    }
+
+    /// The entry that should stand there. What a person added to one of ours stays in it.
+    pub fn entry(&self, launch: &Launch) -> Value {
+        let mut entry = match &self.standing {
+            Standing::Ours(Value::Object(members)) => members.clone(),
+            _ => place::fresh(self.client),
+        };
+        let program = launch.program.to_string_lossy();
+        // An entry in an older form is written anew.
+        if entry.get("command").is_some_and(Value::is_object) {
+            entry = place::fresh(self.client);
+        }
+        entry.insert("command".to_owned(), program.into());
+        entry.insert("args".to_owned(), launch.args.clone().into());
+        Value::Object(entry)
+    }
+
+    /// The entry under its name, in the words of the file, as a person would type it.
+    pub fn shown(&self, entry: &Value) -> Result<String, EditError> {
+        self.format.set("", &[self.member, &self.name], entry)
+    }
+
+    /// Puts the entry into the file.
+    pub fn write(&self, entry: &Value, surroundings: &Surroundings) -> Result<(), Error> {
+        self.change(surroundings, |text, path| self.format.set(text, path, entry))
+    }
+
+    /// Takes the entry out of the file.
+    pub fn erase(&self, surroundings: &Surroundings) -> Result<(), Error> {
+        self.change(surroundings, |text, path| self.format.remove(text, path))
+    }
+
+    /// Unless somebody else wrote something there since it was looked at.
+    fn change(
+        &self,
+        surroundings: &Surroundings,
+        change: impl Fn(&str, &[&str]) -> Result<String, EditError>,
+    ) -> Result<(), Error> {
+        let path = [self.member, self.name.as_str()];
+        let edit = |source| Error::Edit { path: self.file.clone(), source };
+        update(&self.file, &surroundings.state_dir, Privacy::Private, |text| {
+            let standing = self.format.get(text, &path).map_err(edit)?;
+            if standing.as_ref() != self.standing.value() {
+                return Err(Error::Contended { path: self.file.clone() });
+            }
+            change(text, &path).map_err(edit)
+        })
+    }
+}
+
+// === impl Standing ===
+
+impl Standing {
+    /// The entry, if there is one.
+    pub fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Nothing => None,
+            Self::Ours(entry) | Self::Other(entry) => Some(entry),
+        }
+    }
+}
+
+// === impl Format ===
+
+impl Format {
+    fn get(self, text: &str, path: &[&str; 2]) -> Result<Option<Value>, EditError> {
+        match self {
+            Self::Json => edit::get(text, path),
+            Self::Toml => toml::get(text, path),
+        }
+    }
+
+    fn set(self, text: &str, path: &[&str], entry: &Value) -> Result<String, EditError> {
+        match self {
+            Self::Json => edit::set(text, path, entry),
+            Self::Toml => toml::set(text, path, entry),
+        }
+    }
+
+    fn remove(self, text: &str, path: &[&str]) -> Result<String, EditError> {
+        match self {
+            Self::Json => edit::remove(text, path),
+            Self::Toml => toml::remove(text, path),
+        }
+    }
+}
+
+/// Whether an entry starts this program for a client, wherever the program lies.
+pub fn is_ours(entry: &Value) -> bool {
+    let command = command(entry).unwrap_or_default();
+    let file = command.rsplit(['/', '\\']).next().unwrap_or_default();
+    matches!(file, "switchboard" | "switchboard.exe") && is_for_clients(entry)
+}
+
+/// The same of a program that goes by another name.
+fn starts(entry: &Value, program: &Path) -> bool {
+    command(entry).is_some_and(|command| Path::new(command) == program) && is_for_clients(entry)
+}
+
+fn command(entry: &Value) -> Option<&str> {
+    match &entry["command"] {
+        // An older form of one client has an object here.
+        Value::Object(inner) => inner.get("path")?.as_str(),
+        command => command.as_str(),
+    }
+}
+
+fn is_for_clients(entry: &Value) -> bool {
+    let args = match &entry["command"] {
+        Value::Object(inner) => inner.get("args"),
+        _ => entry.get("args"),
+    };
+    let mut args = args.and_then(Value::as_array).into_iter().flatten();
+    args.any(|word| word.as_str() == Some("connect"))
+}
+
+/// An entry with nothing in it yet.
+type Members = Map<String, Value>;

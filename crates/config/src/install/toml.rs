@@ -1,0 +1,126 @@
+//! The same edits in TOML: text in, text out, and every byte outside the entry kept.
+
+use serde_json::{Map, Number, Value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
+
+use crate::edit::EditError;
+use crate::source::{Lines, Origin};
+
+pub(super) fn get(text: &str, [member, name]: &[&str; 2]) -> Result<Option<Value>, EditError> {
+    let document = parse(text)?;
+    let servers = match document.get(member) {
+        None => return Ok(None),
+        Some(servers) => table(servers, member)?,
+    };
+    Ok(servers.get(name).map(to_json))
+}
+
+pub(super) fn set(text: &str, path: &[&str], entry: &Value) -> Result<String, EditError> {
+    let (member, name) = (path[0], path[1]);
+    let mut document = parse(text)?;
+    let servers = document.entry(member).or_insert_with(|| {
+        // Its header would stand above those of its entries, and say nothing.
+        let mut servers = Table::new();
+        servers.set_implicit(true);
+        Item::Table(servers)
+    });
+    let is_inline = servers.is_inline_table();
+    let servers = table_mut(servers, member)?;
+    match servers.get_mut(name).and_then(Item::as_table_like_mut) {
+        Some(standing) => update(standing, entry),
+        None if is_inline => drop(servers.insert(name, Item::Value(from_json(entry)))),
+        None => {
+            let mut fresh = Table::new();
+            update(&mut fresh, entry);
+            servers.insert(name, Item::Table(fresh));
+        }
+    }
+    Ok(document.to_string())
+}
+
+pub(super) fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
+    let (member, name) = (path[0], path[1]);
+    let mut document = parse(text)?;
+    if let Some(servers) = document.get_mut(member) {
+        table_mut(servers, member)?.remove(name);
+    }
+    Ok(document.to_string())
+}
+
+/// Gives a table the members of `entry`; those that are the same are not touched.
+fn update(table: &mut dyn TableLike, entry: &Value) {
+    let members = entry.as_object().into_iter().flatten();
+    for (key, value) in members {
+        if table.get(key).map(to_json).as_ref() != Some(value) {
+            table.insert(key, Item::Value(from_json(value)));
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<DocumentMut, EditError> {
+    text.parse::<DocumentMut>().map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let at = Lines::new(&Origin::text(""), text).at(start);
+        let why = error.message().to_owned();
+        EditError::Malformed { line: at.line, column: at.column, why }
+    })
+}
+
+fn table<'a>(item: &'a Item, member: &str) -> Result<&'a dyn TableLike, EditError> {
+    item.as_table_like().ok_or_else(|| EditError::NotAnObject(member.to_owned()))
+}
+
+fn table_mut<'a>(item: &'a mut Item, member: &str) -> Result<&'a mut dyn TableLike, EditError> {
+    item.as_table_like_mut().ok_or_else(|| EditError::NotAnObject(member.to_owned()))
+}
+
+fn to_json(item: &Item) -> Value {
+    if let Some(table) = item.as_table_like() {
+        return Value::Object(
+            table.iter().map(|(key, item)| (key.to_owned(), to_json(item))).collect(),
+        );
+    }
+    match item {
+        Item::Value(value) => value_to_json(value),
+        Item::ArrayOfTables(tables) => {
+            tables.iter().map(|table| to_json(&Item::Table(table.clone()))).collect()
+        }
+        _ => Value::Null,
+    }
+}
+
+fn value_to_json(value: &toml_edit::Value) -> Value {
+    match value {
+        toml_edit::Value::String(text) => text.value().as_str().into(),
+        toml_edit::Value::Integer(number) => (*number.value()).into(),
+        toml_edit::Value::Float(number) => {
+            Number::from_f64(*number.value()).map_or(Value::Null, Value::Number)
+        }
+        toml_edit::Value::Boolean(value) => (*value.value()).into(),
+        toml_edit::Value::Datetime(moment) => moment.value().to_string().into(),
+        toml_edit::Value::Array(items) => items.iter().map(value_to_json).collect(),
+        toml_edit::Value::InlineTable(table) => {
+            let members = table.iter().map(|(key, value)| (key.to_owned(), value_to_json(value)));
+            Value::Object(members.collect::<Map<_, _>>())
+        }
+    }
+}
+
+/// What our entries are made of: text, lists and tables of it.
+fn from_json(value: &Value) -> toml_edit::Value {
+    match value {
+        Value::Array(items) => items.iter().map(from_json).collect::<Array>().into(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (key.as_str(), from_json(value)));
+            members.collect::<InlineTable>().into()
+        }
+        Value::String(text) => text.as_str().into(),
+        Value::Bool(value) => (*value).into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.into(),
+            None => number.as_f64().unwrap_or_default().into(),
+        },
+        // There is no such thing in TOML; an empty text is the nearest to it.
+        Value::Null => "".into(),
+    }
+}
