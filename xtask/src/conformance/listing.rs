@@ -5,11 +5,21 @@ use super::Case;
 /// Extension scenarios carry no version. They run once in each era, at the newest version of it.
 const EXTENSION_VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-/// The scenarios of a listing that need no sign-in. A line reads `  - name [version,version]`.
+/// Scenarios of extensions that the client does not have yet: keys that tokens are bound to, identities of workloads,
+/// and signing in through an organisation's identity provider.
+const NOT_YET: [&str; 5] = [
+    "auth/dpop",
+    "auth/dpop-nonce",
+    "auth/wif-jwt-bearer",
+    "auth/enterprise-managed-authorization",
+    "auth/cross-app-access-complete-flow",
+];
+
+/// The scenarios of a listing that are expected to pass. A line reads `  - name [version,version]`.
 pub(super) fn parse(listing: &str) -> Vec<Case> {
     let entries = listing.lines().filter_map(entry);
-    let open = entries.filter(|(scenario, _)| !scenario.starts_with("auth/"));
-    open.flat_map(|(scenario, tags)| cases(scenario, tags)).collect()
+    let built = entries.filter(|(scenario, _)| !NOT_YET.contains(scenario));
+    built.flat_map(|(scenario, tags)| cases(scenario, tags)).collect()
 }
 
 fn entry(line: &str) -> Option<(&str, &str)> {
@@ -18,8 +28,13 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 }
 
 fn cases(scenario: &str, tags: &str) -> Vec<Case> {
-    let forced = tags == "extension";
-    let versions = if forced { EXTENSION_VERSIONS.to_vec() } else { tags.split(',').collect() };
+    let forced = matches!(tags, "extension" | "draft");
+    let versions = match tags {
+        "extension" => EXTENSION_VERSIONS.to_vec(),
+        // The older line wrote these for the version that came after its own, and runs them at its own.
+        "draft" => vec![EXTENSION_VERSIONS[0]],
+        versions => versions.split(',').collect(),
+    };
     let case = |version: &str| Case { scenario: scenario.into(), version: version.into(), forced };
     versions.into_iter().map(case).collect()
 }

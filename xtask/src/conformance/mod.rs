@@ -101,8 +101,9 @@ impl Options {
 }
 
 fn build_driver() -> Result<PathBuf> {
-    let package = ["-p", "switchboard-testkit", "--bin", "conformance-client"];
-    run_command(cargo(&["build", "--locked"]).args(package))?;
+    let program = ["-p", "switchboard-testkit", "--features", "conformance"];
+    let program = program.into_iter().chain(["--bin", "conformance-client"]);
+    run_command(cargo(&["build", "--locked"]).args(program))?;
     Ok(paths::target().join("debug/conformance-client"))
 }
 

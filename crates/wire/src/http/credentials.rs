@@ -17,6 +17,12 @@ pub trait Credentials: Send + Sync + 'static {
     /// `challenge.sent` is what [`headers`](Self::headers) gave for it: when the provider holds
     /// newer headers by now, somebody else has refreshed them already and `Retry` is the answer.
     fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict>;
+
+    /// Ends once there is something to try that was not there when the provider last had nothing to offer: somebody
+    /// signed in, here or in another process. Never, by default.
+    fn renewed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// A refusal, as the provider needs to see it. Its `Debug` shows no header value.
@@ -36,6 +42,11 @@ pub enum Verdict {
     Retry,
     /// Only the user can help.
     SignIn {
+        /// Why, in words for a person.
+        reason: String,
+    },
+    /// The provider itself failed, and may not the next time: nobody has to sign in for that.
+    Failed {
         /// Why, in words for a person.
         reason: String,
     },

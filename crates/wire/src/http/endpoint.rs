@@ -52,6 +52,18 @@ impl Endpoint {
         self.answer(self.call(Method::POST, headers, body)).await
     }
 
+    /// POSTs a form, for an answer in JSON.
+    pub async fn post_form(
+        &self,
+        form: Bytes,
+        mut headers: HeaderMap,
+    ) -> Result<Answer, HttpError> {
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        headers.insert(CONTENT_TYPE, form_type);
+        self.answer(self.call(Method::POST, headers, form)).await
+    }
+
     /// GETs a JSON text.
     pub async fn get(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));

@@ -22,6 +22,7 @@ mod error;
 pub mod events;
 mod options;
 mod pool;
+mod reach;
 mod redirect;
 mod send;
 mod stream;
@@ -36,6 +37,7 @@ pub use error::{Break, ConnectKind, Doing, HttpError, Received, RedirectRefusal}
 pub use events::Event;
 pub use options::{EndpointOptions, Limits};
 pub use pool::{Pool, PoolOptions, Proxies, ProxyVars};
+pub use reach::Reach;
 pub use stream::EventStream;
 pub use tls::{ClientIdentity, TlsOptions};
 

@@ -7,6 +7,7 @@ use reqwest::{Client, NoProxy, Proxy};
 
 use super::classify;
 use super::error::HttpError;
+use super::reach::Reach;
 use super::tls::TlsOptions;
 
 /// Idle connections kept for one host; more are closed when they fall idle.
@@ -25,6 +26,8 @@ pub struct PoolOptions {
     pub connect_timeout: Duration,
     /// Which proxies to use.
     pub proxies: Proxies,
+    /// Which addresses a host's name may stand for.
+    pub reach: Reach,
     /// The `User-Agent` of every request.
     pub user_agent: String,
 }
@@ -103,7 +106,7 @@ fn client(
         // Redirects are decided in `redirect`, where the method and the credentials are known.
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(&options.user_agent);
-    options.proxies.apply(builder)
+    options.proxies.apply(options.reach.apply(builder))
 }
 
 fn build(builder: reqwest::ClientBuilder) -> Result<Client, HttpError> {
@@ -124,6 +127,7 @@ impl Default for PoolOptions {
             tls: TlsOptions::default(),
             connect_timeout: Duration::from_secs(10),
             proxies: Proxies::default(),
+            reach: Reach::default(),
             user_agent: concat!("switchboard/", env!("CARGO_PKG_VERSION")).into(),
         }
     }

@@ -109,6 +109,9 @@ impl Target {
         match verdict {
             Verdict::Retry => Ok(()),
             Verdict::SignIn { reason } => Err(HttpError::SignIn { doing, reason, challenges }),
+            Verdict::Failed { reason } => {
+                Err(HttpError::Credentials { doing, source: reason.into() })
+            }
             Verdict::GiveUp => {
                 Err(HttpError::Refused { doing, status: challenge.status, challenges, text })
             }

@@ -5,6 +5,8 @@
 
 #![allow(clippy::print_stderr, reason = "telling why it failed is its job")]
 
+mod signing_in;
+
 use std::process::ExitCode;
 
 use switchboard_wire::{
@@ -21,6 +23,8 @@ use switchboard_wire::{
 /// What we can do; roots are added by the library.
 const CAPABILITIES: &str = r#"{"elicitation":{"form":{}},"sampling":{},
     "extensions":{"io.modelcontextprotocol/skills":{}}}"#;
+
+use signing_in::SigningIn;
 
 type Failure = Box<dyn std::error::Error>;
 type Done = Result<(), Failure>;
@@ -46,7 +50,8 @@ async fn run() -> Done {
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO")?;
     let version: Version = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION")?.parse()?;
     let options = options(greeting(&scenario, version))?;
-    let (client, inbox) = Client::connect(target(&url)?, options).await?;
+    let signing_in = SigningIn::new(&url)?;
+    let (client, inbox) = Client::connect(target(&url, &signing_in)?, options).await?;
     let answering = tokio::spawn(answer_all(inbox));
     let done = if client.server().era() == version.era() {
         play(&client, &scenario).await
@@ -58,11 +63,12 @@ async fn run() -> Done {
     done
 }
 
-fn target(url: &str) -> Result<Target, Failure> {
+fn target(url: &str, signing_in: &SigningIn) -> Result<Target, Failure> {
+    let credentials = signing_in.credentials.clone();
     Ok(Target::Http(HttpTarget {
         url: url.parse()?,
         pool: Pool::new(&PoolOptions::default())?,
-        options: EndpointOptions::default(),
+        options: EndpointOptions { credentials, ..EndpointOptions::default() },
     }))
 }
 
@@ -107,6 +113,11 @@ async fn play(client: &Client, scenario: &str) -> Done {
         "sep-2640-client-verify-digest"
         | "sep-2640-client-verify-size"
         | "sep-2640-client-verify-frontmatter" => load_skills(client).await,
+        signing_in if signing_in.starts_with("auth/") => {
+            // Twice: what has changed between two calls is noticed at the second.
+            call_listed(client, "test-tool", "{}").await?;
+            call_listed(client, "test-tool", "{}").await
+        }
         other => Err(format!("nobody has said what to do in `{other}`").into()),
     }
 }

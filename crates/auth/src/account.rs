@@ -1,0 +1,149 @@
+//! What is kept of a sign-in.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::secret::Secret;
+
+/// Everything kept for one server. An authorization server's part is never shown to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// The name of the server, for whoever looks through the store.
+    pub server: String,
+    /// Where the server is.
+    pub url: String,
+    /// The sign-in that counts.
+    pub account: Option<Account>,
+    /// Clients that authorization servers registered for us, by issuer.
+    pub registrations: BTreeMap<String, Registration>,
+    /// Scopes that the next sign-in should ask for too.
+    pub wanted: Vec<String>,
+    /// Why there is no token any more, where one was lost.
+    pub lost: Option<String>,
+}
+
+/// A sign-in with one authorization server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// The authorization server.
+    pub issuer: String,
+    /// Where it gives out tokens.
+    pub token_endpoint: String,
+    /// Where it takes them back.
+    pub revocation_endpoint: Option<String>,
+    /// As whom we are known there.
+    pub client: Client,
+    /// The resource the token is for, in its own spelling.
+    pub resource: Option<String>,
+    /// What was asked for.
+    pub scopes: Vec<String>,
+    /// The token.
+    pub access: Secret<String>,
+    /// When it ends, in seconds since 1970.
+    pub expires_at: Option<u64>,
+    /// When it was given.
+    pub obtained_at: u64,
+    /// What the next one is had for.
+    pub refresh: Option<Secret<String>>,
+}
+
+/// As whom we are known to an authorization server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    /// The id.
+    pub id: String,
+    /// The secret, of one that has one.
+    pub secret: Option<Secret<String>>,
+    /// How it proves who it is.
+    pub auth: ClientAuth,
+}
+
+/// How a client proves who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientAuth {
+    /// It does not: a public client.
+    None,
+    /// Id and secret in the `Authorization` header.
+    ClientSecretBasic,
+    /// Id and secret in the form.
+    ClientSecretPost,
+    /// A signed statement.
+    PrivateKeyJwt,
+}
+
+/// A client that an authorization server registered for us.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registration {
+    /// The client.
+    pub client: Client,
+    /// The port that its redirect URI names.
+    pub port: u16,
+}
+
+// === impl Account ===
+
+impl Account {
+    /// Whether it is time for another token, `now` being seconds since 1970. Five minutes before the end, or a fifth of
+    /// the token's life where that is less: one that lives for a minute is not renewed with every request.
+    pub fn is_due(&self, now: u64) -> bool {
+        let Some(end) = self.expires_at else { return false };
+        let life = end.saturating_sub(self.obtained_at);
+        now.saturating_add((life / 5).min(300)) >= end
+    }
+
+    /// Whether the token has ended.
+    pub fn is_over(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|end| now >= end)
+    }
+}
+
+// === impl ClientAuth ===
+
+impl ClientAuth {
+    /// Its name in metadata.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ClientSecretBasic => "client_secret_basic",
+            Self::ClientSecretPost => "client_secret_post",
+            Self::PrivateKeyJwt => "private_key_jwt",
+        }
+    }
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost, Self::PrivateKeyJwt]
+            .into_iter()
+            .find(|auth| auth.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_renewed_in_time_and_not_all_the_time() {
+        let due = |life: u64, left: u64| {
+            let account = Account {
+                issuer: String::new(),
+                token_endpoint: String::new(),
+                revocation_endpoint: None,
+                client: Client { id: String::new(), secret: None, auth: ClientAuth::None },
+                resource: None,
+                scopes: Vec::new(),
+                access: Secret::new(String::new()),
+                expires_at: Some(10_000 + life),
+                obtained_at: 10_000,
+                refresh: None,
+            };
+            account.is_due(10_000 + life - left)
+        };
+        assert!(due(3600, 299) && due(3600, 300) && !due(3600, 301));
+        assert!(due(60, 12) && !due(60, 13));
+        assert!(due(3600, 0));
+    }
+}

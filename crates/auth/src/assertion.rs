@@ -1,0 +1,147 @@
+//! Statements that a client signs about itself (RFC 7523): small JWTs, made for one request.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, RSA_PKCS1_SHA256, RsaKeyPair,
+};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde_json::json;
+
+use crate::error::Error;
+
+/// How long a statement is good for: the time of one request, and clocks that differ.
+const LIFE: u64 = 120;
+
+/// A key, with the algorithm it signs by.
+pub(crate) struct Signer {
+    key: Key,
+    random: SystemRandom,
+}
+
+enum Key {
+    Es256(Box<EcdsaKeyPair>),
+    Rs256(Box<RsaKeyPair>),
+    EdDsa(Box<Ed25519KeyPair>),
+}
+
+// === impl Signer ===
+
+impl Signer {
+    /// Reads a key out of a file. Without an algorithm the key's own kind decides.
+    pub(crate) fn read(path: &str, algorithm: Option<&str>) -> Result<Self, Error> {
+        let pem =
+            std::fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
+        Self::from_pem(&pem, algorithm).map_err(|why| Error::Key { path: path.to_owned(), why })
+    }
+
+    fn from_pem(pem: &[u8], algorithm: Option<&str>) -> Result<Self, &'static str> {
+        let der =
+            PrivateKeyDer::from_pem_slice(pem).map_err(|_| "it holds no private key in PEM")?;
+        let random = SystemRandom::new();
+        let bytes = der.secret_der();
+        let is = |name: &str| algorithm.is_none_or(|algorithm| algorithm == name);
+        let es256 = || {
+            let fixed = &ECDSA_P256_SHA256_FIXED_SIGNING;
+            EcdsaKeyPair::from_pkcs8(fixed, bytes, &random)
+                .ok()
+                .map(|key| Key::Es256(Box::new(key)))
+        };
+        let rs256 = || {
+            let key = RsaKeyPair::from_pkcs8(bytes).or_else(|_| RsaKeyPair::from_der(bytes));
+            key.ok().map(|key| Key::Rs256(Box::new(key)))
+        };
+        let eddsa = || {
+            let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(bytes);
+            key.ok().map(|key| Key::EdDsa(Box::new(key)))
+        };
+        let key = None
+            .or_else(|| is("ES256").then(es256).flatten())
+            .or_else(|| is("RS256").then(rs256).flatten())
+            .or_else(|| is("EdDSA").then(eddsa).flatten());
+        let why = "it is no PKCS#8 key for the algorithm; ES256, RS256 and EdDSA are understood";
+        Ok(Self { key: key.ok_or(why)?, random })
+    }
+
+    /// States that `client` is who it is, to `audience`.
+    pub(crate) fn client(&self, client: &str, audience: &str) -> Result<String, Error> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let claims = json!({
+            "iss": client, "sub": client, "aud": audience,
+            "iat": now, "nbf": now, "exp": now + LIFE, "jti": random_text()?,
+        });
+        let header = json!({ "alg": self.algorithm(), "typ": "JWT" });
+        let encode = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", encode(header), encode(claims));
+        let signature = self.sign(signed.as_bytes()).ok_or(Error::Random)?;
+        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+    }
+
+    fn algorithm(&self) -> &'static str {
+        match self.key {
+            Key::Es256(_) => "ES256",
+            Key::Rs256(_) => "RS256",
+            Key::EdDsa(_) => "EdDSA",
+        }
+    }
+
+    fn sign(&self, text: &[u8]) -> Option<Vec<u8>> {
+        match &self.key {
+            Key::Es256(key) => Some(key.sign(&self.random, text).ok()?.as_ref().to_vec()),
+            Key::EdDsa(key) => Some(key.sign(text).as_ref().to_vec()),
+            Key::Rs256(key) => {
+                let mut signature = vec![0; key.public().modulus_len()];
+                key.sign(&RSA_PKCS1_SHA256, &self.random, text, &mut signature).ok()?;
+                Some(signature)
+            }
+        }
+    }
+}
+
+/// A text that nobody can guess: 256 bits.
+pub(crate) fn random_text() -> Result<String, Error> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|_| Error::Random)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use ring::signature::{ECDSA_P256_SHA256_FIXED, KeyPair as _, UnparsedPublicKey};
+
+    use super::*;
+
+    fn pem(der: &[u8]) -> String {
+        let text = base64::engine::general_purpose::STANDARD.encode(der);
+        format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n")
+    }
+
+    #[test]
+    fn what_is_signed_can_be_verified() {
+        let random = SystemRandom::new();
+        let der = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
+        let signer = Signer::from_pem(pem(der.as_ref()).as_bytes(), Some("ES256")).unwrap();
+        let text = signer.client("me", "https://as.example").unwrap();
+        let (body, signature) = text.rsplit_once('.').unwrap();
+        let Key::Es256(key) = &signer.key else { panic!("not ES256") };
+        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, key.public_key().as_ref());
+        public.verify(body.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap()).unwrap();
+        let claims = URL_SAFE_NO_PAD.decode(body.split_once('.').unwrap().1).unwrap();
+        let claims: serde_json::Value = serde_json::from_slice(&claims).unwrap();
+        assert_eq!((&claims["iss"], &claims["aud"]), (&"me".into(), &"https://as.example".into()));
+    }
+
+    #[test]
+    fn a_key_of_another_kind_is_refused() {
+        let der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+        let pem = pem(der.as_ref());
+        assert!(Signer::from_pem(pem.as_bytes(), None).is_ok());
+        assert!(Signer::from_pem(pem.as_bytes(), Some("ES256")).is_err());
+        assert!(Signer::from_pem(b"nothing", None).is_err());
+    }
+}

@@ -1,0 +1,229 @@
+//! `WWW-Authenticate`, as RFC 9110 writes it: any number of challenges in any number of fields, each a scheme with one
+//! token or with parameters. What cannot be read costs only itself.
+
+/// No server has reason to send more.
+const MAX_CHALLENGES: usize = 16;
+const MAX_PARAMS: usize = 32;
+const MAX_LENGTH: usize = 16 * 1024;
+
+/// One way in that a server offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge {
+    /// The scheme as the server wrote it.
+    pub scheme: String,
+    /// The parameters in order, names in lower case.
+    pub params: Vec<(String, String)>,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Challenges(pub Vec<Challenge>);
+
+/// A reader of one field.
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+// === impl Challenge ===
+
+impl Challenge {
+    /// A parameter by its name; the first, where it stands twice.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.params.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether it is about tokens.
+    fn is_bearer(&self) -> bool {
+        ["bearer", "dpop"].iter().any(|scheme| self.scheme.eq_ignore_ascii_case(scheme))
+    }
+}
+
+// === impl Challenges ===
+
+impl Challenges {
+    /// Reads the values of all `WWW-Authenticate` fields.
+    pub fn parse<S: AsRef<str>>(values: &[S]) -> Self {
+        let mut found = Vec::new();
+        for value in values.iter().map(AsRef::as_ref).filter(|value| value.len() <= MAX_LENGTH) {
+            Reader { rest: value }.challenges(&mut found);
+        }
+        Self(found)
+    }
+
+    /// Where the resource describes itself.
+    pub fn resource_metadata(&self) -> Option<&str> {
+        self.bearer("resource_metadata")
+    }
+
+    /// The scopes the request wanted.
+    pub fn scope(&self) -> Option<&str> {
+        self.bearer("scope").filter(|scope| !scope.trim().is_empty())
+    }
+
+    /// The word for what was wrong with the token.
+    pub fn error(&self) -> Option<&str> {
+        self.bearer("error")
+    }
+
+    /// The first such parameter among all challenges about tokens: one that says nothing does not hide one that does.
+    fn bearer(&self, name: &str) -> Option<&str> {
+        self.0.iter().filter(|found| found.is_bearer()).find_map(|found| found.param(name))
+    }
+}
+
+// === impl Reader ===
+
+impl<'a> Reader<'a> {
+    fn challenges(mut self, into: &mut Vec<Challenge>) {
+        loop {
+            self.separators();
+            let Some(scheme) = self.token() else { return };
+            if into.len() == MAX_CHALLENGES {
+                return;
+            }
+            let mut challenge = Challenge { scheme: scheme.to_owned(), params: Vec::new() };
+            // A scheme is followed by a space, and by a comma where it stands alone.
+            if self.rest.starts_with([' ', '\t']) {
+                self.space();
+                self.params(&mut challenge);
+            }
+            into.push(challenge);
+        }
+    }
+
+    fn params(&mut self, challenge: &mut Challenge) {
+        loop {
+            let before = self.rest;
+            self.separators();
+            let Some((name, value)) = self.param() else {
+                // Either the next scheme, or a token of 68 characters in place of parameters.
+                self.rest = before;
+                if challenge.params.is_empty() {
+                    self.token68();
+                }
+                return;
+            };
+            if challenge.params.len() < MAX_PARAMS {
+                challenge.params.push((name.to_ascii_lowercase(), value));
+            }
+        }
+    }
+
+    fn param(&mut self) -> Option<(&'a str, String)> {
+        let name = self.token()?;
+        self.space();
+        self.rest = self.rest.strip_prefix('=')?;
+        self.space();
+        let value = match self.rest.strip_prefix('"') {
+            Some(rest) => self.quoted(rest)?,
+            None => self.token()?.to_owned(),
+        };
+        // A parameter ends at a comma or at the end; anything else was part of something else.
+        self.space();
+        (self.rest.is_empty() || self.rest.starts_with(',')).then_some((name, value))
+    }
+
+    fn quoted(&mut self, text: &'a str) -> Option<String> {
+        let mut value = String::new();
+        let mut chars = text.char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.rest = &text[at + 1..];
+                    return Some(value);
+                }
+                '\\' => value.push(chars.next()?.1),
+                c => value.push(c),
+            }
+        }
+        None
+    }
+
+    fn token(&mut self) -> Option<&'a str> {
+        self.take(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
+    }
+
+    /// `abc==` after a scheme, up to the comma.
+    fn token68(&mut self) {
+        self.space();
+        let end = self.rest.find(',').unwrap_or(self.rest.len());
+        self.rest = &self.rest[end..];
+    }
+
+    fn take(&mut self, is_part: impl Fn(char) -> bool) -> Option<&'a str> {
+        let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        (!taken.is_empty()).then_some(taken)
+    }
+
+    fn space(&mut self) {
+        self.rest = self.rest.trim_start_matches([' ', '\t']);
+    }
+
+    fn separators(&mut self) {
+        self.rest = self.rest.trim_start_matches([' ', '\t', ',']);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(values: &[&str], expected: &[(&str, &[(&str, &str)])]) {
+        let found = Challenges::parse(values);
+        let expected = expected.iter().map(|(scheme, params)| Challenge {
+            scheme: (*scheme).to_owned(),
+            params: params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+        });
+        assert_eq!(found.0, expected.collect::<Vec<_>>(), "{values:?}");
+    }
+
+    #[test]
+    fn every_form_of_the_grammar() {
+        check(&["Bearer"], &[("Bearer", &[])]);
+        check(&["Bearer, Basic"], &[("Bearer", &[]), ("Basic", &[])]);
+        check(&[r#"Bearer realm="x""#], &[("Bearer", &[("realm", "x")])]);
+        check(&["Bearer realm=x"], &[("Bearer", &[("realm", "x")])]);
+        check(
+            &[r#"Basic realm="a, b", Bearer error="invalid_token", scope="a b""#],
+            &[
+                ("Basic", &[("realm", "a, b")]),
+                ("Bearer", &[("error", "invalid_token"), ("scope", "a b")]),
+            ],
+        );
+        check(
+            &["Negotiate", r#"Bearer Resource_Metadata = "https://x/y""#],
+            &[("Negotiate", &[]), ("Bearer", &[("resource_metadata", "https://x/y")])],
+        );
+        check(&["Negotiate abc==, Bearer a=b"], &[("Negotiate", &[]), ("Bearer", &[("a", "b")])]);
+        check(&[r#"Bearer a="q\"uo\\te", b=c"#], &[("Bearer", &[("a", "q\"uo\\te"), ("b", "c")])]);
+        check(&[" , ,Bearer a=b, ,"], &[("Bearer", &[("a", "b")])]);
+    }
+
+    #[test]
+    fn nonsense_costs_only_itself() {
+        check(&["", "\u{e9}", "Bearer a=b"], &[("Bearer", &[("a", "b")])]);
+        check(&[r#"Bearer a="never ends"#], &[("Bearer", &[])]);
+        let long = format!("Bearer a={}", "x".repeat(MAX_LENGTH));
+        check(&[&long, "Bearer b=c"], &[("Bearer", &[("b", "c")])]);
+        let many = vec!["Bearer"; 1000].join(", ");
+        assert_eq!(Challenges::parse(&[many]).0.len(), MAX_CHALLENGES);
+        let params: Vec<_> = (0..1000).map(|n| format!("p{n}=v")).collect();
+        let found = Challenges::parse(&[format!("Bearer {}", params.join(","))]);
+        assert_eq!(found.0[0].params.len(), MAX_PARAMS);
+    }
+
+    #[test]
+    fn what_is_about_tokens_is_found_wherever_it_stands() {
+        let found = Challenges::parse(&[
+            r#"Basic scope="not this""#,
+            r#"Bearer realm="x""#,
+            r#"bearer error="insufficient_scope", scope="a b", resource_metadata="https://x/m""#,
+        ]);
+        assert_eq!(found.error(), Some("insufficient_scope"));
+        assert_eq!(found.scope(), Some("a b"));
+        assert_eq!(found.resource_metadata(), Some("https://x/m"));
+        assert_eq!(Challenges::parse(&["Bearer scope=\" \""]).scope(), None);
+    }
+}

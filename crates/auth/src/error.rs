@@ -1,0 +1,145 @@
+//! What can go wrong on the way to a token, told apart by variant.
+
+use std::io;
+
+use switchboard_wire::http::HttpError;
+
+use crate::store::StoreError;
+use crate::zone::Zone;
+
+/// Why a document cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// Not the JSON it should be.
+    #[error("it is not the JSON it should be")]
+    Json(#[source] serde_json::Error),
+    /// Something that is no JSON at all.
+    #[error("it is not JSON")]
+    NotJson,
+}
+
+/// A failure to sign in, or to stay signed in. Words of a server in it are cleaned already.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // fields: `what` is the document or request, `url` where; the rest is said below
+pub enum Error {
+    /// The exchange itself failed: nothing is known of the token's fate.
+    #[error("cannot fetch {what}")]
+    Fetch {
+        what: &'static str,
+        #[source]
+        source: HttpError,
+    },
+    /// An answer with a status that says no.
+    #[error("cannot fetch {what}: `{url}` answers {status}")]
+    Status { what: &'static str, url: String, status: u16 },
+    /// A document that cannot be used.
+    #[error("cannot read {what} of `{url}`")]
+    Unreadable {
+        what: &'static str,
+        url: String,
+        #[source]
+        source: Unreadable,
+    },
+    /// What a server names as a URL is none.
+    #[error("{what} is not a URL that can be used: `{url}`")]
+    NotAUrl { what: &'static str, url: String },
+    /// A URL that points where its author may not send us.
+    #[error("{what} points to `{url}`, which is not reached from there ({zone:?} address)")]
+    Address { what: &'static str, url: String, zone: Zone },
+    /// A URL without TLS where there has to be some.
+    #[error("{what} is `{url}`, and only https is safe there")]
+    Plain { what: &'static str, url: String },
+    /// The metadata describe another resource than the server.
+    #[error(
+        "the server at `{server}` says that it is `{said}`: its tokens could be somebody else's"
+    )]
+    ResourceMismatch { server: String, said: String },
+    /// The resource names no authorization server.
+    #[error("the server says that it is protected, but not by which authorization server")]
+    NoAuthorizationServer,
+    /// Nobody describes the authorization server.
+    #[error("the authorization server `{issuer}` does not describe itself")]
+    NoMetadata { issuer: String },
+    /// The authorization server's document is of another issuer.
+    #[error("the metadata of `{expected}` say that they are of `{said}`")]
+    IssuerMismatch { expected: String, said: String },
+    /// The authorization server cannot prove that a code is ours.
+    #[error("the authorization server `{issuer}` does not offer PKCE with S256")]
+    NoPkce { issuer: String },
+    /// There is no way to become a client.
+    #[error("the authorization server `{issuer}` registers nobody by itself")]
+    NoIdentity { issuer: String },
+    /// Configured credentials are of another authorization server.
+    #[error(
+        "the configured client was registered with `{configured}`, and the server now uses `{issuer}`"
+    )]
+    OtherIssuer { configured: String, issuer: String },
+    /// The authorization server said no, in OAuth's words.
+    #[error("{what} was refused: {error}{}", description.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
+    Refused { what: &'static str, error: String, description: Option<String> },
+    /// The answer to the sign-in is not the answer to ours.
+    #[error("the answer to the sign-in does not belong to it: {why}")]
+    Forged { why: &'static str },
+    /// Nobody came back.
+    #[error("nobody finished signing in within {minutes} minutes")]
+    Abandoned { minutes: u64 },
+    /// The port for the way back is not to be had.
+    #[error("cannot wait for the browser on port {port}")]
+    Listen {
+        port: u16,
+        #[source]
+        source: io::Error,
+    },
+    /// Whoever brings people to pages could not.
+    #[error("cannot open the page to sign in")]
+    Visit(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The key that signs assertions does not.
+    #[error("cannot sign with `{path}`: {why}")]
+    Key { path: String, why: &'static str },
+    /// A file that the entry names.
+    #[error("cannot read `{path}`")]
+    File {
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+    /// What is kept could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The operating system gives no random numbers.
+    #[error("the operating system gives no random numbers")]
+    Random,
+}
+
+// === impl Error ===
+
+impl Error {
+    /// Whether the authorization server itself refused, with this word.
+    pub fn is_refusal(&self, word: &str) -> bool {
+        matches!(self, Self::Refused { error, .. } if error == word)
+    }
+
+    /// Whether another attempt may go better without anybody doing anything.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Fetch { .. } | Self::Store(_) => true,
+            Self::Status { status, .. } => *status >= 500 || *status == 429,
+            Self::Refused { error, .. } => {
+                matches!(error.as_str(), "temporarily_unavailable" | "server_error" | "slow_down")
+            }
+            _ => false,
+        }
+    }
+
+    /// The whole chain of causes in one line.
+    pub fn in_one_line(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
+    }
+}

@@ -1,0 +1,205 @@
+//! Asking others, within bounds: small bodies, short waits, and no address that whoever named it may not send us to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
+use switchboard_wire::http::{
+    Answer, Body, Endpoint, EndpointOptions, HttpError, Limits, Pool, PoolOptions, Reach,
+};
+use switchboard_wire::sanitize;
+use url::Url;
+
+use crate::error::{Error, Unreadable};
+use crate::zone::Zone;
+
+/// No document of an authorization server is larger.
+const MAX_BODY: usize = 256 << 10;
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Asks on behalf of one server: what that server may not name is not asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetcher {
+    /// The zones that were chosen by the user: the server's, and that of a metadata URL they configured.
+    trusted: Vec<Zone>,
+    /// Whether the user reaches the server itself without TLS.
+    plain: bool,
+    pool: Pool,
+}
+
+/// An answer, whatever it says.
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) text: Bytes,
+}
+
+// === impl Fetcher ===
+
+impl Fetcher {
+    /// One that may go where what is at `chosen` may send us.
+    pub(crate) async fn new(chosen: &[&Url], options: &PoolOptions) -> Result<Self, Error> {
+        let mut trusted = Vec::new();
+        for url in chosen {
+            trusted.push(zone(url).await);
+        }
+        let zones = trusted.clone();
+        let allowed = move |address| zones.iter().any(|from| from.may_name(Zone::of(address)));
+        let options = PoolOptions { reach: Reach::Only(Arc::new(allowed)), ..options.clone() };
+        let pool = Pool::new(&options)
+            .map_err(|source| Error::Fetch { what: "anything over HTTP", source })?;
+        let plain = chosen.iter().any(|url| url.scheme() == "http");
+        Ok(Self { trusted, plain, pool })
+    }
+
+    /// Whether a URL that somebody else named may be used at all.
+    pub(crate) fn judge(&self, what: &'static str, text: &str) -> Result<Url, Error> {
+        let shown = || sanitize::line(text).into_owned();
+        let url = Url::parse(text).map_err(|_| Error::NotAUrl { what, url: shown() })?;
+        let zone = Zone::of_url(&url);
+        match url.scheme() {
+            "https" => {}
+            "http" if self.plain || zone == Some(Zone::Loopback) => {}
+            "http" => return Err(Error::Plain { what, url: shown() }),
+            _ => return Err(Error::NotAUrl { what, url: shown() }),
+        }
+        match zone {
+            Some(zone) if !self.trusted.iter().any(|from| from.may_name(zone)) => {
+                Err(Error::Address { what, url: shown(), zone })
+            }
+            _ => Ok(url),
+        }
+    }
+
+    /// GETs a document; nothing where there is none.
+    pub(crate) async fn document<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        url: &str,
+    ) -> Result<Option<T>, Error> {
+        let endpoint = self.endpoint(what, url)?;
+        let reply = reply(what, endpoint.get(HeaderMap::new()).await)?;
+        if reply.status.is_client_error() {
+            return Ok(None);
+        }
+        reply.read(what, url).map(Some)
+    }
+
+    /// POSTs a form.
+    pub(crate) async fn form(
+        &self,
+        what: &'static str,
+        url: &str,
+        form: &[(&str, &str)],
+        headers: HeaderMap,
+    ) -> Result<Reply, Error> {
+        let body = encoded(form);
+        reply(what, self.endpoint(what, url)?.post_form(body.into(), headers).await)
+    }
+
+    /// POSTs JSON.
+    pub(crate) async fn json(
+        &self,
+        what: &'static str,
+        url: &str,
+        body: &serde_json::Value,
+    ) -> Result<Reply, Error> {
+        let endpoint = self.endpoint(what, url)?;
+        reply(what, endpoint.post(body.to_string().into(), HeaderMap::new()).await)
+    }
+
+    fn endpoint(&self, what: &'static str, url: &str) -> Result<Endpoint, Error> {
+        let url = self.judge(what, url)?;
+        let options = EndpointOptions {
+            first_byte: PATIENCE,
+            idle: PATIENCE,
+            limits: Limits { max_body: MAX_BODY, ..Limits::default() },
+            ..EndpointOptions::default()
+        };
+        Ok(Endpoint::new(self.pool.clone(), url, options))
+    }
+}
+
+fn encoded(form: &[(&str, &str)]) -> String {
+    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish()
+}
+
+/// Where a URL points. A name that cannot be resolved is taken for one out in the world, which may name the least.
+async fn zone(url: &Url) -> Zone {
+    if let Some(zone) = Zone::of_url(url) {
+        return zone;
+    }
+    let host = url.host_str().unwrap_or_default();
+    let looking = tokio::time::timeout(PATIENCE, tokio::net::lookup_host((host, 0))).await;
+    let first = looking.ok().and_then(Result::ok).and_then(|mut found| found.next());
+    first.map_or(Zone::Public, |found| Zone::of(found.ip()))
+}
+
+fn reply(what: &'static str, answer: Result<Answer, HttpError>) -> Result<Reply, Error> {
+    match answer {
+        Ok(Answer { status, body, .. }) => {
+            let text = match body {
+                Body::Json(text) | Body::Other { text, .. } => text,
+                Body::Empty | Body::Events(_) => Bytes::new(),
+            };
+            Ok(Reply { status, text })
+        }
+        // To the client beneath, 401 and 403 are refusals of its credentials; here they are answers.
+        Err(HttpError::Refused { status, text, .. }) => Ok(Reply { status, text }),
+        Err(source) => Err(Error::Fetch { what, source }),
+    }
+}
+
+// === impl Reply ===
+
+impl Reply {
+    /// What it says, of one that says yes.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        url: &str,
+    ) -> Result<T, Error> {
+        let url = || sanitize::line(url).into_owned();
+        if !self.status.is_success() {
+            return Err(Error::Status { what, url: url(), status: self.status.as_u16() });
+        }
+        let unreadable = |source| Error::Unreadable { what, url: url(), source };
+        if self.text.is_empty() {
+            return Err(unreadable(Unreadable::NotJson));
+        }
+        serde_json::from_slice(&self.text).map_err(|error| unreadable(Unreadable::Json(error)))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    async fn check(server: &str, named: &str, fits: bool) {
+        let server = server.parse().unwrap();
+        let fetcher = Fetcher::new(&[&server], &PoolOptions::default()).await.unwrap();
+        assert_eq!(fetcher.judge("it", named).is_ok(), fits, "{server} names {named}");
+    }
+
+    #[tokio::test]
+    async fn what_a_server_may_name() {
+        for (server, named, fits) in [
+            ("https://8.8.8.8/", "https://9.9.9.9/", true),
+            ("https://8.8.8.8/", "http://9.9.9.9/", false),
+            ("https://8.8.8.8/", "https://10.0.0.1/", false),
+            ("https://8.8.8.8/", "http://localhost/", false),
+            ("https://8.8.8.8/", "https://169.254.169.254/latest", false),
+            ("http://127.0.0.1/", "http://127.0.0.1:1/", true),
+            ("http://127.0.0.1/", "http://169.254.169.254/latest", false),
+            ("http://127.0.0.1/", "http://[::ffff:169.254.169.254]/", false),
+            ("http://127.0.0.1/", "file:///etc/passwd", false),
+            ("http://127.0.0.1/", "nonsense", false),
+            ("https://10.0.0.1/", "https://10.0.0.2/", true),
+            ("https://10.0.0.1/", "http://10.0.0.2/", false),
+        ] {
+            check(server, named, fits).await;
+        }
+    }
+}

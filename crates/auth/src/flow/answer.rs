@@ -1,0 +1,143 @@
+//! What comes back from the authorization server, and whether it is the answer to our question (RFC 9207).
+
+use switchboard_wire::sanitize;
+use url::{Url, form_urlencoded};
+
+use crate::error::Error;
+
+const WHAT: &str = "the sign-in";
+
+/// What the answer has to say.
+pub(super) struct Expected {
+    pub(super) state: String,
+    /// The issuer whose page it was, compared as a text.
+    pub(super) issuer: String,
+    /// Whether that issuer always says that it is the one who answers.
+    pub(super) names_itself: bool,
+}
+
+/// The parameters of an answer.
+pub(super) type Query = Vec<(String, String)>;
+
+// === impl Expected ===
+
+impl Expected {
+    /// Whether it is an answer to our question at all.
+    pub(super) fn is_ours(&self, query: &Query) -> bool {
+        one(query, "state").is_ok_and(|state| state == Some(self.state.as_str()))
+    }
+
+    /// The code, or why there is none. Nothing the answer says is repeated before it is known who says it.
+    pub(super) fn code_of(&self, query: &Query) -> Result<String, Error> {
+        if !self.is_ours(query) {
+            return Err(Error::Forged { why: "its `state` is not the one that was sent" });
+        }
+        match one(query, "iss")? {
+            Some(issuer) if issuer != self.issuer => {
+                return Err(Error::Forged { why: "another authorization server gave it" });
+            }
+            None if self.names_itself => {
+                return Err(Error::Forged {
+                    why: "it does not say which authorization server gave it",
+                });
+            }
+            _ => {}
+        }
+        if let Some(error) = one(query, "error")? {
+            let clean = |text: &str| sanitize::line(text).into_owned();
+            let description = one(query, "error_description")?.map(clean);
+            return Err(Error::Refused { what: WHAT, error: clean(error), description });
+        }
+        let code = one(query, "code")?.filter(|code| !code.is_empty());
+        code.map(str::to_owned).ok_or(Error::Forged { why: "there is no code in it" })
+    }
+}
+
+/// A parameter; one that stands twice could mean one thing here and another elsewhere.
+fn one<'a>(query: &'a Query, name: &str) -> Result<Option<&'a str>, Error> {
+    let mut found = query.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    let first = found.next();
+    match found.next() {
+        Some(_) => Err(Error::Forged { why: "a parameter stands twice in it" }),
+        None => Ok(first),
+    }
+}
+
+/// The parameters of an address that somebody copied, or of the part of one after the `?`.
+pub(super) fn pasted(text: &str) -> Result<Query, Error> {
+    let text = text.trim();
+    if let Ok(url) = Url::parse(text) {
+        return Ok(url.query_pairs().into_owned().collect());
+    }
+    let query = text.rsplit_once('?').map_or(text, |(_, query)| query);
+    if !query.contains('=') {
+        return Err(Error::Forged { why: "it is not the address of the page they ended on" });
+    }
+    Ok(parse(query))
+}
+
+/// The parameters of a query.
+pub(super) fn parse(query: &str) -> Query {
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn check(names_itself: bool, query: &str, expected: Result<&str, &str>) {
+        let (state, issuer) = ("s1".to_owned(), "https://as.example".to_owned());
+        let found = Expected { state, issuer, names_itself }.code_of(&parse(query));
+        let found = found.map_err(|error| error.to_string());
+        let found = found.as_deref().map_err(String::as_str);
+        match (found, expected) {
+            (Err(found), Err(part)) => assert!(found.contains(part), "{query}: {found}"),
+            (found, expected) => assert_eq!(found, expected, "{query}"),
+        }
+    }
+
+    #[test]
+    fn only_the_answer_to_our_question_counts() {
+        const ISS: &str = "iss=https%3A%2F%2Fas.example";
+        check(false, "code=c&state=s1", Ok("c"));
+        check(true, &format!("code=c&state=s1&{ISS}"), Ok("c"));
+        check(false, &format!("code=c&state=s1&{ISS}"), Ok("c"));
+        check(true, "code=c&state=s1", Err("does not say which"));
+        check(false, "code=c&state=s2", Err("`state`"));
+        check(false, "code=c", Err("`state`"));
+        check(false, "code=c&state=s1&state=s1", Err("`state`"));
+        check(false, "code=c&code=d&state=s1", Err("twice"));
+        check(false, "state=s1", Err("no code"));
+        check(false, "code=&state=s1", Err("no code"));
+        for other in ["https://AS.example", "https://as.example/", "https://as.example:443", ""] {
+            let query: String = form_urlencoded::Serializer::new(String::new())
+                .extend_pairs([("code", "c"), ("state", "s1"), ("iss", other)])
+                .finish();
+            check(false, &query, Err("another authorization server"));
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_only_by_whom_it_is_from() {
+        check(
+            false,
+            "error=access_denied&error_description=no&state=s1",
+            Err("access_denied (no)"),
+        );
+        check(false, "error=access_denied&state=s2", Err("`state`"));
+        check(true, "error=access_denied&state=s1&iss=https://evil.example", Err("another"));
+        check(false, "error=a%1b[31m&state=s1", Err("a[31m"));
+    }
+
+    #[test]
+    fn addresses_are_pasted_in_many_ways() {
+        let expected = parse("code=c&state=s");
+        for text in
+            ["http://localhost:1/callback?code=c&state=s", " ?code=c&state=s\n", "code=c&state=s"]
+        {
+            assert_eq!(pasted(text).unwrap(), expected, "{text}");
+        }
+        assert!(pasted("what?").is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! Where the browser comes back to: a port of this machine, for as long as a sign-in takes and for one answer.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use super::answer::{Expected, parse};
+use super::page::Ending;
+use crate::error::Error;
+
+const PATH: &str = "/callback";
+/// Connections that are listened to at once; the rest wait their turn.
+const AT_ONCE: usize = 32;
+/// How long a request may take. A browser sends its own in one piece.
+const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_HEAD: usize = 16 << 10;
+
+/// A port that is waited on.
+#[derive(Debug)]
+pub(crate) struct Callback {
+    four: TcpListener,
+    /// `localhost` may mean this one first; not every machine has it.
+    six: Option<TcpListener>,
+    port: u16,
+}
+
+// === impl Callback ===
+
+impl Callback {
+    /// Waits on `port`, or on any free one for 0.
+    pub(crate) async fn bind(port: u16) -> Result<Self, Error> {
+        let listen = |source: io::Error| Error::Listen { port, source };
+        let four = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await;
+        let four = four.map_err(listen)?;
+        let port = four.local_addr().map_err(listen)?.port();
+        let six = TcpListener::bind(SocketAddr::from((Ipv6Addr::LOCALHOST, port))).await.ok();
+        Ok(Self { four, six, port })
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The address that authorization servers send people back to. Many know `localhost` as the only name for it.
+    pub(crate) fn redirect(&self) -> String {
+        format!("http://localhost:{}{PATH}", self.port)
+    }
+
+    /// The code of the one answer that is expected. Whatever else comes is turned away, and waited past.
+    pub(super) async fn wait(&self, expected: &Expected, subject: &str) -> Result<String, Error> {
+        let mut open = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                accepted = self.accept(), if open.len() < AT_ONCE => match accepted {
+                    Ok(stream) => open.push(timeout(PATIENCE, serve(stream, expected, subject))),
+                    Err(source) => return Err(Error::Listen { port: self.port, source }),
+                },
+                Some(served) = open.next(), if !open.is_empty() => {
+                    if let Ok(Some(outcome)) = served {
+                        return outcome;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let six = async {
+            match &self.six {
+                Some(six) => six.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            accepted = self.four.accept() => Ok(accepted?.0),
+            accepted = six => Ok(accepted?.0),
+        }
+    }
+}
+
+/// Answers one request; the outcome, if it was the one expected.
+async fn serve(
+    mut stream: TcpStream,
+    expected: &Expected,
+    subject: &str,
+) -> Option<Result<String, Error>> {
+    let target = read_target(&mut stream).await?;
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let query = parse(query);
+    let (ending, outcome) = match path {
+        PATH if expected.is_ours(&query) => {
+            let outcome = expected.code_of(&query);
+            (ending(&outcome), Some(outcome))
+        }
+        PATH => (Ending::Stray, None),
+        _ => (Ending::Elsewhere, None),
+    };
+    let written = async {
+        stream.write_all(ending.response(subject).as_bytes()).await?;
+        stream.shutdown().await
+    };
+    // Whether the page arrives changes nothing about the outcome, but it gets a moment to.
+    let _ = timeout(Duration::from_secs(1), written).await;
+    outcome
+}
+
+fn ending(outcome: &Result<String, Error>) -> Ending {
+    match outcome {
+        Ok(_) => Ending::Done,
+        Err(error) if error.is_refusal("access_denied") => Ending::Denied,
+        Err(_) => Ending::Failed,
+    }
+}
+
+/// The target of a GET; nothing for anything else.
+async fn read_target(stream: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    let mut part = [0; 2048];
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let read = stream.read(&mut part).await.ok().filter(|read| *read > 0)?;
+        head.extend_from_slice(&part[..read]);
+        if head.len() > MAX_HEAD {
+            return None;
+        }
+    }
+    let line = head.split(|byte| *byte == b'\r').next()?;
+    let mut words = std::str::from_utf8(line).ok()?.split(' ');
+    let is_get = words.next() == Some("GET");
+    words.next().filter(|target| is_get && target.starts_with('/')).map(str::to_owned)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn expected() -> Expected {
+        Expected { state: "s1".into(), issuer: "https://as.example".into(), names_itself: false }
+    }
+
+    async fn get(port: u16, request: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        // A connection that is cut answers nothing, which is an answer too.
+        let _ = stream.read_to_string(&mut answer).await;
+        answer.lines().next().unwrap_or_default().to_owned()
+    }
+
+    /// Sends each request in turn; the last one has to end the wait.
+    async fn check(requests: &[(&str, &str)]) -> Result<String, Error> {
+        let callback = Callback::bind(0).await.unwrap();
+        let expected = expected();
+        let sending = async {
+            for (target, status) in requests {
+                let request = format!("{target} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+                assert_eq!(get(callback.port(), &request).await, *status, "{target}");
+            }
+        };
+        let (outcome, ()) = tokio::join!(callback.wait(&expected, "x"), sending);
+        outcome
+    }
+
+    #[tokio::test]
+    async fn one_matching_request_ends_the_wait_and_no_other() {
+        let code = check(&[
+            ("GET /favicon.ico", "HTTP/1.1 404 Not Found"),
+            ("GET /callback", "HTTP/1.1 400 Bad Request"),
+            ("GET /callback?code=evil&state=guess", "HTTP/1.1 400 Bad Request"),
+            ("POST /callback?code=c&state=s1", ""),
+            ("GET /callback?code=c&state=s1", "HTTP/1.1 200 OK"),
+        ]);
+        assert_eq!(code.await.unwrap(), "c");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_ends_it_too() {
+        let refused =
+            check(&[("GET /callback?error=access_denied&state=s1", "HTTP/1.1 200 OK")]).await;
+        assert!(refused.unwrap_err().is_refusal("access_denied"));
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_silent_connections_keeps_nobody_out() {
+        let callback = Callback::bind(0).await.unwrap();
+        let expected = expected();
+        let flooding = async {
+            let mut silent = Vec::new();
+            for _ in 0..AT_ONCE - 1 {
+                silent.push(
+                    TcpStream::connect((Ipv4Addr::LOCALHOST, callback.port())).await.unwrap(),
+                );
+            }
+            let request = "GET /callback?code=c&state=s1 HTTP/1.1\r\n\r\n";
+            assert_eq!(get(callback.port(), request).await, "HTTP/1.1 200 OK");
+        };
+        let (outcome, ()) = tokio::join!(callback.wait(&expected, "x"), flooding);
+        assert_eq!(outcome.unwrap(), "c");
+    }
+}

@@ -1,0 +1,42 @@
+//! Signing in to MCP servers over HTTP: who asks for it, where, as whom, and what is kept of it.
+//!
+//! ```text
+//! 401 ─ challenge ─ metadata (resource, then authorization server) ─ identity ─ flow ─ token ─ store
+//!                                                                                       │
+//!                        provider: headers for each request, refreshed in time ─────────┘
+//! ```
+//!
+//! [`SignIn`] walks that line once, with a person; [`Provider`] is what connections ask for headers ever after. This
+//! crate opens no window and prints nothing: whoever brings a person to a page implements [`Visit`]. It knows nothing
+//! of connections, catalogs or commands.
+
+mod account;
+mod assertion;
+mod challenge;
+mod error;
+mod fetch;
+mod flow;
+mod headers;
+mod helper;
+mod identity;
+mod metadata;
+mod provider;
+mod scopes;
+mod secret;
+mod sign_in;
+mod store;
+mod subject;
+mod token;
+mod zone;
+
+pub use account::{Account, Client, ClientAuth, Record, Registration};
+pub use challenge::{Challenge, Challenges};
+pub use error::{Error, Unreadable};
+pub use flow::{Visit, Visited};
+pub use helper::{HeadersHelper, HelperError};
+pub use provider::{Presence, Provider};
+pub use secret::Secret;
+pub use sign_in::{Demand, SignIn, sign_out};
+pub use store::{FileStore, KeyPlace, Keychain, NoKeychain, Store, StoreError, SystemKeychain};
+pub use subject::Subject;
+pub use zone::Zone;

@@ -1,0 +1,96 @@
+//! What a protected server says of itself (RFC 9728): in the document its challenge names, else at its own path, else
+//! at the root.
+
+use serde::Deserialize;
+use switchboard_wire::sanitize;
+use url::Url;
+
+use super::well_known;
+use crate::error::Error;
+use crate::fetch::Fetcher;
+
+const WHAT: &str = "the protected-resource metadata";
+const NAME: &str = "oauth-protected-resource";
+
+/// A protected resource, as it describes itself.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Resource {
+    /// Its name for itself, kept as it is written: a URL that was parsed and printed again is another text.
+    #[serde(rename = "resource")]
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) authorization_servers: Vec<String>,
+    #[serde(default)]
+    pub(crate) scopes_supported: Option<Vec<String>>,
+}
+
+/// The metadata of the server at `server`; nothing where it publishes none, as servers of 2025-03-26 do.
+pub(crate) async fn discover(
+    server: &Url,
+    named: Option<&str>,
+    fetcher: &Fetcher,
+) -> Result<Option<Resource>, Error> {
+    let found = match named {
+        // A document that the server points to has to be there.
+        Some(url) => {
+            let missing =
+                || Error::Status { what: WHAT, url: sanitize::line(url).into_owned(), status: 404 };
+            Some(fetcher.document::<Resource>(WHAT, url).await?.ok_or_else(missing)?)
+        }
+        None => look(server, fetcher).await?,
+    };
+    match found {
+        Some(resource) if !covers(&resource.name, server) => Err(Error::ResourceMismatch {
+            server: server.to_string(),
+            said: sanitize::line(&resource.name).into_owned(),
+        }),
+        found => Ok(found),
+    }
+}
+
+async fn look(server: &Url, fetcher: &Fetcher) -> Result<Option<Resource>, Error> {
+    let mut places = vec![well_known(server, NAME, server.path()), well_known(server, NAME, "")];
+    places.dedup();
+    for place in places {
+        match fetcher.document(WHAT, &place).await {
+            Ok(Some(found)) => return Ok(Some(found)),
+            // A page in place of a document is how many sites say that there is none.
+            Ok(None) | Err(Error::Unreadable { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a resource of that name includes the server: the same origin, and its path or one above it.
+fn covers(resource: &str, server: &Url) -> bool {
+    let Ok(resource) = Url::parse(resource) else { return false };
+    let (above, path) = (resource.path().trim_end_matches('/'), server.path());
+    let below = path.strip_prefix(above);
+    resource.origin() == server.origin()
+        && below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_covers_what_lies_beneath_it() {
+        for (resource, server, covered) in [
+            ("https://x.example/mcp", "https://x.example/mcp", true),
+            ("https://x.example", "https://x.example/mcp", true),
+            ("https://x.example/", "https://x.example/", true),
+            ("https://x.example/mcp/", "https://x.example/mcp", true),
+            ("https://x.example/mcp", "https://x.example/mcp/a", true),
+            ("https://x.example/mc", "https://x.example/mcp", false),
+            ("https://x.example/other", "https://x.example/mcp", false),
+            ("https://evil.example/mcp", "https://x.example/mcp", false),
+            ("http://x.example/mcp", "https://x.example/mcp", false),
+            ("x.example", "https://x.example/mcp", false),
+        ] {
+            assert_eq!(covers(resource, &server.parse().unwrap()), covered, "{resource} {server}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What an authorization server says of itself (RFC 8414, OpenID Connect Discovery), and whether it is the one meant.
+
+use serde::Deserialize;
+use switchboard_wire::sanitize;
+use url::Url;
+
+use super::well_known;
+use crate::error::Error;
+use crate::fetch::Fetcher;
+
+const WHAT: &str = "the authorization server's metadata";
+const OAUTH: &str = "oauth-authorization-server";
+const OPENID: &str = "openid-configuration";
+
+/// An authorization server, as it describes itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct AuthorizationServer {
+    pub(crate) issuer: String,
+    #[serde(default)]
+    pub(crate) authorization_endpoint: Option<String>,
+    pub(crate) token_endpoint: String,
+    #[serde(default)]
+    pub(crate) registration_endpoint: Option<String>,
+    #[serde(default)]
+    pub(crate) revocation_endpoint: Option<String>,
+    #[serde(default)]
+    pub(crate) scopes_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) code_challenge_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    pub(crate) authorization_response_iss_parameter_supported: bool,
+}
+
+/// How it is known which authorization server is meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Issued<'a> {
+    /// The resource names its issuer, and the document has to be that issuer's.
+    Named(&'a str),
+    /// The user wrote down where the document is, and vouches for it.
+    Configured(&'a str),
+    /// Nobody names it: by the rules of 2025-03-26 it is at the server's own origin.
+    Beside(&'a Url),
+}
+
+/// Finds its metadata.
+pub(crate) async fn discover(
+    which: Issued<'_>,
+    fetcher: &Fetcher,
+) -> Result<AuthorizationServer, Error> {
+    match which {
+        Issued::Named(issuer) => named(issuer, fetcher).await,
+        Issued::Configured(url) => {
+            let missing = || Error::NoMetadata { issuer: sanitize::line(url).into_owned() };
+            fetcher.document(WHAT, url).await?.ok_or_else(missing)
+        }
+        Issued::Beside(server) => beside(server, fetcher).await,
+    }
+}
+
+async fn named(issuer: &str, fetcher: &Fetcher) -> Result<AuthorizationServer, Error> {
+    let url = fetcher.judge("the authorization server", issuer)?;
+    let found = first(&places(&url), fetcher).await?;
+    let found = found.ok_or_else(|| Error::NoMetadata { issuer: sanitize::line(issuer).into() })?;
+    // Compared as texts: two spellings of one URL are two issuers.
+    if found.issuer != issuer {
+        return Err(Error::IssuerMismatch {
+            expected: sanitize::line(issuer).into(),
+            said: sanitize::line(&found.issuer).into(),
+        });
+    }
+    Ok(found)
+}
+
+/// The three documents of 2025-03-26: at the origin, or not at all and everything in its usual place.
+async fn beside(server: &Url, fetcher: &Fetcher) -> Result<AuthorizationServer, Error> {
+    let origin = server.origin().ascii_serialization();
+    let places = [well_known(server, OAUTH, ""), well_known(server, OPENID, "")];
+    if let Some(found) = first(&places, fetcher).await? {
+        return Ok(found);
+    }
+    Ok(AuthorizationServer {
+        authorization_endpoint: Some(format!("{origin}/authorize")),
+        token_endpoint: format!("{origin}/token"),
+        registration_endpoint: Some(format!("{origin}/register")),
+        issuer: origin,
+        ..AuthorizationServer::default()
+    })
+}
+
+async fn first(places: &[String], fetcher: &Fetcher) -> Result<Option<AuthorizationServer>, Error> {
+    for place in places {
+        match fetcher.document(WHAT, place).await {
+            Ok(Some(found)) => return Ok(Some(found)),
+            Ok(None) | Err(Error::Unreadable { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Where the document of an issuer may be, in the order of the specification.
+fn places(issuer: &Url) -> Vec<String> {
+    let path = issuer.path().trim_end_matches('/');
+    let origin = issuer.origin().ascii_serialization();
+    let mut places = vec![well_known(issuer, OAUTH, path), well_known(issuer, OPENID, path)];
+    if !path.is_empty() {
+        places.push(format!("{origin}{path}/.well-known/{OPENID}"));
+    }
+    places
+}
+
+// === impl AuthorizationServer ===
+
+impl AuthorizationServer {
+    /// Whether a code can be bound to whoever asked for it. A server that does not say is asked all the same: it
+    /// either checks the proof or ignores it, and says nothing in both cases.
+    pub(crate) fn offers_pkce(&self) -> bool {
+        let methods = self.code_challenge_methods_supported.as_ref();
+        methods.is_none_or(|methods| methods.iter().any(|method| method == "S256"))
+    }
+
+    /// Whether clients may authenticate in this way.
+    pub(crate) fn takes(&self, method: &str) -> bool {
+        let methods = self.token_endpoint_auth_methods_supported.as_ref();
+        methods.is_none_or(|methods| methods.iter().any(|found| found == method))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_places_of_the_specification_in_its_order() {
+        let check = |issuer: &str, expected: &[&str]| {
+            assert_eq!(places(&issuer.parse().unwrap()), expected, "{issuer}");
+        };
+        check(
+            "https://a.example",
+            &[
+                "https://a.example/.well-known/oauth-authorization-server",
+                "https://a.example/.well-known/openid-configuration",
+            ],
+        );
+        check(
+            "https://a.example/tenant1",
+            &[
+                "https://a.example/.well-known/oauth-authorization-server/tenant1",
+                "https://a.example/.well-known/openid-configuration/tenant1",
+                "https://a.example/tenant1/.well-known/openid-configuration",
+            ],
+        );
+    }
+}

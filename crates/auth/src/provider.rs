@@ -1,0 +1,400 @@
+//! What connections ask for headers: the account of one server, kept fresh.
+//!
+//! Any number of tasks and processes share an account. Whoever finds the token ended takes the lock, looks whether
+//! somebody else has renewed it meanwhile, and only then asks for another; the new one is stored before it is used. So
+//! however many requests are refused at once, the refresh token is shown once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use switchboard_wire::http::{self as wire_http, CredentialError, Credentials, Verdict};
+use tokio::time::{Instant, sleep};
+
+use crate::account::{Account, Record};
+use crate::challenge::Challenges;
+use crate::error::Error;
+use crate::flow::Visit;
+use crate::headers::bearer;
+use crate::scopes;
+use crate::sign_in::{Demand, SignIn};
+use crate::store::{Stamp, StoreError};
+use crate::token::now;
+
+/// How often the store is looked at for somebody who signed in elsewhere.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long a renewal in good time is put off after one that failed.
+const QUIET: Duration = Duration::from_secs(30);
+/// The pauses between attempts to renew a token while the authorization server is unwell.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+/// How often the same scopes are signed in for again.
+const STEPS: u32 = 3;
+
+/// Who is there to sign in when it takes a person.
+#[derive(Clone)]
+pub enum Presence {
+    /// Nobody: the connection will say that it needs them.
+    Nobody,
+    /// Somebody, who can be brought to a page at any time.
+    Somebody(Arc<dyn Visit>),
+}
+
+/// The headers of one server, from what its user signed in to.
+#[derive(Clone)]
+pub struct Provider {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    sign_in: SignIn,
+    presence: Presence,
+    seen: Mutex<Seen>,
+    /// Renewing and signing in happen one at a time; the next in line then finds it done.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// What was last read of the store, and what was tried since.
+#[derive(Default)]
+struct Seen {
+    looked: Option<Instant>,
+    stamp: Option<Stamp>,
+    account: Option<Arc<Account>>,
+    lost: Option<String>,
+    quiet_until: Option<Instant>,
+    /// What a refusal was answered with: refused in its turn, it is not the token that is wrong.
+    answer: Option<Arc<Account>>,
+    steps: HashMap<String, u32>,
+}
+
+// === impl Provider ===
+
+impl Provider {
+    /// Headers for the server of `sign_in`.
+    pub fn new(sign_in: SignIn, presence: Presence) -> Self {
+        let (seen, turn) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { inner: Arc::new(Inner { sign_in, presence, seen, turn }) }
+    }
+}
+
+impl Credentials for Provider {
+    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+        Box::pin(async {
+            let account = match self.inner.fresh() {
+                Some(account) => Some(account),
+                None => self.inner.clone().prepare().await?,
+            };
+            let value = account.and_then(|account| bearer(account.access.expose()));
+            Ok(value.map(|value| (AUTHORIZATION, value)).into_iter().collect())
+        })
+    }
+
+    fn challenged<'a>(&'a self, challenge: &'a wire_http::Challenge) -> BoxFuture<'a, Verdict> {
+        let challenges = Challenges::parse(&challenge.www_authenticate);
+        let sent = challenge.sent.get(AUTHORIZATION).cloned();
+        Box::pin(self.inner.clone().judge(challenge.status, challenges, sent))
+    }
+
+    fn renewed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.inner.renewed())
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    /// The account, if nothing has to be done about it.
+    fn fresh(&self) -> Option<Arc<Account>> {
+        self.seen().account.clone().filter(|account| !account.is_due(now()))
+    }
+
+    /// The account, after doing what can be done about it without anybody.
+    async fn prepare(self: Arc<Self>) -> Result<Option<Arc<Account>>, CredentialError> {
+        if self.seen().looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            self.look().await.map_err(unusable)?;
+        }
+        let Some(account) = self.seen().account.clone() else {
+            return if self.sign_in.takes_a_person() { Ok(None) } else { self.by_itself().await };
+        };
+        let is_over = account.is_over(now());
+        let is_quiet = self.seen().quiet_until.is_some_and(|until| Instant::now() < until);
+        if !account.is_due(now()) || account.refresh.is_none() || (is_quiet && !is_over) {
+            return Ok(Some(account));
+        }
+        let _turn = self.turn.lock().await;
+        match self.renew(&account).await {
+            Ok(renewed) => Ok(Some(renewed)),
+            Err(error) if is_over && error.is_passing() => Err(failed(error)),
+            // It is good for a while yet, or the server says what it thinks of it.
+            Err(error) => {
+                tracing::warn!(error = error.in_one_line(), "a token could not be renewed");
+                self.seen().quiet_until = Some(Instant::now() + QUIET);
+                Ok(Some(account))
+            }
+        }
+    }
+
+    async fn by_itself(&self) -> Result<Option<Arc<Account>>, CredentialError> {
+        let _turn = self.turn.lock().await;
+        if let Some(account) = self.fresh() {
+            return Ok(Some(account));
+        }
+        let account = self.sign_in.by_itself(&Demand::default()).await.map_err(failed)?;
+        Ok(Some(self.adopt(account)))
+    }
+
+    // --- refusals
+
+    async fn judge(
+        self: Arc<Self>,
+        status: StatusCode,
+        challenges: Challenges,
+        sent: Option<HeaderValue>,
+    ) -> Verdict {
+        let _turn = self.turn.lock().await;
+        if let Err(error) = self.look().await {
+            return Verdict::SignIn { reason: Error::from(error).in_one_line() };
+        }
+        let account = self.seen().account.clone();
+        let ours = account.as_ref().and_then(|account| bearer(account.access.expose()));
+        if ours.is_some() && ours != sent {
+            return Verdict::Retry; // Somebody was faster.
+        }
+        let demand = Demand { challenges };
+        match (status, demand.challenges.error()) {
+            (StatusCode::UNAUTHORIZED, _) => self.unauthorized(account, &demand).await,
+            (StatusCode::FORBIDDEN, Some("insufficient_scope")) => {
+                self.step_up(account, &demand).await
+            }
+            _ => Verdict::GiveUp,
+        }
+    }
+
+    async fn unauthorized(
+        self: &Arc<Self>,
+        account: Option<Arc<Account>>,
+        demand: &Demand,
+    ) -> Verdict {
+        let mut reason = self.reason(account.as_deref());
+        let is_answer = self.seen().answer == account;
+        if let Some(account) = account.filter(|account| account.refresh.is_some() && !is_answer) {
+            match self.renew(&account).await {
+                Ok(renewed) => {
+                    self.seen().answer = Some(renewed);
+                    return Verdict::Retry;
+                }
+                Err(error) if error.is_passing() => {
+                    return Verdict::Failed { reason: error.in_one_line() };
+                }
+                Err(error) => reason = format!("the sign-in has ended: {}", error.in_one_line()),
+            }
+        }
+        self.again(demand, reason).await
+    }
+
+    /// More is wanted than the token is good for: what it was good for, and that.
+    async fn step_up(&self, account: Option<Arc<Account>>, demand: &Demand) -> Verdict {
+        let missing = demand.challenges.scope().map(scopes::split).unwrap_or_default();
+        let mut wanted = account.map(|account| account.scopes.clone()).unwrap_or_default();
+        scopes::add(&mut wanted, &missing);
+        let steps = {
+            let mut seen = self.seen();
+            let steps = seen.steps.entry(wanted.join(" ")).or_default();
+            *steps += 1;
+            *steps
+        };
+        if steps > STEPS {
+            return Verdict::GiveUp;
+        }
+        if let Err(error) = self.want(wanted).await {
+            return Verdict::Failed { reason: error.in_one_line() };
+        }
+        let missing = missing.join(" ");
+        let reason = format!("the server wants more than was signed in for: `{missing}`");
+        self.again(demand, switchboard_wire::sanitize::line(&reason).into_owned()).await
+    }
+
+    /// Signs in again, if somebody can.
+    async fn again(&self, demand: &Demand, reason: String) -> Verdict {
+        let signed_in = match &self.presence {
+            _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
+            Presence::Somebody(visit) => self.sign_in.run(demand, &**visit).await,
+            Presence::Nobody => return Verdict::SignIn { reason },
+        };
+        match signed_in {
+            Ok(account) => {
+                self.adopt(account);
+                Verdict::Retry
+            }
+            Err(error) if error.is_passing() => Verdict::Failed { reason: error.in_one_line() },
+            Err(error) => Verdict::SignIn { reason: error.in_one_line() },
+        }
+    }
+
+    fn reason(&self, account: Option<&Account>) -> String {
+        let lost = self.seen().lost.clone();
+        lost.unwrap_or_else(|| match account {
+            None => "nobody has signed in to it".to_owned(),
+            Some(account) if account.is_over(now()) => "the sign-in has expired".to_owned(),
+            Some(_) => "the server does not accept the sign-in any more".to_owned(),
+        })
+    }
+
+    /// Notes which scopes the next sign-in should ask for.
+    async fn want(&self, wanted: Vec<String>) -> Result<(), Error> {
+        let (record, _) = self.sign_in.shelf().load().await?;
+        if record.wanted != wanted {
+            self.sign_in.change(|record| record.wanted = wanted).await?;
+            self.seen().stamp = self.sign_in.shelf().stamp();
+        }
+        Ok(())
+    }
+
+    // --- renewing
+
+    /// Another token in place of `before`. It goes on when nobody waits for it any more: what an authorization server
+    /// has sent must not get lost on the way, for it will not accept the old one again.
+    async fn renew(self: &Arc<Self>, before: &Arc<Account>) -> Result<Arc<Account>, Error> {
+        let (inner, before) = (self.clone(), before.clone());
+        let renewing = tokio::spawn(async move { inner.renew_alone(&before).await });
+        // A task that is gone took its runtime with it; nobody reads the error.
+        renewing.await.unwrap_or(Err(Error::Abandoned { minutes: 0 }))
+    }
+
+    async fn renew_alone(&self, before: &Account) -> Result<Arc<Account>, Error> {
+        let _lock = self.sign_in.shelf().lock().await?;
+        let (record, stamp) = self.sign_in.shelf().load().await?;
+        self.remember(&record, stamp);
+        match self.seen().account.clone() {
+            Some(account) if account.access != before.access => return Ok(account),
+            _ => {}
+        }
+        match self.refresh(&record).await {
+            Ok(account) => {
+                self.store(Record { account: Some(account), lost: None, ..record }).await
+            }
+            Err(error) if error.is_refusal("invalid_grant") => {
+                self.drop_refresh_token(record, &error).await;
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn refresh(&self, record: &Record) -> Result<Account, Error> {
+        let account = record.account.as_ref();
+        let token = account.and_then(|account| account.refresh.as_ref());
+        let (Some(account), Some(token)) = (account, token) else {
+            let description = Some("somebody signed out".to_owned());
+            let error = "invalid_grant".to_owned();
+            return Err(Error::Refused { what: "a token", error, description });
+        };
+        let mut pauses = PAUSES.iter();
+        loop {
+            let refreshed = self.sign_in.refresh(account, token.expose()).await;
+            match (refreshed, pauses.next()) {
+                (Err(error), Some(pause)) if error.is_passing() => sleep(*pause).await,
+                (refreshed, _) => return refreshed,
+            }
+        }
+    }
+
+    /// A token that cannot be kept is used all the same: the one before it is worth nothing now.
+    async fn store(&self, record: Record) -> Result<Arc<Account>, Error> {
+        let stamp = match self.sign_in.shelf().save(&record).await {
+            Ok(stamp) => stamp,
+            Err(error) => {
+                let error = Error::from(error).in_one_line();
+                tracing::error!(error, "a renewed token could not be kept");
+                self.sign_in.shelf().stamp()
+            }
+        };
+        self.remember(&record, stamp);
+        self.seen().account.clone().ok_or(Error::Random)
+    }
+
+    /// The one case in which a refresh token is given up: its authorization server says that it is no good.
+    async fn drop_refresh_token(&self, mut record: Record, why: &Error) {
+        if let Some(account) = &mut record.account {
+            account.refresh = None;
+        }
+        record.lost = Some(format!("the sign-in has ended: {}", why.in_one_line()));
+        match self.sign_in.shelf().save(&record).await {
+            Ok(stamp) => self.remember(&record, stamp),
+            Err(error) => {
+                let error = Error::from(error).in_one_line();
+                tracing::warn!(error, "the end of a sign-in could not be noted");
+            }
+        }
+    }
+
+    // --- what is known
+
+    /// Reads the store, if it changed.
+    async fn look(&self) -> Result<(), StoreError> {
+        let kept = self.sign_in.shelf();
+        let known = {
+            let mut seen = self.seen();
+            let first = seen.looked.is_none();
+            seen.looked = Some(Instant::now());
+            (!first).then_some(seen.stamp)
+        };
+        if known == Some(kept.stamp()) {
+            return Ok(());
+        }
+        let (record, stamp) = kept.load().await?;
+        self.remember(&record, stamp);
+        Ok(())
+    }
+
+    fn remember(&self, record: &Record, stamp: Option<Stamp>) {
+        let mut seen = self.seen();
+        seen.stamp = stamp;
+        seen.lost.clone_from(&record.lost);
+        if seen.account.as_deref() != record.account.as_ref() {
+            seen.account = record.account.clone().map(Arc::new);
+            seen.quiet_until = None;
+        }
+    }
+
+    fn adopt(&self, account: Account) -> Arc<Account> {
+        let stamp = self.sign_in.shelf().stamp();
+        let account = Arc::new(account);
+        let mut seen = self.seen();
+        (seen.stamp, seen.lost, seen.account) = (stamp, None, Some(account.clone()));
+        account
+    }
+
+    /// Looks for a change of the store until there is one.
+    async fn renewed(&self) {
+        loop {
+            sleep(LOOK).await;
+            if self.sign_in.shelf().stamp() != self.seen().stamp {
+                return;
+            }
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn failed(error: Error) -> CredentialError {
+    if error.is_passing() {
+        return CredentialError::Failed(Box::new(error));
+    }
+    CredentialError::SignIn(error.in_one_line())
+}
+
+/// What cannot be opened has to be signed in for again; a disk may do better the next time.
+fn unusable(error: StoreError) -> CredentialError {
+    match error {
+        StoreError::NoKey { .. } | StoreError::Damaged { .. } => {
+            CredentialError::SignIn(Error::from(error).in_one_line())
+        }
+        error => CredentialError::Failed(Box::new(error)),
+    }
+}

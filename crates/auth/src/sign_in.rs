@@ -1,0 +1,358 @@
+//! Signing in and out, once: from a challenge to an account in the store, and back.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use switchboard_config::Grant;
+use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, Pool, PoolOptions};
+use url::Url;
+
+use crate::account::{Account, Client, Record};
+use crate::assertion::Signer;
+use crate::challenge::Challenges;
+use crate::error::Error;
+use crate::fetch::Fetcher;
+use crate::flow::{self, Callback, Visit};
+use crate::identity;
+use crate::metadata::{AuthorizationServer, Issued, Resource, discover_resource, discover_server};
+use crate::scopes::{self, Offer};
+use crate::store::{Shelf, Store};
+use crate::subject::Subject;
+use crate::token::{Desk, Granted};
+
+/// Something a server that is protected answers 401 to, whatever else it thinks of it.
+const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+
+/// What a server asked for when it turned us away.
+#[derive(Clone, Debug, Default)]
+pub struct Demand {
+    /// Its challenges.
+    pub challenges: Challenges,
+}
+
+/// Signs in to one server.
+#[derive(Clone)]
+pub struct SignIn {
+    subject: Arc<Subject>,
+    shelf: Shelf,
+    network: Arc<PoolOptions>,
+}
+
+/// What was found out about how a server is protected.
+struct Found {
+    resource: Option<Resource>,
+    server: AuthorizationServer,
+    scopes: Vec<String>,
+    fetcher: Fetcher,
+}
+
+// === impl Demand ===
+
+impl Demand {
+    /// Asks the server at `url`: nothing if it lets everybody in.
+    pub async fn of(url: &Url, network: &PoolOptions) -> Result<Option<Self>, Error> {
+        let what = "what the server asks for";
+        let pool = Pool::new(network).map_err(|source| Error::Fetch { what, source })?;
+        let endpoint = Endpoint::new(pool, url.clone(), EndpointOptions::default());
+        match endpoint.post(Bytes::from_static(QUESTION.as_bytes()), HeaderMap::new()).await {
+            Ok(_) => Ok(None),
+            Err(HttpError::Refused { challenges, .. }) => {
+                Ok(Some(Self { challenges: Challenges::parse(&challenges) }))
+            }
+            Err(source) => Err(Error::Fetch { what, source }),
+        }
+    }
+}
+
+// === impl SignIn ===
+
+impl SignIn {
+    /// For `subject`, keeping what comes of it in `store`.
+    pub fn new(subject: Subject, store: Arc<dyn Store>, network: PoolOptions) -> Self {
+        let shelf = Shelf::new(store, &subject.key());
+        Self { subject: Arc::new(subject), shelf, network: Arc::new(network) }
+    }
+
+    /// The server.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    pub(crate) fn shelf(&self) -> &Shelf {
+        &self.shelf
+    }
+
+    /// Whether it takes a person.
+    pub(crate) fn takes_a_person(&self) -> bool {
+        !matches!(self.subject.oauth.grant, Some(Grant::ClientCredentials))
+    }
+
+    /// Signs in, with somebody who is brought to a page if it takes a person.
+    pub async fn run(&self, demand: &Demand, visit: &dyn Visit) -> Result<Account, Error> {
+        if !self.takes_a_person() {
+            return self.by_itself(demand).await;
+        }
+        let (mut record, _) = self.known().await?;
+        let found = self.discover(demand, &record).await?;
+        self.same_issuer(&record, &found)?;
+        let (client, code, redirect) = self.visit(&found, &mut record, visit).await?;
+        let mut form = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code.code.as_str()),
+            ("redirect_uri", redirect.as_str()),
+            ("code_verifier", code.verifier.as_str()),
+        ];
+        form.extend(found.resource().map(|resource| ("resource", resource)));
+        let granted = desk(&found, &client, self.signer()?.as_ref()).ask(&form).await;
+        if granted.as_ref().is_err_and(|error| error.is_refusal("invalid_client")) {
+            // The server has forgotten the client it registered: the next sign-in registers another.
+            self.change(|record| drop(record.registrations.remove(&found.server.issuer))).await?;
+        }
+        self.keep(&found, client, granted?, record).await
+    }
+
+    /// Signs in without anybody.
+    pub(crate) async fn by_itself(&self, demand: &Demand) -> Result<Account, Error> {
+        let (record, _) = self.known().await?;
+        let found = self.discover(demand, &record).await?;
+        let client = identity::known(&self.subject.oauth, &found.server);
+        let issuer = || found.server.issuer.clone();
+        let client = client.ok_or_else(|| Error::NoIdentity { issuer: issuer() })?;
+        let scope = found.scopes.join(" ");
+        let mut form = vec![("grant_type", "client_credentials")];
+        form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
+        form.extend(found.resource().map(|resource| ("resource", resource)));
+        let granted = desk(&found, &client, self.signer()?.as_ref()).ask(&form).await?;
+        self.keep(&found, client, granted, record).await
+    }
+
+    /// A new token for the refresh token of `account`. The caller holds the lock, and keeps what comes of it.
+    pub(crate) async fn refresh(&self, account: &Account, token: &str) -> Result<Account, Error> {
+        let fetcher = self.fetcher().await?;
+        let signer = self.signer()?;
+        let desk = account.desk(&fetcher, signer.as_ref());
+        let mut form = vec![("grant_type", "refresh_token"), ("refresh_token", token)];
+        form.extend(account.resource.as_deref().map(|resource| ("resource", resource)));
+        let granted = desk.ask(&form).await?;
+        Ok(Account {
+            access: granted.access,
+            // One that is not replaced stays good.
+            refresh: granted.refresh.or_else(|| account.refresh.clone()),
+            expires_at: granted.expires_at,
+            obtained_at: granted.obtained_at,
+            ..account.clone()
+        })
+    }
+
+    /// Changes what is kept, alone.
+    pub(crate) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), Error> {
+        let _lock = self.shelf.lock().await?;
+        let (mut record, _) = self.known().await?;
+        change(&mut record);
+        self.shelf.save(&record).await?;
+        Ok(())
+    }
+
+    /// What is kept. A record that cannot be opened stands in nobody's way: signing in replaces it.
+    async fn known(&self) -> Result<(Record, bool), Error> {
+        let loaded = self.shelf.load().await;
+        let is_lost = loaded.is_err();
+        let mut record = loaded.map(|(record, _)| record).unwrap_or_default();
+        record.server.clone_from(&self.subject.name);
+        self.subject.url.as_str().clone_into(&mut record.url);
+        Ok((record, is_lost))
+    }
+
+    async fn fetcher(&self) -> Result<Fetcher, Error> {
+        let configured = self.subject.oauth.auth_server_metadata_url.as_deref();
+        let configured = configured.and_then(|url| Url::parse(url).ok());
+        let chosen: Vec<&Url> = [&self.subject.url].into_iter().chain(&configured).collect();
+        Fetcher::new(&chosen, &self.network).await
+    }
+
+    async fn discover(&self, demand: &Demand, record: &Record) -> Result<Found, Error> {
+        let Subject { url, oauth, .. } = &*self.subject;
+        let fetcher = self.fetcher().await?;
+        let named = demand.challenges.resource_metadata();
+        let resource = discover_resource(url, named, &fetcher).await?;
+        let which = match (&oauth.auth_server_metadata_url, &resource) {
+            (Some(url), _) => Issued::Configured(url),
+            (None, Some(resource)) => {
+                let first = resource.authorization_servers.first();
+                Issued::Named(first.ok_or(Error::NoAuthorizationServer)?)
+            }
+            (None, None) => Issued::Beside(url),
+        };
+        let server = discover_server(which, &fetcher).await?;
+        let scopes = scopes::choose(Offer {
+            configured: &oauth.scopes,
+            wanted: &record.wanted_of(&server.issuer),
+            challenges: &demand.challenges,
+            supported: resource.as_ref().and_then(|resource| resource.scopes_supported.as_deref()),
+            server: server.scopes_supported.as_deref().filter(|_| self.takes_a_person()),
+        });
+        Ok(Found { resource, server, scopes, fetcher })
+    }
+
+    /// A client that somebody configured belongs to the authorization server it was used with.
+    fn same_issuer(&self, record: &Record, found: &Found) -> Result<(), Error> {
+        let configured = self.subject.oauth.client_id.is_some();
+        match record.account.as_ref().filter(|_| configured) {
+            Some(account) if account.issuer != found.server.issuer => Err(Error::OtherIssuer {
+                configured: account.issuer.clone(),
+                issuer: found.server.issuer.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings somebody to the page, as a client that is known there.
+    async fn visit(
+        &self,
+        found: &Found,
+        record: &mut Record,
+        visit: &dyn Visit,
+    ) -> Result<(Client, flow::Code, String), Error> {
+        if !found.server.offers_pkce() {
+            return Err(Error::NoPkce { issuer: found.server.issuer.clone() });
+        }
+        let (client, callback) = self.client(found, record).await?;
+        let request = flow::Request {
+            server: &found.server,
+            client: &client,
+            resource: found.resource(),
+            scopes: &found.scopes,
+            subject: &self.subject.name,
+        };
+        let code = flow::run(&request, &callback, visit, &found.fetcher).await?;
+        Ok((client, code, callback.redirect()))
+    }
+
+    /// As whom we appear, and where somebody comes back to: both are known to the authorization server together.
+    async fn client(
+        &self,
+        found: &Found,
+        record: &mut Record,
+    ) -> Result<(Client, Callback), Error> {
+        let oauth = &self.subject.oauth;
+        let port = oauth.callback_port.unwrap_or(0);
+        if let Some(client) = identity::known(oauth, &found.server) {
+            return Ok((client, Callback::bind(port).await?));
+        }
+        let issuer = &found.server.issuer;
+        if let Some(registration) = record.registrations.get(issuer)
+            && (port == 0 || port == registration.port)
+            && let Ok(callback) = Callback::bind(registration.port).await
+        {
+            return Ok((registration.client.clone(), callback));
+        }
+        // No registration yet, or its port is somebody else's now.
+        let callback = Callback::bind(port).await?;
+        let (redirect, port) = (callback.redirect(), callback.port());
+        let scopes = &found.scopes;
+        let registration =
+            identity::register(&found.server, &redirect, port, scopes, &found.fetcher).await?;
+        record.registrations.insert(issuer.clone(), registration.clone());
+        Ok((registration.client, callback))
+    }
+
+    fn signer(&self) -> Result<Option<Signer>, Error> {
+        let oauth = &self.subject.oauth;
+        let algorithm = oauth.signing_algorithm.as_deref();
+        oauth.private_key_file.as_deref().map(|path| Signer::read(path, algorithm)).transpose()
+    }
+
+    /// Keeps the account; it counts from then on, here and in every other process.
+    async fn keep(
+        &self,
+        found: &Found,
+        client: Client,
+        granted: Granted,
+        learnt: Record,
+    ) -> Result<Account, Error> {
+        let account = Account {
+            issuer: found.server.issuer.clone(),
+            token_endpoint: found.server.token_endpoint.clone(),
+            revocation_endpoint: found.server.revocation_endpoint.clone(),
+            client,
+            resource: found.resource().map(str::to_owned),
+            scopes: found.scopes.clone(),
+            access: granted.access,
+            expires_at: granted.expires_at,
+            obtained_at: granted.obtained_at,
+            refresh: granted.refresh,
+        };
+        let kept = account.clone();
+        self.change(|record| {
+            record.registrations = learnt.registrations;
+            record.account = Some(kept);
+            record.wanted = Vec::new();
+            record.lost = None;
+        })
+        .await?;
+        Ok(account)
+    }
+}
+
+fn desk<'a>(found: &'a Found, client: &'a Client, signer: Option<&'a Signer>) -> Desk<'a> {
+    let AuthorizationServer { issuer, token_endpoint, .. } = &found.server;
+    Desk { fetcher: &found.fetcher, issuer, endpoint: token_endpoint, client, signer }
+}
+
+// === impl Found ===
+
+impl Found {
+    fn resource(&self) -> Option<&str> {
+        self.resource.as_ref().map(|resource| resource.name.as_str())
+    }
+}
+
+// === impl Account ===
+
+impl Account {
+    fn desk<'a>(&'a self, fetcher: &'a Fetcher, signer: Option<&'a Signer>) -> Desk<'a> {
+        let Self { issuer, token_endpoint, client, .. } = self;
+        Desk { fetcher, issuer, endpoint: token_endpoint, client, signer }
+    }
+}
+
+// === impl Record ===
+
+impl Record {
+    /// What the next sign-in with `issuer` asks for too: what is known to be missing, and what was asked for before.
+    fn wanted_of(&self, issuer: &str) -> Vec<String> {
+        if self.wanted.is_empty() {
+            return Vec::new();
+        }
+        let mut wanted = self.wanted.clone();
+        if let Some(account) = self.account.as_ref().filter(|account| account.issuer == issuer) {
+            scopes::add(&mut wanted, &account.scopes);
+        }
+        wanted
+    }
+}
+
+/// Signs out: takes the tokens back where the authorization server lets us, the refresh token first, and forgets the
+/// sign-in whatever came of that. `Ok(None)` if nobody was signed in.
+pub async fn sign_out(sign_in: &SignIn) -> Result<Option<Result<(), Error>>, Error> {
+    let _lock = sign_in.shelf.lock().await?;
+    let (record, is_lost) = sign_in.known().await?;
+    sign_in.shelf.remove().await?;
+    match record.account {
+        Some(account) => Ok(Some(revoke(sign_in, &account).await)),
+        None if is_lost => Ok(Some(Ok(()))),
+        None => Ok(None),
+    }
+}
+
+async fn revoke(sign_in: &SignIn, account: &Account) -> Result<(), Error> {
+    let Some(endpoint) = &account.revocation_endpoint else { return Ok(()) };
+    let fetcher = sign_in.fetcher().await?;
+    let signer = sign_in.signer()?;
+    let desk = account.desk(&fetcher, signer.as_ref());
+    if let Some(refresh) = &account.refresh {
+        desk.revoke(endpoint, refresh.expose(), "refresh_token").await?;
+    }
+    desk.revoke(endpoint, account.access.expose(), "access_token").await
+}

@@ -1,0 +1,78 @@
+//! Where sign-ins are kept: one sealed file for each server, the key to them in the operating system's keychain.
+//!
+//! The keychain holds one key rather than every token. So it is asked once for each process, a token of any size fits,
+//! a rotation is one atomic replacement, and another process sees it by looking at a file.
+
+mod file;
+mod key;
+mod seal;
+mod shelf;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+pub use file::FileStore;
+pub use key::{KeyPlace, Keychain, NoKeychain, SystemKeychain};
+pub(crate) use shelf::Shelf;
+
+use crate::account::Record;
+
+/// Where sign-ins are kept. Every call may touch a disk or a keychain, but for `stamp`.
+///
+/// An implementation replaces a record whole or not at all, and its locks end with the process that holds them.
+pub trait Store: Send + Sync + 'static {
+    /// What is kept under `key`.
+    fn load(&self, key: &str) -> Result<Option<Record>, StoreError>;
+
+    /// Keeps it in place of what was there.
+    fn save(&self, key: &str, record: &Record) -> Result<(), StoreError>;
+
+    /// Forgets it.
+    fn remove(&self, key: &str) -> Result<(), StoreError>;
+
+    /// Everything that is kept, by key.
+    fn keys(&self) -> Result<Vec<String>, StoreError>;
+
+    /// Changes whenever what is kept under `key` does.
+    fn stamp(&self, key: &str) -> Option<Stamp>;
+
+    /// The right to change what is kept under `key`, given back when dropped; nothing if somebody else has it.
+    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, StoreError>;
+}
+
+/// Tells one state of a record from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    changed: SystemTime,
+    /// A replaced file is another file, even within one tick of the clock.
+    number: u64,
+}
+
+/// What is kept could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // fields: `path` is the file, `source` the cause
+pub enum StoreError {
+    /// The disk said no.
+    #[error("cannot use `{}`", path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The file is not what was written.
+    #[error("`{}` is damaged", path.display())]
+    Damaged { path: PathBuf },
+    /// The key that it was sealed with is not to be had.
+    #[error("the keychain that holds the key of `{}` cannot be reached from here", path.display())]
+    NoKey { path: PathBuf },
+    /// The operating system gives no random numbers.
+    #[error("the operating system gives no random numbers")]
+    Random,
+    /// Somebody else holds it, for too long.
+    #[error("another process has been renewing the sign-in for {seconds} seconds")]
+    Busy { seconds: u64 },
+    /// A keychain, or a disk, that does not answer.
+    #[error("the store did not answer within {seconds} seconds")]
+    Stuck { seconds: u64 },
+}

@@ -1,0 +1,106 @@
+//! Sealing: what is written can be read, and changed unnoticed, by nobody without the key.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::secret::Secret;
+
+/// A key, and a name for it.
+#[derive(Clone, Debug)]
+pub(super) struct Key(Secret<[u8; 32]>);
+
+/// What stands in a file.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Sealed {
+    version: u8,
+    /// Which key opens it.
+    pub(super) key: String,
+    nonce: String,
+    text: String,
+}
+
+// === impl Key ===
+
+impl Key {
+    pub(super) fn new(bytes: [u8; 32]) -> Self {
+        Self(Secret::new(bytes))
+    }
+
+    /// One that nobody has; nothing where there is no randomness.
+    pub(super) fn random() -> Option<Self> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).ok()?;
+        Some(Self::new(bytes))
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self::new)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        self.0.expose()
+    }
+
+    /// Its name: says nothing about the key.
+    pub(super) fn name(&self) -> String {
+        let hash = Sha256::digest([b"switchboard key ".as_slice(), self.bytes()].concat());
+        STANDARD.encode(&hash[..9])
+    }
+
+    /// Seals `text`, to be opened under the same `label` only: a file put in another's place does not open.
+    pub(super) fn seal(&self, label: &str, mut text: Vec<u8>) -> Option<Sealed> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).ok()?;
+        let aad = Aad::from(label.as_bytes());
+        let fresh = Nonce::assume_unique_for_key(nonce);
+        self.aead()?.seal_in_place_append_tag(fresh, aad, &mut text).ok()?;
+        let (nonce, text) = (STANDARD.encode(nonce), STANDARD.encode(text));
+        Some(Sealed { version: 1, key: self.name(), nonce, text })
+    }
+
+    /// Opens what was sealed; nothing if it was not sealed so.
+    pub(super) fn open(&self, label: &str, sealed: &Sealed) -> Option<Vec<u8>> {
+        let nonce: [u8; NONCE_LEN] = STANDARD.decode(&sealed.nonce).ok()?.try_into().ok()?;
+        let mut text = STANDARD.decode(&sealed.text).ok()?;
+        let aad = Aad::from(label.as_bytes());
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let open = self.aead()?.open_in_place(nonce, aad, &mut text).ok()?.len();
+        text.truncate(open);
+        Some(text)
+    }
+
+    fn aead(&self) -> Option<LessSafeKey> {
+        Some(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, self.bytes()).ok()?))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_opens_with_its_key_in_its_place_unchanged() {
+        let (key, other) = (Key::random().unwrap(), Key::random().unwrap());
+        let mut sealed = key.seal("a", b"token".to_vec()).unwrap();
+        assert_eq!(key.open("a", &sealed).unwrap(), b"token");
+        assert!(key.open("b", &sealed).is_none());
+        assert!(other.open("a", &sealed).is_none());
+        assert_ne!(key.name(), other.name());
+        let mut bytes = STANDARD.decode(&sealed.text).unwrap();
+        bytes[0] ^= 1;
+        sealed.text = STANDARD.encode(bytes);
+        assert!(key.open("a", &sealed).is_none());
+    }
+
+    #[test]
+    fn two_seals_of_one_text_differ() {
+        let key = Key::random().unwrap();
+        let [a, b] = [(); 2].map(|()| key.seal("a", b"x".to_vec()).unwrap().text);
+        assert_ne!(a, b);
+        assert!(!format!("{key:?}").contains('['));
+    }
+}

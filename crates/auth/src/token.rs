@@ -1,0 +1,166 @@
+//! The token endpoint: what is sent to it, and what it says.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use switchboard_wire::sanitize;
+
+use crate::account::{Client, ClientAuth};
+use crate::assertion::Signer;
+use crate::error::Error;
+use crate::fetch::{Fetcher, Reply};
+use crate::headers;
+use crate::secret::Secret;
+
+const WHAT: &str = "a token";
+const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// Where tokens are had, and as whom.
+#[derive(Clone, Copy)]
+pub(crate) struct Desk<'a> {
+    pub(crate) fetcher: &'a Fetcher,
+    pub(crate) issuer: &'a str,
+    pub(crate) endpoint: &'a str,
+    pub(crate) client: &'a Client,
+    pub(crate) signer: Option<&'a Signer>,
+}
+
+/// A token, as it was given.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    pub(crate) access: Secret<String>,
+    pub(crate) refresh: Option<Secret<String>>,
+    pub(crate) expires_at: Option<u64>,
+    pub(crate) obtained_at: u64,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    access_token: String,
+    token_type: String,
+    #[serde(default)]
+    expires_in: Option<Value>,
+    #[serde(default)]
+    refresh_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+    #[serde(default)]
+    error_description: Option<String>,
+}
+
+// === impl Desk ===
+
+impl Desk<'_> {
+    /// Asks for a token; `form` is the grant.
+    pub(crate) async fn ask(&self, form: &[(&str, &str)]) -> Result<Granted, Error> {
+        let reply = self.send(WHAT, self.endpoint, form).await?;
+        let answer: Answer = read(WHAT, self.endpoint, &reply)?;
+        if !answer.token_type.eq_ignore_ascii_case("bearer") {
+            let kind = sanitize::line(&answer.token_type);
+            let error = format!("a token of the unknown kind `{kind}` was given");
+            return Err(Error::Refused { what: WHAT, error, description: None });
+        }
+        Ok(answer.granted())
+    }
+
+    /// Takes a token back (RFC 7009).
+    pub(crate) async fn revoke(
+        &self,
+        endpoint: &str,
+        token: &str,
+        kind: &str,
+    ) -> Result<(), Error> {
+        let what = "the end of a token";
+        let form = [("token", token), ("token_type_hint", kind)];
+        let reply = self.send(what, endpoint, &form).await?;
+        if reply.status.is_success() { Ok(()) } else { Err(refusal(what, endpoint, &reply)) }
+    }
+
+    async fn send(
+        &self,
+        what: &'static str,
+        url: &str,
+        form: &[(&str, &str)],
+    ) -> Result<Reply, Error> {
+        let mut form = form.to_vec();
+        let mut headers = HeaderMap::new();
+        let id = self.client.id.as_str();
+        let secret = self.client.secret.as_ref().map(|secret| secret.expose().as_str());
+        let assertion = self.assertion()?;
+        match (self.client.auth, secret, &assertion) {
+            (ClientAuth::ClientSecretBasic, Some(secret), _) => {
+                headers.extend(headers::basic(id, secret).map(|value| (AUTHORIZATION, value)));
+            }
+            (ClientAuth::ClientSecretPost, Some(secret), _) => {
+                form.extend([("client_id", id), ("client_secret", secret)]);
+            }
+            (ClientAuth::PrivateKeyJwt, _, Some(assertion)) => {
+                form.extend([
+                    ("client_assertion_type", ASSERTION),
+                    ("client_assertion", assertion),
+                ]);
+            }
+            _ => form.push(("client_id", id)),
+        }
+        self.fetcher.form(what, url, &form, headers).await
+    }
+
+    fn assertion(&self) -> Result<Option<String>, Error> {
+        let signer = self.signer.filter(|_| self.client.auth == ClientAuth::PrivateKeyJwt);
+        signer.map(|signer| signer.client(&self.client.id, self.issuer)).transpose()
+    }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    fn granted(self) -> Granted {
+        let obtained_at = now();
+        let life = self.expires_in.as_ref().and_then(|life| match life {
+            Value::String(text) => text.parse().ok(),
+            life => life.as_u64(),
+        });
+        Granted {
+            access: self.access_token.into(),
+            refresh: self.refresh_token.filter(|token| !token.is_empty()).map(Secret::new),
+            expires_at: life.map(|life| obtained_at.saturating_add(life)),
+            obtained_at,
+        }
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// What an endpoint of OAuth says; its refusals have a form of their own.
+pub(crate) fn read<T: DeserializeOwned>(
+    what: &'static str,
+    url: &str,
+    reply: &Reply,
+) -> Result<T, Error> {
+    // Some answer 200 with an error in it.
+    let refused = serde_json::from_slice::<Refusal>(&reply.text).is_ok();
+    if refused || !reply.status.is_success() {
+        return Err(refusal(what, url, reply));
+    }
+    reply.read(what, url)
+}
+
+fn refusal(what: &'static str, url: &str, reply: &Reply) -> Error {
+    let clean = |text: String| sanitize::line(&text).into_owned();
+    match serde_json::from_slice::<Refusal>(&reply.text) {
+        Ok(Refusal { error, error_description }) if !reply.status.is_server_error() => {
+            Error::Refused { what, error: clean(error), description: error_description.map(clean) }
+        }
+        _ => Error::Status { what, url: clean(url.to_owned()), status: reply.status.as_u16() },
+    }
+}

@@ -1,0 +1,143 @@
+//! How far away an address is, and from where it may be pointed at.
+//!
+//! A server's metadata names URLs that we then fetch. A server out in the world must not make us fetch from inside the
+//! user's network, and nobody must make us fetch from the link-local addresses where clouds keep their secrets.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+/// How far away an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zone {
+    /// This machine.
+    Loopback,
+    /// The user's own network.
+    Private,
+    /// One cable: also where clouds serve credentials of the machine.
+    Link,
+    /// The internet.
+    Public,
+    /// No address of any host.
+    Nowhere,
+}
+
+// === impl Zone ===
+
+impl Zone {
+    /// Where an address lies.
+    pub fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => of_v4(address),
+            IpAddr::V6(address) => of_v6(address),
+        }
+    }
+
+    /// Where a URL points, as far as it can be told without asking anybody.
+    pub fn of_url(url: &Url) -> Option<Self> {
+        match url.host()? {
+            Host::Ipv4(address) => Some(of_v4(address)),
+            Host::Ipv6(address) => Some(of_v6(address)),
+            Host::Domain(name) => is_localhost(name).then_some(Self::Loopback),
+        }
+    }
+
+    /// Whether what is reached in this zone may send us on to `other`.
+    pub fn may_name(self, other: Self) -> bool {
+        match other {
+            Self::Public => true,
+            Self::Loopback => self == Self::Loopback,
+            Self::Private => matches!(self, Self::Loopback | Self::Private),
+            Self::Link => self == Self::Link,
+            Self::Nowhere => false,
+        }
+    }
+}
+
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+fn of_v4(address: Ipv4Addr) -> Zone {
+    let [a, b, ..] = address.octets();
+    if address.is_loopback() {
+        Zone::Loopback
+    } else if address.is_link_local() {
+        Zone::Link
+    } else if address.is_private() || (a == 100 && b & 0xc0 == 64) {
+        Zone::Private // The second is what carriers put between themselves and their customers.
+    } else if a == 0 || address.is_multicast() || address.is_broadcast() {
+        Zone::Nowhere
+    } else {
+        Zone::Public
+    }
+}
+
+fn of_v6(address: Ipv6Addr) -> Zone {
+    let [first, second, .., upper, lower] = address.segments();
+    if let Some(inside) = address.to_ipv4_mapped() {
+        return of_v4(inside);
+    }
+    if first == 0x64 && second == 0xff9b {
+        // A translator's name for an IPv4 address.
+        let inside = (u32::from(upper) << 16) | u32::from(lower);
+        return of_v4(Ipv4Addr::from(inside));
+    }
+    if address.is_loopback() {
+        Zone::Loopback
+    } else if address.is_unicast_link_local() {
+        Zone::Link
+    } else if address.is_unique_local() {
+        Zone::Private
+    } else if address.is_unspecified() || address.is_multicast() {
+        Zone::Nowhere
+    } else {
+        Zone::Public
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_lie_where_they_lie() {
+        for (address, zone) in [
+            ("127.0.0.1", Zone::Loopback),
+            ("127.9.9.9", Zone::Loopback),
+            ("::1", Zone::Loopback),
+            ("::ffff:127.0.0.1", Zone::Loopback),
+            ("10.1.2.3", Zone::Private),
+            ("172.31.0.1", Zone::Private),
+            ("192.168.1.1", Zone::Private),
+            ("100.64.0.1", Zone::Private),
+            ("100.128.0.1", Zone::Public),
+            ("fd00::1", Zone::Private),
+            ("169.254.169.254", Zone::Link),
+            ("::ffff:169.254.169.254", Zone::Link),
+            ("64:ff9b::a9fe:a9fe", Zone::Link),
+            ("fe80::1", Zone::Link),
+            ("0.0.0.0", Zone::Nowhere),
+            ("::", Zone::Nowhere),
+            ("224.0.0.1", Zone::Nowhere),
+            ("8.8.8.8", Zone::Public),
+            ("2606:4700::1111", Zone::Public),
+        ] {
+            assert_eq!(Zone::of(address.parse().unwrap()), zone, "{address}");
+        }
+    }
+
+    #[test]
+    fn nobody_points_inwards() {
+        use Zone::{Link, Loopback, Nowhere, Private, Public};
+        let all = [Loopback, Private, Link, Public, Nowhere];
+        let named =
+            |from: Zone| all.into_iter().filter(|to| from.may_name(*to)).collect::<Vec<_>>();
+        assert_eq!(named(Public), [Public]);
+        assert_eq!(named(Private), [Private, Public]);
+        assert_eq!(named(Loopback), [Loopback, Private, Public]);
+        assert_eq!(named(Link), [Link, Public]);
+    }
+}
