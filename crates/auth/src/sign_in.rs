@@ -74,6 +74,19 @@ impl SignIn {
         Self { subject: Arc::new(subject), shelf, network: Arc::new(network) }
     }
 
+    /// For what is kept under `key`, whatever entry it came from: enough to end it.
+    /// Nothing if the record says nothing of a server.
+    pub fn kept(
+        key: &str,
+        record: &Record,
+        store: Arc<dyn Store>,
+        network: PoolOptions,
+    ) -> Option<Self> {
+        let subject = Subject::new(&record.server, Url::parse(&record.url).ok()?, None);
+        let (subject, shelf) = (Arc::new(subject), Shelf::new(store, key));
+        Some(Self { subject, shelf, network: Arc::new(network) })
+    }
+
     /// The server.
     pub fn subject(&self) -> &Subject {
         &self.subject

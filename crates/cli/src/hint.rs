@@ -48,9 +48,7 @@ fn of_remedy(remedy: Remedy, subject: &Subject<'_>) -> Option<String> {
         (Remedy::SignIn, Subject::Typed) => {
             "the server wants credentials; pass them with `-H 'Authorization: …'`".to_owned()
         }
-        (Remedy::SignIn, Subject::Configured(name)) => format!(
-            "the server wants credentials; add a header that carries them with `switchboard edit {name}`"
-        ),
+        (Remedy::SignIn, Subject::Configured(name)) => sign_in(name),
         (Remedy::Reconfigure, Subject::Typed) => "check the URL and its certificate".to_owned(),
         (Remedy::Reconfigure, Subject::Configured(name)) => {
             format!("check its URL and its certificate with `switchboard edit {name}`")
@@ -189,7 +187,13 @@ pub(crate) fn call_timeout() -> String {
     "allow more with `--timeout`, with `timeout` in its entry, or with `MCP_TOOL_TIMEOUT` (milliseconds)".to_owned()
 }
 
-/// Why a server with a helper may want credentials all the same.
-pub(crate) fn helper_not_run() -> String {
-    "its `headersHelper` is not run for a check, so this may not mean anything".to_owned()
+/// How somebody signs in.
+pub(crate) fn sign_in(server: &str) -> String {
+    format!("sign in with `switchboard login {}`", crate::show::word(server))
+}
+
+/// What to do about a server that refuses what its entry brings.
+pub(crate) fn own_credentials(server: &str) -> String {
+    let server = crate::show::word(server);
+    format!("change the headers, or the helper that prints them, with `switchboard edit {server}`")
 }

@@ -3,10 +3,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // This is the printer.
 
 use std::{
-    cell::Cell,
     ffi::OsString,
     io::{IsTerminal, Write},
     process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use anstyle::{AnsiColor, Style};
@@ -30,7 +30,7 @@ pub(crate) struct Printer {
     pub(crate) places: Places,
     out: std::io::Stdout,
     /// Whether an error would follow something else.
-    said: Cell<bool>,
+    said: AtomicBool,
 }
 
 /// How much is said.
@@ -63,7 +63,13 @@ impl Printer {
             (_, true) => Amount::Verbose,
             _ => Amount::Usual,
         };
-        Self { json: global.json, amount, places, out: std::io::stdout(), said: Cell::new(false) }
+        Self {
+            json: global.json,
+            amount,
+            places,
+            out: std::io::stdout(),
+            said: AtomicBool::new(false),
+        }
     }
 
     /// Whether output is for machines.
@@ -123,7 +129,7 @@ impl Printer {
     /// That something was done, for people.
     pub(crate) fn done(&self, text: impl std::fmt::Display) {
         if !self.json && self.amount != Amount::Quiet {
-            self.said.set(true);
+            self.said.store(true, Ordering::Relaxed);
             let _ = writeln!(anstream::stderr(), "{text}");
         }
     }
@@ -157,7 +163,7 @@ impl Printer {
                 Severity::Note => CYAN,
             };
             let mut out = anstream::stderr();
-            self.said.set(true);
+            self.said.store(true, Ordering::Relaxed);
             let _ = writeln!(out, "\n{style}{}{style:#}: {}", notice.word(), notice.message);
             if let Some(at) = &notice.at {
                 let _ = writeln!(out, "  --> {}", self.places.location(at));
@@ -176,7 +182,7 @@ impl Printer {
             let _ = writeln!(out, "{}", escaped(&text));
             return;
         }
-        if self.said.replace(true) {
+        if self.said.swap(true, Ordering::Relaxed) {
             let _ = writeln!(out);
         }
         let _ = writeln!(out, "{RED}error{RED:#}: {}", failure.message());

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use switchboard_config::{Asked, Dynamic, Environment, Platform, Surroundings, Workspace};
 
+use switchboard_auth::{FileStore, Keychain, NoKeychain, SystemKeychain};
 use switchboard_gateway::hub;
 use switchboard_wire::http::Credentials;
 use switchboard_wire::process::Guard;
@@ -32,6 +33,9 @@ pub(crate) struct Caller {
     /// Everything in the environment, whatever bytes it is made of.
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
+
+/// Names the bus on which a Linux desktop has its keychain.
+const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 
 impl Caller {
     pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
@@ -97,6 +101,16 @@ impl Caller {
 
     pub(crate) fn is_strict(&self) -> bool {
         self.asked.strict
+    }
+
+    /// Where sign-ins are kept.
+    pub(crate) fn sign_ins(&self) -> Arc<FileStore> {
+        let keychain: Arc<dyn Keychain> = match (platform(), self.variable(SESSION_BUS)) {
+            // Without a session there is no keychain, and to look for one would start a bus.
+            (Platform::Linux, None) => Arc::new(NoKeychain),
+            _ => Arc::new(SystemKeychain),
+        };
+        Arc::new(FileStore::new(self.surroundings.state_dir.join("sign-ins"), keychain))
     }
 
     /// Where extensions of editors say how they are reached.

@@ -1,4 +1,4 @@
-//! The official conformance suite's client scenarios that need no sign-in, against our client.
+//! The official conformance suite's client scenarios, against our client.
 //!
 //! The suite itself ticks clients that did nothing, so its verdict is not asked for. Each scenario
 //! runs alone, at each protocol version it knows; then the checks it wrote are counted against
@@ -129,6 +129,14 @@ impl Line {
         match self {
             Self::Stable => "stable",
             Self::Alpha => "alpha",
+        }
+    }
+
+    /// The newest version of each era it knows.
+    const fn eras(self) -> &'static [&'static str] {
+        match self {
+            Self::Stable => &["2025-11-25"],
+            Self::Alpha => &["2025-11-25", "2026-07-28"],
         }
     }
 

@@ -48,7 +48,7 @@ impl<'a> Suite<'a> {
     }
 
     pub(super) fn cases(&self) -> Result<Vec<Case>> {
-        Ok(listing::parse(&output(self.command().args(["list", "--client"]))?))
+        Ok(listing::parse(self.line, &output(self.command().args(["list", "--client"]))?))
     }
 
     pub(super) fn run(&self, cases: Vec<Case>, expected: &Expected) -> Result<Vec<Ran>> {
@@ -111,7 +111,7 @@ impl<'a> Suite<'a> {
         let mut command = self.command();
         command
             .args(["client", "--command", "tests/conformance/driver.sh"])
-            .args(["--scenario", &case.scenario, "--spec-version", &case.version])
+            .args(["--scenario", &case.scenario])
             .arg(format!("--timeout={}", CLIENT_PATIENCE.as_millis()))
             .arg("--output-dir")
             .arg(folder)
@@ -122,8 +122,15 @@ impl<'a> Suite<'a> {
             .stdin(Stdio::null())
             .stdout(stdout)
             .stderr(stderr);
-        if case.forced {
-            command.arg("--force");
+        match (self.line, case.forced) {
+            // It has no other way to be asked for what is on no version's list.
+            (Line::Stable, true) => {}
+            (Line::Alpha, true) => {
+                command.args(["--spec-version", &case.version, "--force"]);
+            }
+            (_, false) => {
+                command.args(["--spec-version", &case.version]);
+            }
         }
         wait(command.process_group(0))
             .map_err(|failure| failure.hint(format!("its log is {}", log.display())))
@@ -161,11 +168,20 @@ fn end_group(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The suite makes a folder of its own, named after the scenario and the time.
+/// The suite makes a folder of its own, named after the scenario and the time; a scenario `auth/x` is a folder `x` in
+/// a folder `auth`.
 fn find_checks(folder: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(folder).about("list", folder)?;
-    let candidates = entries.filter_map(|entry| Some(entry.ok()?.path().join("checks.json")));
-    candidates.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+    let beneath = |folder: &Path| -> Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(folder).about("list", folder)?;
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        Ok(paths.filter(|path| path.is_dir()).collect())
+    };
+    let mut folders = beneath(folder)?;
+    for folder in folders.clone() {
+        folders.extend(beneath(&folder)?);
+    }
+    let mut candidates = folders.into_iter().map(|folder| folder.join("checks.json"));
+    candidates.find(|path| path.is_file()).ok_or_else(|| {
         Failure::new("the suite wrote no checks.json")
             .hint(format!("its log is {}", folder.join("suite.log").display()))
     })

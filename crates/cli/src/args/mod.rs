@@ -4,6 +4,7 @@ mod calls;
 mod probe;
 mod servers;
 mod serving;
+mod signing_in;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub(crate) use servers::{
     Uninstall,
 };
 pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
+pub(crate) use signing_in::{Login, Logout};
 
 /// One program between every AI client and every MCP server.
 #[derive(Debug, Parser)]
@@ -135,6 +137,16 @@ pub(crate) enum Command {
     Complete(Complete),
     /// Connect to a server anew, with nothing remembered of it, and say what it is
     Reconnect(Server),
+    /// Sign in to a server, in your browser
+    ///
+    /// What comes of it is kept in your keychain, or sealed in a file where there is none, and renewed by itself. Every
+    /// client and a hub that runs already use it at once.
+    #[command(after_help = signing_in::LOGIN_EXAMPLES)]
+    Login(Login),
+    /// Sign out of a server, or of all of them
+    ///
+    /// Takes the tokens back at the authorization server, where that is possible, and forgets them.
+    Logout(Logout),
     /// Show what a server wrote to its standard error
     #[command(after_help = calls::LOGS_EXAMPLES)]
     Logs(Logs),

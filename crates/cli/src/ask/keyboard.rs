@@ -8,7 +8,7 @@ use crate::printer::{BOLD, Printer};
 
 /// The keyboard. It is first listened to when there is a question.
 #[derive(Debug, Default)]
-pub(super) struct Keyboard {
+pub(crate) struct Keyboard {
     lines: Mutex<Option<mpsc::Receiver<String>>>,
 }
 
@@ -16,7 +16,7 @@ pub(super) struct Keyboard {
 
 impl Keyboard {
     /// The next line, without its end; `None` once there will be no more.
-    pub(super) async fn line(&self) -> Option<String> {
+    pub(crate) async fn line(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
         lines.get_or_insert_with(listen).recv().await
     }

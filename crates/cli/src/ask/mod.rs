@@ -18,7 +18,8 @@ use switchboard_wire::json::Raw;
 use crate::notice::Notice;
 use crate::printer::Printer;
 use crate::prompt;
-use keyboard::Keyboard;
+pub(crate) use keyboard::Keyboard;
+pub(crate) use visit::open;
 
 /// The questions of one call.
 pub(crate) struct Asking<'a> {

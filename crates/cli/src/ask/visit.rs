@@ -63,7 +63,7 @@ fn page(url: &str) -> Option<Url> {
 }
 
 /// Opens a link with the first program that can be started; it goes on without us.
-fn open(link: &str) -> bool {
+pub(crate) fn open(link: &str) -> bool {
     surroundings::browsers().iter().any(|browser| {
         let mut words = browser.split_whitespace();
         let Some(program) = words.next() else { return false };

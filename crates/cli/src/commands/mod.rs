@@ -20,6 +20,8 @@ mod hub;
 mod import;
 mod install;
 mod list;
+mod login;
+mod logout;
 mod logs;
 mod named;
 mod pending;
@@ -73,6 +75,8 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Prompt(prompt) => prompt::run(prompt, &ready().await?, printer).await,
         Command::Complete(complete) => complete::run(complete, &ready().await?, printer).await,
         Command::Reconnect(server) => reconnect::run(server, &ready().await?, printer).await,
+        Command::Login(login) => login::run(login, &ready().await?, printer).await,
+        Command::Logout(logout) => logout::run(logout, &caller()?, printer).await,
         Command::Logs(logs) => logs::run(logs, &caller()?, printer).await,
         Command::Doctor => doctor::run(&ready().await?, printer).await,
         Command::Get(get) => get::run(get, &caller()?, printer),

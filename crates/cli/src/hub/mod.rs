@@ -3,6 +3,7 @@
 //! Everything that is configured is connected to at once, and a command waits only for what it needs, so that a dead
 //! server delays nobody. However the command ends, nothing is left of the servers.
 
+mod credentials;
 mod options;
 mod why;
 
@@ -18,6 +19,7 @@ use switchboard_core::{
 };
 use switchboard_wire::server::Changes;
 
+pub(crate) use credentials::signs_in;
 pub(crate) use options::{engine as engine_options, not_numbers};
 pub(crate) use why::{call_failed, failed, missing, unconnected};
 

@@ -4,13 +4,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::{Desired, Entry, Scope, Server};
+use switchboard_config::Desired;
 use switchboard_core::EngineOptions;
 use switchboard_core::connection::Timing;
-use switchboard_core::engine::CredentialSource;
-use switchboard_wire::http::{Credentials, NoCredentials};
 use switchboard_wire::process::Guard;
 
+use super::credentials::Sources;
 use crate::notice::Notice;
 use crate::report::Failure;
 use crate::surroundings::{self, Caller};
@@ -19,16 +18,14 @@ const TIMEOUT: &str = "MCP_TIMEOUT";
 const LOCAL: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
 const REMOTE: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
 
-/// The catalogue's bearer is for what the catalogue itself names.
-struct OfCatalogue(Option<Arc<dyn Credentials>>);
-
 pub(crate) fn engine(desired: &Desired, caller: &Caller) -> Result<EngineOptions, Failure> {
     let guard = Guard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
+    let credentials = Arc::new(Sources::new(caller, guard.clone()));
     let mut options = EngineOptions::new("switchboard", env!("CARGO_PKG_VERSION"), guard);
     options.state_dir = Some(caller.surroundings.state_dir.clone());
     options.program = surroundings::program();
-    options.credentials = Arc::new(OfCatalogue(caller.catalogue.clone()));
+    options.credentials = credentials;
     options.timing = timing(desired, caller);
     if let Some(patience) = desired.settings.limits.question_ttl_ms {
         options.patience = Duration::from_millis(patience);
@@ -76,15 +73,4 @@ fn number<T: FromStr>(name: &str, desired: &Desired, caller: &Caller) -> Option<
 fn text<'a>(name: &str, desired: &'a Desired, caller: &'a Caller) -> Option<&'a str> {
     let set = desired.settings.env.get(name).map(|value| &*value.value);
     set.or_else(|| caller.variable(name))
-}
-
-// === impl OfCatalogue ===
-
-impl CredentialSource for OfCatalogue {
-    fn credentials(&self, server: &Server, _: &Entry) -> (Arc<dyn Credentials>, String) {
-        match self.0.as_ref().filter(|_| server.scope == Scope::Connectors) {
-            Some(credentials) => (credentials.clone(), "catalogue".to_owned()),
-            None => (Arc::new(NoCredentials), String::new()),
-        }
-    }
 }

@@ -1,13 +1,13 @@
 //! Why a server is not there, and why a call came to nothing, as failures that say what to do.
 
-use switchboard_config::{Desired, Server, Transport};
+use switchboard_config::{Desired, Server};
 use switchboard_core::CallError;
 use switchboard_core::connection::{Error, NotReady};
 use switchboard_core::engine::{ServerView, Snapshot, Status};
 use switchboard_core::permission::Because;
 use switchboard_wire::{Error as WireError, Remedy};
 
-use super::Hub;
+use super::{Hub, signs_in};
 use crate::hint::{self, Subject};
 use crate::notice::Notice;
 use crate::report::{Failure, Kind};
@@ -30,9 +30,8 @@ pub(crate) fn failed(message: &str, view: &ServerView, desired: &Desired) -> Opt
         _ => return None,
     };
     let failure = of_connection(message, &view.name, error);
-    let helped = desired.named(&view.name).any(has_helper);
-    if failure.needs_authentication() && helped {
-        return Some(failure.hinted(hint::helper_not_run()));
+    if failure.needs_authentication() && desired.named(&view.name).any(brings_its_own) {
+        return Some(failure.hinted(hint::own_credentials(&view.name)));
     }
     Some(failure)
 }
@@ -47,13 +46,9 @@ fn of_connection(message: &str, server: &str, error: &Error) -> Failure {
     }
 }
 
-fn has_helper(server: &Server) -> bool {
-    let transport = server.entry().map(|entry| &entry.transport);
-    matches!(
-        transport,
-        Some(Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote))
-            if remote.headers_helper.is_some()
-    )
+/// Whether nobody signs in to a server, since its entry says how it is reached.
+fn brings_its_own(server: &Server) -> bool {
+    server.entry().is_some_and(|entry| signs_in(server, entry).is_none())
 }
 
 /// Why nothing can be had of a server by this name now; `None` if something can.

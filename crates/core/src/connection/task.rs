@@ -218,9 +218,18 @@ impl Task {
                 biased;
                 () = self.core.stop.cancelled() => return None,
                 () = coming => return Some(()),
+                () = self.renewed() => return Some(()),
                 () = self.core.requests.changed() => {}
             }
         }
+    }
+
+    /// Ends when somebody has signed in, where that is what is missing.
+    async fn renewed(&self) {
+        if matches!(&*self.state.borrow(), State::NeedsAuth(_)) {
+            return self.core.spec.credentials.renewed().await;
+        }
+        std::future::pending().await
     }
 
     /// When the next attempt is to be made, as things stand.

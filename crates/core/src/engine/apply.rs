@@ -73,7 +73,8 @@ impl Inner {
         server: &Server,
         entry: &Entry,
     ) -> Spec {
-        let (credentials, credential_id) = self.options.credentials.credentials(server, entry);
+        let (credentials, credential_id) =
+            self.options.credentials.credentials(server, entry, &workspace.environment);
         Spec {
             server: server.name.clone(),
             scope: server.scope,

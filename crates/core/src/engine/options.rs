@@ -8,6 +8,7 @@ use switchboard_config::{Entry, Server};
 use switchboard_wire::http::{Credentials, NoCredentials};
 use switchboard_wire::process::Guard;
 
+use super::workspace::Environment;
 use crate::connection::Timing;
 
 /// What an engine is made with. Start from [`EngineOptions::new`] and change what differs.
@@ -35,9 +36,14 @@ pub struct EngineOptions {
 
 /// What a server is reached with, and what tells it apart from what another is reached with.
 pub trait CredentialSource: Send + Sync {
-    /// The credentials for a server, and a name for them that holds no secret: connections with different names
+    /// The credentials for a server of a workspace with that environment, and a name for them that holds no secret: connections with different names
     /// are never shared.
-    fn credentials(&self, server: &Server, entry: &Entry) -> (Arc<dyn Credentials>, String);
+    fn credentials(
+        &self,
+        server: &Server,
+        entry: &Entry,
+        environment: &Environment,
+    ) -> (Arc<dyn Credentials>, String);
 }
 
 /// No credentials but what entries say.
@@ -47,7 +53,12 @@ pub struct EntriesOnly;
 // === impl EntriesOnly ===
 
 impl CredentialSource for EntriesOnly {
-    fn credentials(&self, _: &Server, _: &Entry) -> (Arc<dyn Credentials>, String) {
+    fn credentials(
+        &self,
+        _: &Server,
+        _: &Entry,
+        _: &Environment,
+    ) -> (Arc<dyn Credentials>, String) {
         (Arc::new(NoCredentials), String::new())
     }
 }

@@ -1,0 +1,225 @@
+//! A protected server and its authorization server under one roof. Tokens are rotated; an old refresh token that is
+//! shown again ends the whole sign-in, as the security guidance for OAuth has it.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use serde_json::json;
+use switchboard_auth::{
+    FileStore, NoKeychain, Presence, Provider, SignIn, Subject, Visit, Visited,
+};
+use switchboard_config::OAuth;
+use switchboard_testkit::http::{Reply, Request, Scripted};
+use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, Pool, PoolOptions};
+use url::{Url, form_urlencoded};
+
+/// What the authorization server does to whoever asks for a token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mood {
+    #[default]
+    Good,
+    /// Answers 503 this often first.
+    Unwell(u32),
+    /// Cuts the connection.
+    Gone,
+    /// Never answers.
+    Silent,
+}
+
+/// What is known of the one who signed in.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    pub(crate) mood: Mood,
+    number: u32,
+    access: Option<String>,
+    refresh: Option<String>,
+    /// Scopes a call needs beyond those of the sign-in.
+    pub(crate) needs: Option<String>,
+    pub(crate) scopes: String,
+    pub(crate) registered: u32,
+    pub(crate) refreshed: u32,
+    pub(crate) asked: u32,
+    pub(crate) revoked: Vec<String>,
+    /// A parameter to put into every answer to a sign-in.
+    pub(crate) lies: Option<(&'static str, &'static str)>,
+}
+
+pub(crate) struct House {
+    server: Scripted,
+    books: Arc<Mutex<Books>>,
+}
+
+/// Somebody who agrees to everything, and how they come back.
+struct Agreeable(Arc<Mutex<Books>>);
+
+// === impl House ===
+
+impl House {
+    pub(crate) async fn open() -> Self {
+        let books = Arc::new(Mutex::new(Books::default()));
+        let shared = books.clone();
+        let server = Scripted::start(move |request| {
+            let books = shared.clone();
+            async move { answer(&request, &mut books.lock().unwrap_or_else(PoisonError::into_inner)) }
+        });
+        Self { server: server.await, books }
+    }
+
+    pub(crate) fn url(&self) -> Url {
+        self.server.url("/mcp").parse().unwrap()
+    }
+
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.server.requests().into_iter().map(|request| request.path).collect()
+    }
+
+    pub(crate) fn books(&self) -> std::sync::MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The token that was given last is not accepted any more.
+    pub(crate) fn expire(&self) {
+        self.books().access = None;
+    }
+
+    /// The sign-in is not accepted any more.
+    pub(crate) fn forget(&self) {
+        let mut books = self.books();
+        (books.access, books.refresh) = (None, None);
+    }
+
+    pub(crate) fn visit(&self) -> impl Visit + use<> {
+        Agreeable(self.books.clone())
+    }
+
+    pub(crate) fn sign_in(&self, folder: &Path, oauth: OAuth) -> SignIn {
+        sign_in(self.url(), folder, oauth)
+    }
+}
+
+impl Books {
+    fn grant(&mut self) -> Reply {
+        self.number += 1;
+        let (access, refresh) =
+            (format!("access-{}", self.number), format!("refresh-{}", self.number));
+        let body = json!({
+            "access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": 3600,
+        });
+        (self.access, self.refresh) = (Some(access), Some(refresh));
+        Reply::json(200, body.to_string())
+    }
+
+    fn token(&mut self, form: &HashMap<String, String>) -> Reply {
+        self.asked += 1;
+        match &mut self.mood {
+            Mood::Unwell(times @ 1..) => {
+                *times -= 1;
+                return Reply::empty(503);
+            }
+            Mood::Gone => return Reply::empty(200).reset(),
+            Mood::Silent => return Reply::empty(200).hang(),
+            _ => {}
+        }
+        if form["grant_type"] == "authorization_code" {
+            assert!(form["code_verifier"].len() >= 43 && form.contains_key("resource"), "{form:?}");
+            return self.grant();
+        }
+        if self.refresh.as_ref() == form.get("refresh_token") {
+            self.refreshed += 1;
+            return self.grant();
+        }
+        (self.access, self.refresh) = (None, None);
+        Reply::json(400, r#"{"error":"invalid_grant","error_description":"it was used before"}"#)
+    }
+
+    fn call(&self, request: &Request, base: &str) -> Reply {
+        let sent = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+        let metadata = format!("resource_metadata=\"{base}/prm\"");
+        if self.access.is_none() || sent != self.access.as_deref() {
+            let challenge = format!("Bearer error=\"invalid_token\", {metadata}");
+            return Reply::empty(401).header("www-authenticate", &challenge);
+        }
+        match &self.needs {
+            Some(scope) if !self.scopes.split(' ').any(|granted| granted == scope) => {
+                let challenge =
+                    format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\", {metadata}");
+                Reply::empty(403).header("www-authenticate", &challenge)
+            }
+            _ => Reply::json(200, r#"{"ok":true}"#),
+        }
+    }
+}
+
+fn answer(request: &Request, books: &mut Books) -> Reply {
+    let base = format!("http://{}", request.header("host").unwrap_or_default());
+    let form: HashMap<String, String> =
+        form_urlencoded::parse(&request.body).into_owned().collect();
+    match request.path.as_str() {
+        "/mcp" => books.call(request, &base),
+        "/prm" => {
+            let body = json!({
+                "resource": format!("{base}/mcp"), "authorization_servers": [base], "scopes_supported": ["read"],
+            });
+            Reply::json(200, body.to_string())
+        }
+        "/.well-known/oauth-authorization-server" => {
+            let body = json!({
+                "issuer": base, "authorization_endpoint": format!("{base}/authorize"),
+                "token_endpoint": format!("{base}/token"), "registration_endpoint": format!("{base}/register"),
+                "revocation_endpoint": format!("{base}/revoke"), "code_challenge_methods_supported": ["S256"],
+            });
+            Reply::json(200, body.to_string())
+        }
+        "/register" => {
+            books.registered += 1;
+            Reply::json(201, r#"{"client_id":"c-1"}"#)
+        }
+        "/token" => books.token(&form),
+        "/revoke" => {
+            books.revoked.push(form["token"].clone());
+            Reply::empty(200)
+        }
+        _ => Reply::empty(404),
+    }
+}
+
+impl Visit for Agreeable {
+    fn visit<'a>(
+        &'a self,
+        url: &'a Url,
+    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+        let asked: HashMap<_, _> = url.query_pairs().into_owned().collect();
+        let mut books = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        books.scopes = asked.get("scope").cloned().unwrap_or_default();
+        let mut back = Url::parse(&asked["redirect_uri"]).unwrap();
+        let mut given = vec![("code", "code-1"), ("state", asked["state"].as_str())];
+        if let Some(lie) = books.lies {
+            given.retain(|(name, _)| *name != lie.0);
+            given.push(lie);
+        }
+        back.query_pairs_mut().extend_pairs(given);
+        Box::pin(std::future::ready(Ok(Visited::Pasted(back.into()))))
+    }
+}
+
+pub(crate) fn sign_in(url: Url, folder: &Path, oauth: OAuth) -> SignIn {
+    let store = Arc::new(FileStore::new(folder, Arc::new(NoKeychain)));
+    SignIn::new(Subject::new("house", url, Some(oauth)), store, PoolOptions::default())
+}
+
+/// A client of its own, as another process would be: it shares nothing with others but the folder.
+pub(crate) fn client(url: &Url, folder: &Path, presence: Presence) -> Endpoint {
+    let provider = Provider::new(sign_in(url.clone(), folder, OAuth::default()), presence);
+    let options = EndpointOptions { credentials: Arc::new(provider), ..EndpointOptions::default() };
+    Endpoint::new(Pool::new(&PoolOptions::default()).unwrap(), url.clone(), options)
+}
+
+/// One call.
+pub(crate) async fn call(client: &Endpoint) -> Result<u16, HttpError> {
+    let answer = client.post(Bytes::from_static(b"{}"), HeaderMap::new()).await?;
+    Ok(answer.status.as_u16())
+}

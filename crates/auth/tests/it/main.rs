@@ -1,0 +1,7 @@
+//! Signing in and staying signed in, against an authorization server that rotates its tokens and can be made to fail.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails should say where")]
+
+mod house;
+mod renewing;
+mod signing_in;
+mod store;

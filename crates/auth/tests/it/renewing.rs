@@ -1,0 +1,148 @@
+//! However many requests meet an ended token, it is renewed once; and whatever goes wrong then, nobody is signed out
+//! who need not be.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use switchboard_auth::{Demand, FileStore, NoKeychain, Presence, Record, Store as _};
+use switchboard_config::OAuth;
+use switchboard_wire::http::{Endpoint, HttpError, PoolOptions};
+use tempfile::TempDir;
+
+use crate::house::{House, Mood, call, client};
+
+const URL: &str = "TEST_HOUSE_URL";
+const FOLDER: &str = "TEST_HOUSE_FOLDER";
+const CALLS: &str = "TEST_HOUSE_CALLS";
+
+/// A house somebody has signed in to, whose token has ended since.
+async fn ended() -> (House, TempDir) {
+    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+    let sign_in = house.sign_in(folder.path(), OAuth::default());
+    let demand = Demand::of(&house.url(), &PoolOptions::default()).await.unwrap().unwrap();
+    sign_in.run(&demand, &house.visit()).await.unwrap();
+    house.expire();
+    house.books().asked = 0;
+    (house, folder)
+}
+
+fn kept(folder: &TempDir) -> Record {
+    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let keys = store.keys().unwrap();
+    assert_eq!(keys.len(), 1, "{keys:?}");
+    store.load(&keys[0]).unwrap().unwrap()
+}
+
+async fn all(clients: &[Endpoint], calls: usize) -> Vec<Result<u16, HttpError>> {
+    join_all((0..calls).map(|number| call(&clients[number % clients.len()]))).await
+}
+
+fn nobody(house: &House, folder: &TempDir) -> Endpoint {
+    client(&house.url(), folder.path(), Presence::Nobody)
+}
+
+/// This program again, as a process of its own that makes some calls.
+fn process(house: &House, folder: &TempDir, calls: usize) -> std::process::Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["renewing::calls_of_another_process", "--exact", "--ignored"])
+        .env(URL, house.url().as_str())
+        .env(FOLDER, folder.path())
+        .env(CALLS, calls.to_string())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[tokio::test]
+#[ignore = "started by the tests below"]
+async fn calls_of_another_process() {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let (url, folder) = (variable(URL).parse().unwrap(), variable(FOLDER));
+    let client = client(&url, folder.as_ref(), Presence::Nobody);
+    for outcome in all(&[client], variable(CALLS).parse().unwrap()).await {
+        assert_eq!(outcome.unwrap(), 200);
+    }
+}
+
+#[tokio::test]
+async fn many_refusals_cause_one_renewal() {
+    for mood in [Mood::Good, Mood::Unwell(2)] {
+        let (house, folder) = ended().await;
+        house.books().mood = mood.clone();
+        let clients: Vec<_> = (0..4).map(|_| nobody(&house, &folder)).collect();
+        for outcome in all(&clients, 64).await {
+            assert_eq!(outcome.unwrap(), 200, "{mood:?}");
+        }
+        assert_eq!(house.books().refreshed, 1, "{mood:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_processes_cause_one_renewal() {
+    let (house, folder) = ended().await;
+    let mut processes: Vec<_> = (0..4).map(|_| process(&house, &folder, 16)).collect();
+    let ends = processes.iter_mut().map(|process| process.wait().unwrap().success());
+    assert!(ends.collect::<Vec<_>>().iter().all(|good| *good));
+    assert_eq!(house.books().refreshed, 1);
+}
+
+#[tokio::test]
+async fn an_authorization_server_that_is_gone_signs_nobody_out() {
+    let (house, folder) = ended().await;
+    house.books().mood = Mood::Gone;
+    let client = nobody(&house, &folder);
+    let error = call(&client).await.unwrap_err();
+    assert!(matches!(error, HttpError::Credentials { .. }), "{error:?}");
+    assert!(kept(&folder).account.unwrap().refresh.is_some());
+    house.books().mood = Mood::Good;
+    assert_eq!(call(&client).await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn only_a_refused_grant_ends_a_sign_in() {
+    let (house, folder) = ended().await;
+    house.forget();
+    let client = nobody(&house, &folder);
+    let HttpError::SignIn { reason, .. } = call(&client).await.unwrap_err() else { panic!() };
+    assert!(reason.contains("invalid_grant (it was used before)"), "{reason}");
+    let record = kept(&folder);
+    assert!(record.account.unwrap().refresh.is_none());
+    // Later, and elsewhere, it is still known why.
+    let HttpError::SignIn { reason, .. } = call(&nobody(&house, &folder)).await.unwrap_err() else {
+        panic!()
+    };
+    assert!(reason.contains("invalid_grant"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_killed_while_it_renews_leaves_no_lock_and_no_damage() {
+    let (house, folder) = ended().await;
+    house.books().mood = Mood::Silent;
+    let mut process = process(&house, &folder, 1);
+    while house.books().asked == 0 {
+        tokio::task::yield_now().await;
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    house.books().mood = Mood::Good;
+    assert_eq!(call(&nobody(&house, &folder)).await.unwrap(), 200);
+    assert!(kept(&folder).account.is_some());
+}
+
+#[tokio::test]
+async fn whoever_gives_up_waiting_loses_no_token() {
+    let (house, folder) = ended().await;
+    house.books().mood = Mood::Unwell(1);
+    let client = nobody(&house, &folder);
+    {
+        // The renewal pauses after the 503; the call is given up in that pause.
+        let mut calling = std::pin::pin!(call(&client));
+        while house.books().asked == 0 {
+            assert!(futures_util::poll!(&mut calling).is_pending());
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(call(&client).await.unwrap(), 200);
+    assert_eq!(house.books().refreshed, 1);
+}

@@ -1,0 +1,111 @@
+//! From a challenge to an account, and what is refused on the way.
+
+use std::sync::Arc;
+
+use switchboard_auth::{Demand, Error, FileStore, NoKeychain, Presence, Store as _, sign_out};
+use switchboard_config::OAuth;
+use switchboard_testkit::http::{Reply, Scripted};
+use switchboard_wire::http::{HttpError, PoolOptions};
+
+use crate::house::{House, call, client, sign_in};
+
+async fn demand(house: &House) -> Demand {
+    Demand::of(&house.url(), &PoolOptions::default()).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn signed_in_once_used_ever_after() {
+    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+    let running = client(&house.url(), folder.path(), Presence::Nobody);
+    let HttpError::SignIn { reason, .. } = call(&running).await.unwrap_err() else { panic!() };
+    assert_eq!(reason, "nobody has signed in to it");
+    let sign_in = house.sign_in(folder.path(), OAuth::default());
+    let account = sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
+    assert_eq!(account.scopes, ["read"]);
+    // A client that was told to sign in before finds that somebody did.
+    assert_eq!(call(&running).await.unwrap(), 200);
+    // Signing in again takes the same registration.
+    sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
+    assert_eq!(house.books().registered, 1);
+}
+
+#[tokio::test]
+async fn signing_out_takes_both_tokens_back_and_forgets_them() {
+    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+    let sign_in = house.sign_in(folder.path(), OAuth::default());
+    assert!(sign_out(&sign_in).await.unwrap().is_none());
+    sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
+    sign_out(&sign_in).await.unwrap().unwrap().unwrap();
+    assert_eq!(house.books().revoked, ["refresh-1", "access-1"]);
+    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    assert!(store.keys().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn more_is_asked_for_on_top_of_what_there_was() {
+    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+    let sign_in = house.sign_in(folder.path(), OAuth::default());
+    sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
+    house.books().needs = Some("write".to_owned());
+    // Nobody is there: the next one who signs in is asked for both.
+    let alone = client(&house.url(), folder.path(), Presence::Nobody);
+    let HttpError::SignIn { reason, .. } = call(&alone).await.unwrap_err() else { panic!() };
+    assert!(reason.contains("`write`"), "{reason}");
+    let account = sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
+    assert_eq!(account.scopes, ["read", "write"]);
+    assert_eq!(call(&alone).await.unwrap(), 200);
+    // Somebody is there: it happens by itself, and the call is repeated.
+    house.books().needs = Some("admin".to_owned());
+    let with_somebody = Presence::Somebody(Arc::new(house.visit()));
+    assert_eq!(call(&client(&house.url(), folder.path(), with_somebody)).await.unwrap(), 200);
+    assert_eq!(house.books().scopes, "admin read write");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_ours_gets_no_code_to_the_token_endpoint() {
+    for lie in [("state", "guess"), ("iss", "https://evil.example"), ("code", "")] {
+        let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+        house.books().lies = Some(lie);
+        let sign_in = house.sign_in(folder.path(), OAuth::default());
+        let error = sign_in.run(&demand(&house).await, &house.visit()).await.unwrap_err();
+        assert!(matches!(error, Error::Forged { .. }), "{lie:?}: {error:?}");
+        assert!(!house.paths().contains(&"/token".to_owned()), "{lie:?}");
+    }
+}
+
+/// A server that describes itself with `document`; what comes of signing in to it.
+async fn described(document: &'static str) -> Error {
+    let server = Scripted::start(move |request| async move {
+        let base = format!("http://{}", request.header("host").unwrap_or_default());
+        match request.path.as_str() {
+            "/mcp" => Reply::empty(401),
+            "/.well-known/oauth-protected-resource/mcp" => {
+                Reply::json(200, document.replace("BASE", &base))
+            }
+            _ => Reply::empty(404),
+        }
+    })
+    .await;
+    let url = server.url("/mcp").parse().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let sign_in = sign_in(url, folder.path(), OAuth::default());
+    let house = House::open().await;
+    sign_in.run(&Demand::default(), &house.visit()).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn metadata_that_are_not_trusted() {
+    let error = described(
+        r#"{"resource": "BASE/mcp", "authorization_servers": ["http://169.254.169.254/latest"]}"#,
+    );
+    assert!(matches!(error.await, Error::Address { .. }));
+    let error =
+        described(r#"{"resource": "https://evil.example/mcp", "authorization_servers": ["BASE"]}"#);
+    assert!(matches!(error.await, Error::ResourceMismatch { .. }));
+    let error = described(r#"{"resource": "BASE/mcp"}"#);
+    assert!(matches!(error.await, Error::NoAuthorizationServer));
+    let error = described(r#"{"resource": "BASE/mcp", "authorization_servers": ["BASE"]}"#);
+    assert!(matches!(error.await, Error::NoMetadata { .. }));
+    let error = described(r#"{"resource": "BASE/mcp", "authorization_servers": ["ftp://x/"]}"#);
+    assert!(matches!(error.await, Error::NotAUrl { .. }));
+}

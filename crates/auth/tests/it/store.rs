@@ -1,0 +1,135 @@
+//! What is kept: sealed, whole, and by whom it can be opened.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use switchboard_auth::{
+    Account, Client, ClientAuth, FileStore, KeyPlace, Keychain, NoKeychain, Record, Secret, Store,
+    StoreError,
+};
+
+/// A keychain that can be locked.
+#[derive(Default)]
+struct Chain {
+    secret: Mutex<Option<Vec<u8>>>,
+    asked: Mutex<u32>,
+}
+
+impl Keychain for Chain {
+    fn get(&self) -> Result<Option<Vec<u8>>, io::Error> {
+        *self.asked.lock().unwrap() += 1;
+        Ok(self.secret.lock().unwrap().clone())
+    }
+
+    fn set(&self, secret: &[u8]) -> Result<(), io::Error> {
+        *self.secret.lock().unwrap() = Some(secret.to_vec());
+        Ok(())
+    }
+}
+
+fn record() -> Record {
+    let client = Client {
+        id: "me".into(),
+        secret: Some(Secret::new("s3cret-client".into())),
+        auth: ClientAuth::ClientSecretPost,
+    };
+    let account = Account {
+        issuer: "https://as.example".into(),
+        token_endpoint: "https://as.example/token".into(),
+        revocation_endpoint: None,
+        client,
+        resource: None,
+        scopes: vec!["read".into()],
+        access: Secret::new("s3cret-access".into()),
+        expires_at: Some(7),
+        obtained_at: 5,
+        refresh: Some(Secret::new("s3cret-refresh".into())),
+    };
+    Record { server: "house".into(), account: Some(account), ..Record::default() }
+}
+
+/// What any store has to do.
+fn contract(store: &dyn Store) {
+    assert_eq!(store.load("a").unwrap(), None);
+    assert_eq!(store.stamp("a"), None);
+    store.save("a", &record()).unwrap();
+    let first = store.stamp("a");
+    assert_eq!(store.load("a").unwrap(), Some(record()));
+    store.save("a", &Record::default()).unwrap();
+    assert_ne!(store.stamp("a"), first);
+    assert_eq!(store.load("a").unwrap(), Some(Record::default()));
+    assert_eq!(store.load("b").unwrap(), None);
+    assert_eq!(store.keys().unwrap(), ["a"]);
+    let lock = store.try_lock("a").unwrap().unwrap();
+    assert!(store.try_lock("a").unwrap().is_none());
+    assert!(store.try_lock("b").unwrap().is_some());
+    drop(lock);
+    assert!(store.try_lock("a").unwrap().is_some());
+    store.remove("a").unwrap();
+    store.remove("a").unwrap();
+    assert_eq!(store.load("a").unwrap(), None);
+}
+
+#[test]
+fn files_keep_the_contract_with_a_keychain_and_without() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    contract(&FileStore::new(one.path(), Arc::new(NoKeychain)));
+    let chain = Arc::new(Chain::default());
+    contract(&FileStore::new(other.path(), chain.clone()));
+    assert!(*chain.asked.lock().unwrap() <= 3, "the keychain is not asked each time");
+    assert!(!other.path().join("key").exists());
+}
+
+#[test]
+fn no_secret_is_written_or_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    store.save("a", &record()).unwrap();
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        let file = file.unwrap();
+        let bytes = std::fs::read(file.path()).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("s3cret"), "{file:?}");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = file.metadata().unwrap().permissions().mode();
+            assert!(
+                mode.trailing_zeros() >= 6 || file.file_name().to_string_lossy().ends_with(".lock")
+            );
+        }
+    }
+    assert!(!format!("{:?}", record()).contains("s3cret"));
+}
+
+#[test]
+fn the_key_is_where_it_can_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = Arc::new(Chain::default());
+    let with = || FileStore::new(folder.path(), chain.clone());
+    let without = || FileStore::new(folder.path(), Arc::new(NoKeychain));
+    assert_eq!(with().key_place().unwrap(), KeyPlace::Keychain);
+    with().save("a", &record()).unwrap();
+    // Over SSH the keychain is not there: what it seals stays shut, and is not thrown away.
+    assert!(matches!(without().load("a"), Err(StoreError::NoKey { .. })));
+    assert_eq!(with().load("a").unwrap(), Some(record()));
+    // But one can sign in there, and what comes of it opens everywhere.
+    assert_eq!(without().key_place().unwrap(), KeyPlace::NewFile);
+    assert_eq!(without().key_place().unwrap(), KeyPlace::File);
+    without().save("a", &record()).unwrap();
+    assert_eq!(with().load("a").unwrap(), Some(record()));
+}
+
+#[test]
+fn a_damaged_file_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    store.save("a", &record()).unwrap();
+    let path = folder.path().join("a.json");
+    std::fs::copy(&path, folder.path().join("b.json")).unwrap();
+    assert!(matches!(store.load("b"), Err(StoreError::Damaged { .. })), "it is another's");
+    let text = std::fs::read(&path).unwrap();
+    for damaged in [&text[..text.len() / 2], b"", b"{}"] {
+        std::fs::write(&path, damaged).unwrap();
+        assert!(matches!(store.load("a"), Err(StoreError::Damaged { .. })));
+    }
+}

@@ -1,0 +1,171 @@
+//! `switchboard login`: somebody signs in to a server.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use switchboard_auth::{
+    Account, Demand, Error, FileStore, KeyPlace, SignIn, Subject, Visit, Visited,
+};
+use switchboard_config::Desired;
+use switchboard_wire::http::PoolOptions;
+use switchboard_wire::sanitize;
+use url::Url;
+
+use crate::args::Login;
+use crate::ask::{Keyboard, open};
+use crate::notice::Notice;
+use crate::printer::{BOLD, Printer};
+use crate::report::{Failure, Kind};
+use crate::surroundings::Caller;
+use crate::{hint, hub, show};
+
+/// Somebody at this terminal, with a browser here.
+struct Here<'a> {
+    printer: &'a Printer,
+}
+
+/// Somebody at this terminal, whose browser is elsewhere.
+struct Elsewhere<'a> {
+    printer: &'a Printer,
+    keyboard: Keyboard,
+}
+
+pub(super) async fn run(login: &Login, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let desired = caller.workspace.desired();
+    let subject = subject(&login.server, &desired)?;
+    let store = caller.sign_ins();
+    tokio::select! {
+        done = sign_in(login, subject, &store, printer) => done,
+        _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+    }
+}
+
+async fn sign_in(
+    login: &Login,
+    subject: Subject,
+    store: &Arc<FileStore>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let name = subject.name.clone();
+    let failed = |error: Error| failure(&name, &error);
+    let network = PoolOptions::default();
+    let demand = Demand::of(&subject.url, &network).await.map_err(failed)?;
+    let Some(demand) = demand else {
+        return nothing_to_do(&name, printer);
+    };
+    let sign_in = SignIn::new(subject, store.clone(), network);
+    let account = if login.no_browser {
+        let keyboard = Keyboard::default();
+        sign_in.run(&demand, &Elsewhere { printer, keyboard }).await
+    } else {
+        sign_in.run(&demand, &Here { printer }).await
+    };
+    told(&name, &account.map_err(failed)?, store, printer)
+}
+
+/// The server of that name, if it is one that people sign in to.
+fn subject(name: &str, desired: &Desired) -> Result<Subject, Failure> {
+    let Some(server) = desired.named(name).next() else {
+        let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));
+        return Err(failure.hinted(hint::no_server()));
+    };
+    let Some(entry) = server.entry() else {
+        let message = format!("`{name}` is {}", server.state.name());
+        return Err(Failure::plain(Kind::Failed, message)
+            .hinted(format!("`switchboard get {}` shows it", show::word(name))));
+    };
+    hub::signs_in(server, entry).ok_or_else(|| {
+        let failure = Failure::plain(Kind::Failed, format!("nobody signs in to `{name}`"));
+        failure
+            .because(
+                ["its entry says how it is reached, or it is not reached over HTTP".to_owned()],
+            )
+            .hinted(hint::own_credentials(name))
+    })
+}
+
+fn nothing_to_do(name: &str, printer: &Printer) -> Result<(), Failure> {
+    if printer.is_json() {
+        return printer.json(&json!({ "server": name, "signedIn": false, "needed": false }));
+    }
+    printer.done(format_args!("{BOLD}{}{BOLD:#} lets everybody in.", show::word(name)));
+    Ok(())
+}
+
+fn told(
+    name: &str,
+    account: &Account,
+    store: &FileStore,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let place =
+        store.key_place().map_err(|error| Failure::new("cannot keep the sign-in", error))?;
+    let issuer = sanitize::line(&account.issuer);
+    if printer.is_json() {
+        return printer.json(&json!({
+            "server": name, "signedIn": true, "needed": true, "issuer": issuer,
+            "scopes": account.scopes, "expiresAt": account.expires_at,
+            "renewable": account.refresh.is_some(),
+            "key": match place { KeyPlace::Keychain => "keychain", _ => "file" },
+        }));
+    }
+    printer.done(format_args!("Signed in to {BOLD}{}{BOLD:#} at {issuer}.", show::word(name)));
+    if place == KeyPlace::NewFile {
+        let notice =
+            Notice::warning("there is no keychain, so the key to your sign-ins is in a file");
+        printer.notices(&[notice.hinted("only your own account can read it; a keychain is safer")]);
+    }
+    Ok(())
+}
+
+fn failure(name: &str, error: &Error) -> Failure {
+    let failure = Failure::new(format!("cannot sign in to `{name}`"), error);
+    let server = show::word(name);
+    match error {
+        Error::NoIdentity { .. } => failure.hinted(format!(
+            "register a client there, and put its id into `oauth` with `switchboard edit {server}`"
+        )),
+        Error::OtherIssuer { .. } => failure.hinted(format!(
+            "run `switchboard logout {server}` if that is right, and change the client with `switchboard edit {server}`"
+        )),
+        Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
+        _ => failure,
+    }
+}
+
+// === impl Here ===
+
+impl Visit for Here<'_> {
+    fn visit<'a>(
+        &'a self,
+        url: &'a Url,
+    ) -> BoxFuture<'a, Result<Visited, Box<dyn StdError + Send + Sync>>> {
+        let host = url.host_str().unwrap_or_default();
+        let opened = open(url.as_str());
+        let said = if opened { "Sign in in your browser" } else { "Open this page to sign in" };
+        self.printer.raw(format_args!("{said}, at {BOLD}{host}{BOLD:#}:\n  {url}\n"));
+        Box::pin(std::future::ready(Ok(Visited::Opened)))
+    }
+}
+
+// === impl Elsewhere ===
+
+impl Visit for Elsewhere<'_> {
+    fn visit<'a>(
+        &'a self,
+        url: &'a Url,
+    ) -> BoxFuture<'a, Result<Visited, Box<dyn StdError + Send + Sync>>> {
+        self.printer.raw(format_args!(
+            "Open this page in any browser:\n  {url}\nYou end on a page that cannot be shown. Paste its address here: "
+        ));
+        Box::pin(async {
+            Ok(match self.keyboard.line().await {
+                Some(address) => Visited::Pasted(address),
+                // Nobody types anything, but a port may be forwarded.
+                None => Visited::Opened,
+            })
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! `switchboard logout`: tokens are taken back and forgotten.
+
+use serde::Serialize;
+use switchboard_auth::{Error, Record, SignIn, Store as _, StoreError, sign_out};
+use switchboard_wire::http::PoolOptions;
+use switchboard_wire::sanitize;
+
+use crate::args::Logout;
+use crate::notice::Notice;
+use crate::printer::{BOLD, Printer};
+use crate::report::Failure;
+use crate::show;
+use crate::surroundings::Caller;
+
+/// One sign-in that ended; the shape of `--json`.
+#[derive(Debug, Serialize)]
+struct Ended {
+    server: String,
+    issuer: Option<String>,
+    /// Why the authorization server may still accept the tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+pub(super) async fn run(
+    logout: &Logout,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let store = caller.sign_ins();
+    let failed = |error: StoreError| Failure::new("cannot look at what is kept", error);
+    let mut ended = Vec::new();
+    for key in store.keys().map_err(failed)? {
+        // What cannot be opened any more is still there to be forgotten, but not by its name.
+        let record = store.load(&key).ok().flatten();
+        if !logout.means(record.as_ref()) {
+            continue;
+        }
+        let record = record.unwrap_or_default();
+        let Some(sign_in) = SignIn::kept(&key, &record, store.clone(), PoolOptions::default())
+        else {
+            store.remove(&key).map_err(failed)?;
+            continue;
+        };
+        let outcome = sign_out(&sign_in).await;
+        let failed = |error: Error| Failure::new("cannot forget a sign-in", &error);
+        if let Some(revoked) = outcome.map_err(failed)? {
+            ended.push(Ended::new(&record, revoked));
+        }
+    }
+    told(&ended, printer)
+}
+
+fn told(ended: &[Ended], printer: &Printer) -> Result<(), Failure> {
+    if printer.is_json() {
+        return printer.json(&serde_json::json!({ "signedOut": ended }));
+    }
+    if ended.is_empty() {
+        printer.done("Nobody was signed in.");
+    }
+    for one in ended {
+        printer.done(format_args!("Signed out of {BOLD}{}{BOLD:#}.", show::word(&one.server)));
+        if let Some(problem) = &one.problem {
+            let said = format!("`{}` may still accept the tokens: {problem}", one.server);
+            printer.notices(&[Notice::warning(said)]);
+        }
+    }
+    Ok(())
+}
+
+// === impl Logout ===
+
+impl Logout {
+    fn means(&self, record: Option<&Record>) -> bool {
+        self.all || record.is_some_and(|record| Some(&record.server) == self.server.as_ref())
+    }
+}
+
+// === impl Ended ===
+
+impl Ended {
+    fn new(record: &Record, revoked: Result<(), Error>) -> Self {
+        let issuer = record.account.as_ref();
+        Self {
+            server: record.server.clone(),
+            issuer: issuer.map(|account| sanitize::line(&account.issuer).into_owned()),
+            problem: revoked.err().map(|error| error.in_one_line()),
+        }
+    }
+}

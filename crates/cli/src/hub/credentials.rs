@@ -1,0 +1,99 @@
+//! What each server is reached with: the catalogue's bearer, what a helper prints, or what somebody signed in to.
+
+use std::sync::Arc;
+
+use switchboard_auth::{HeadersHelper, Presence, Provider, SignIn, Store, Subject};
+use switchboard_config::{Entry, Remote, Scope, Server, Transport, is_baseline};
+use switchboard_core::engine::{CredentialSource, Environment};
+use switchboard_wire::http::{Credentials, NoCredentials, PoolOptions};
+use switchboard_wire::process::Guard;
+
+use crate::surroundings::Caller;
+
+/// Every source of credentials there is.
+pub(super) struct Sources {
+    /// For what the catalogue itself names, and for nothing else.
+    catalogue: Option<Arc<dyn Credentials>>,
+    store: Arc<dyn Store>,
+    guard: Guard,
+}
+
+// === impl Sources ===
+
+impl Sources {
+    pub(super) fn new(caller: &Caller, guard: Guard) -> Self {
+        Self { catalogue: caller.catalogue.clone(), store: caller.sign_ins(), guard }
+    }
+
+    fn helper(
+        &self,
+        line: &str,
+        remote: &Remote,
+        server: &Server,
+        environment: &Environment,
+    ) -> Arc<dyn Credentials> {
+        let usual = environment.iter().filter(|(name, _)| name.to_str().is_some_and(is_baseline));
+        let asked = [
+            ("SWITCHBOARD_MCP_SERVER_NAME", &server.name),
+            ("SWITCHBOARD_MCP_SERVER_URL", &remote.url),
+        ];
+        let asked = asked.map(|(name, value)| (name.into(), value.into()));
+        let helper = HeadersHelper {
+            line: line.to_owned(),
+            env: usual.cloned().chain(asked).collect(),
+            cwd: server.working_dir.clone(),
+            guard: self.guard.clone(),
+        };
+        helper.into_credentials()
+    }
+
+    /// Whatever somebody signed in to; nobody is there to sign in now.
+    fn signed_in(&self, subject: Subject) -> (Arc<dyn Credentials>, String) {
+        let key = format!("sign-in {}", subject.key());
+        let sign_in = SignIn::new(subject, self.store.clone(), PoolOptions::default());
+        (Arc::new(Provider::new(sign_in, Presence::Nobody)), key)
+    }
+}
+
+impl CredentialSource for Sources {
+    fn credentials(
+        &self,
+        server: &Server,
+        entry: &Entry,
+        environment: &Environment,
+    ) -> (Arc<dyn Credentials>, String) {
+        if let Some(catalogue) =
+            self.catalogue.as_ref().filter(|_| server.scope == Scope::Connectors)
+        {
+            return (catalogue.clone(), "catalogue".to_owned());
+        }
+        if let Some((remote, line)) = helped(entry) {
+            let helper = self.helper(line, remote, server, environment);
+            return (helper, format!("helper of {}", server.name));
+        }
+        match signs_in(server, entry) {
+            Some(subject) => self.signed_in(subject),
+            None => (Arc::new(NoCredentials), String::new()),
+        }
+    }
+}
+
+/// The helper of an entry, and what it is for.
+fn helped(entry: &Entry) -> Option<(&Remote, &str)> {
+    match &entry.transport {
+        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+            Some((remote, remote.headers_helper.as_deref()?))
+        }
+        _ => None,
+    }
+}
+
+/// A server that people sign in to: one over HTTP whose entry brings no credentials of its own.
+pub(crate) fn signs_in(server: &Server, entry: &Entry) -> Option<Subject> {
+    let (Transport::Http(remote) | Transport::Sse(remote)) = &entry.transport else { return None };
+    let brings = remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+    if (brings && remote.oauth.is_none()) || remote.headers_helper.is_some() {
+        return None;
+    }
+    Some(Subject::new(&server.name, remote.url.parse().ok()?, remote.oauth.clone()))
+}
