@@ -120,6 +120,12 @@ impl Error {
         matches!(self, Self::Refused { error, .. } if error == word)
     }
 
+    /// Whether the authorization server said no, and meant it. Anything else may be a network in between, down to a page
+    /// of a hotel that answers in its place.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Refused { .. }) && !self.is_passing()
+    }
+
     /// Whether another attempt may go better without anybody doing anything.
     pub fn is_passing(&self) -> bool {
         match self {

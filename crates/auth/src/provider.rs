@@ -126,7 +126,9 @@ impl Inner {
         let _turn = self.turn.lock().await;
         match self.renew(&account).await {
             Ok(renewed) => Ok(Some(renewed)),
-            Err(error) if is_over && error.is_passing() => Err(failed(error)),
+            Err(error) if is_over && !error.is_final() => {
+                Err(CredentialError::Failed(Box::new(error)))
+            }
             // It is good for a while yet, or the server says what it thinks of it.
             Err(error) => {
                 tracing::warn!(error = error.in_one_line(), "a token could not be renewed");
@@ -185,7 +187,7 @@ impl Inner {
                     self.seen().answer = Some(renewed);
                     return Verdict::Retry;
                 }
-                Err(error) if error.is_passing() => {
+                Err(error) if !error.is_final() => {
                     return Verdict::Failed { reason: error.in_one_line() };
                 }
                 Err(error) => reason = format!("the sign-in has ended: {}", error.in_one_line()),

@@ -24,8 +24,10 @@ pub(crate) enum Mood {
     Good,
     /// Answers 503 this often first.
     Unwell(u32),
-    /// Cuts the connection.
+    /// Says nothing, and cuts the connection.
     Gone,
+    /// Is not the authorization server at all: a page of whoever owns the network.
+    Captive,
     /// Never answers.
     Silent,
 }
@@ -121,6 +123,7 @@ impl Books {
                 return Reply::empty(503);
             }
             Mood::Gone => return Reply::empty(200).reset(),
+            Mood::Captive => return Reply::text(200, "text/html", "<h1>Pay here</h1>"),
             Mood::Silent => return Reply::empty(200).hang(),
             _ => {}
         }

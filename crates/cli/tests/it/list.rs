@@ -41,7 +41,8 @@ fn every_state_is_visible() {
         .run(&["list", "--check"])
         .run(&["--json", "list"]);
     insta::assert_snapshot!("list_states", story.transcript());
-    assert!(!story.path("ran").exists());
+    // The helper runs in the server's own folder, and what it fails to print is said.
+    assert!(story.path("ran").exists());
 }
 
 #[test]
@@ -156,7 +157,7 @@ fn servers_of_a_catalogue() {
 }
 
 /// The answer of a modern server to being asked what it is.
-fn discovered(request: &[u8]) -> String {
+pub(crate) fn discovered(request: &[u8]) -> String {
     let request: serde_json::Value = serde_json::from_slice(request).unwrap();
     serde_json::json!({
         "jsonrpc": "2.0",

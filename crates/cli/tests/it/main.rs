@@ -26,6 +26,7 @@ mod managed;
 mod peers;
 mod probe;
 mod resources;
+mod signing_in;
 mod story;
 mod terminal;
 mod tools;

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
 use switchboard_config::{Entry, Remote, Transport};
 use switchboard_core::connection::{Connection, Error, Live, Reach, Shared, Spec, State, Timing};
 use switchboard_testkit::{
@@ -13,7 +15,7 @@ use switchboard_testkit::{
 use switchboard_wire::{
     Era, Version,
     client::{Call, HttpTarget, Implementation, Target},
-    http::{EndpointOptions, Proxies},
+    http::{Challenge, CredentialError, Credentials, EndpointOptions, Proxies, Verdict},
     json::Raw,
     process::Guard,
 };
@@ -116,6 +118,38 @@ async fn a_refusal_asks_for_a_sign_in() {
     let connection = start(at(&server.url("/mcp")), shared());
     let State::NeedsAuth(needs) = settled(&connection).await else { panic!("{connection:?}") };
     assert_eq!(needs.challenges, [r#"Bearer realm="x""#]);
+    bounded(connection.stop()).await;
+}
+
+/// Credentials that are never good enough, until somebody signs in; then there is something to try.
+struct Nobody(tokio::sync::Notify);
+
+impl Credentials for Nobody {
+    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+        Box::pin(std::future::ready(Ok(HeaderMap::new())))
+    }
+
+    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
+        Box::pin(std::future::ready(Verdict::SignIn { reason: "nobody".into() }))
+    }
+
+    fn renewed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.notified())
+    }
+}
+
+/// A quarter of an hour is not waited for once somebody has signed in.
+#[tokio::test]
+async fn a_sign_in_elsewhere_is_noticed() {
+    let server = Http::start(async |_| Reply::empty(401)).await;
+    let nobody = Arc::new(Nobody(tokio::sync::Notify::new()));
+    let spec = Spec { credentials: nobody.clone(), ..at(&server.url("/mcp")) };
+    let connection = start(spec, shared());
+    let State::NeedsAuth(first) = settled(&connection).await else { panic!("{connection:?}") };
+    nobody.0.notify_one();
+    let again =
+        |state: &State| matches!(state, State::NeedsAuth(next) if next.number > first.number);
+    bounded(connection.watch().wait_for(again)).await.unwrap();
     bounded(connection.stop()).await;
 }
 

@@ -1,0 +1,131 @@
+//! Signing in and out, as a person does it who sits at another machine.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use switchboard_testkit::http::{Reply, Request, Scripted};
+use url::Url;
+
+use crate::Story;
+use crate::list::discovered;
+
+/// A server that wants a token, and the authorization server that gives it out.
+fn house(request: &Request, revoked: &Mutex<Vec<String>>) -> Reply {
+    let base = format!("http://{}", request.header("host").unwrap_or_default());
+    match request.path.as_str() {
+        "/mcp" if request.header("authorization") == Some("Bearer s3cret-access") => {
+            Reply::json(200, discovered(&request.body))
+        }
+        "/mcp" => Reply::empty(401).header("www-authenticate", "Bearer"),
+        "/.well-known/oauth-protected-resource/mcp" => {
+            let body =
+                json!({ "resource": format!("{base}/mcp"), "authorization_servers": [base] });
+            Reply::json(200, body.to_string())
+        }
+        "/.well-known/oauth-authorization-server" => {
+            let body = json!({
+                "issuer": base, "authorization_endpoint": format!("{base}/authorize"),
+                "token_endpoint": format!("{base}/token"), "registration_endpoint": format!("{base}/register"),
+                "revocation_endpoint": format!("{base}/revoke"),
+            });
+            Reply::json(200, body.to_string())
+        }
+        "/register" => Reply::json(201, r#"{"client_id":"c-1"}"#),
+        "/token" => Reply::json(
+            200,
+            r#"{"access_token":"s3cret-access","token_type":"bearer","refresh_token":"s3cret-refresh"}"#,
+        ),
+        "/revoke" => {
+            revoked.lock().unwrap().push(request.text().to_owned());
+            Reply::empty(200)
+        }
+        _ => Reply::empty(404),
+    }
+}
+
+struct Scene {
+    story: Story,
+    revoked: Arc<Mutex<Vec<String>>>,
+    _server: Scripted,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let revoked = Arc::new(Mutex::default());
+        let shared = revoked.clone();
+        let server = runtime.block_on(Scripted::start(move |request| {
+            let shared = shared.clone();
+            async move { house(&request, &shared) }
+        }));
+        let mut story = Story::new();
+        story.replace(&server.addr().to_string(), "127.0.0.1:PORT");
+        story.quietly(&["add", "web", &server.url("/mcp")]);
+        Self { story, revoked, _server: server, _runtime: runtime }
+    }
+
+    /// Signs in by hand: opens the page that is printed, and pastes where it leads to. `answer` is what that page says.
+    fn login(&mut self, args: &[&str], answer: &[(&str, &str)]) {
+        let mut child = self
+            .story
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        while stderr.read_line(&mut said).unwrap() > 0 && !said.contains("response_type=code") {}
+        let page = said.lines().last().unwrap_or_default().trim().parse::<Url>().unwrap();
+        let asked: HashMap<_, _> = page.query_pairs().into_owned().collect();
+        let mut back = asked["redirect_uri"].parse::<Url>().unwrap();
+        back.query_pairs_mut().append_pair("state", &asked["state"]).extend_pairs(answer);
+        writeln!(child.stdin.take().unwrap(), "{back}").unwrap();
+        std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let shown = format!(
+            "\nexit {}\n--- stdout\n{}--- stderr\n{}",
+            output.status.code().unwrap_or(-1),
+            String::from_utf8_lossy(&output.stdout),
+            said.replace(page.as_str(), "PAGE")
+        );
+        let shown = self.story.home.filtered(&shown);
+        self.story.tell(args, &shown);
+    }
+}
+
+#[test]
+fn signing_in_and_out() {
+    let mut scene = Scene::new();
+    scene.story.run(&["list", "--no-check"]).run(&["reconnect", "web"]);
+    scene.login(&["login", "web", "--no-browser"], &[("code", "c")]);
+    scene.story.run(&["reconnect", "web"]);
+    scene.login(&["login", "web", "--no-browser", "--json"], &[("code", "c")]);
+    scene
+        .story
+        .run(&["logout", "web", "--json"])
+        .run(&["logout", "web"])
+        .run(&["reconnect", "web"]);
+    insta::assert_snapshot!("login", scene.story.transcript());
+    let revoked = scene.revoked.lock().unwrap().join("\n");
+    assert!(revoked.find("s3cret-refresh") < revoked.find("s3cret-access"), "{revoked}");
+    assert!(!scene.story.transcript().contains("s3cret"));
+}
+
+#[test]
+fn what_cannot_be_signed_in_to() {
+    let mut scene = Scene::new();
+    scene.story.quietly(&["add", "local", "cat"]);
+    scene.story.run(&["login", "local"]).run(&["login", "nobody"]).run(&["logout", "--all"]);
+    scene.login(
+        &["login", "web", "--no-browser"],
+        &[("error", "access_denied"), ("error_description", "not\u{1b}[31m today")],
+    );
+    scene.login(&["login", "web", "--no-browser", "--json"], &[]);
+    insta::assert_snapshot!("login_failed", scene.story.transcript());
+}
