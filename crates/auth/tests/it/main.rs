@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails should say where")]
 
 mod house;
-mod provider;
 mod renewing;
 mod signing_in;
 mod store;

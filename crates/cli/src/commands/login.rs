@@ -158,7 +158,7 @@ impl Visit for Elsewhere<'_> {
         url: &'a Url,
     ) -> BoxFuture<'a, Result<Visited, Box<dyn StdError + Send + Sync>>> {
         self.printer.raw(format_args!(
-            "Open this page in any browser:\n  {url}\nYou end on a page that cannot be shown. Paste its address here: "
+            "Open this page in any browser:\n  {url}\nYou end on a page that cannot be shown. Paste its address here:\n"
         ));
         Box::pin(async {
             Ok(match self.keyboard.line().await {

@@ -5,7 +5,7 @@ use switchboard_core::CallError;
 use switchboard_core::connection::{Error, NotReady};
 use switchboard_core::engine::{ServerView, Snapshot, Status};
 use switchboard_core::permission::Because;
-use switchboard_wire::{Error as WireError, Remedy};
+use switchboard_wire::{Error as WireError, Remedy, http::HttpError};
 
 use super::{Hub, signs_in};
 use crate::hint::{self, Subject};
@@ -30,7 +30,8 @@ pub(crate) fn failed(message: &str, view: &ServerView, desired: &Desired) -> Opt
         _ => return None,
     };
     let failure = of_connection(message, &view.name, error);
-    if failure.needs_authentication() && desired.named(&view.name).any(brings_its_own) {
+    let own = failure.needs_authentication() || lacks_credentials(error);
+    if own && desired.named(&view.name).any(brings_its_own) {
         return Some(failure.hinted(hint::own_credentials(&view.name)));
     }
     Some(failure)
@@ -44,6 +45,12 @@ fn of_connection(message: &str, server: &str, error: &Error) -> Failure {
             .hinted(format!("take it away with `switchboard remove {}`", show::word(server))),
         error => Failure::new(message, error),
     }
+}
+
+/// Whether a server was not even asked, for want of something to ask it with.
+fn lacks_credentials(error: &Error) -> bool {
+    let Error::Wire(WireError::Http(error)) = error else { return false };
+    matches!(**error, HttpError::Credentials { .. })
 }
 
 /// Whether nobody signs in to a server, since its entry says how it is reached.

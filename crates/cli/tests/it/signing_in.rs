@@ -102,15 +102,11 @@ impl Scene {
 #[test]
 fn signing_in_and_out() {
     let mut scene = Scene::new();
-    scene.story.run(&["list", "--no-check"]).run(&["reconnect", "web"]);
+    scene.story.run(&["list", "--no-check"]).run(&["list"]);
     scene.login(&["login", "web", "--no-browser"], &[("code", "c")]);
-    scene.story.run(&["reconnect", "web"]);
+    scene.story.run(&["list"]);
     scene.login(&["login", "web", "--no-browser", "--json"], &[("code", "c")]);
-    scene
-        .story
-        .run(&["logout", "web", "--json"])
-        .run(&["logout", "web"])
-        .run(&["reconnect", "web"]);
+    scene.story.run(&["logout", "web", "--json"]).run(&["logout", "web"]).run(&["list"]);
     insta::assert_snapshot!("login", scene.story.transcript());
     let revoked = scene.revoked.lock().unwrap().join("\n");
     assert!(revoked.find("s3cret-refresh") < revoked.find("s3cret-access"), "{revoked}");
