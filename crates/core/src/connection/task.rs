@@ -229,7 +229,7 @@ impl Task {
         if matches!(&*self.state.borrow(), State::NeedsAuth(_)) {
             return self.core.spec.credentials.renewed().await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// When the next attempt is to be made, as things stand.
