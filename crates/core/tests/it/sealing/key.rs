@@ -47,13 +47,14 @@ fn those_who_race_get_the_same_key() {
     }
 }
 
+type Spoil<'a> = &'a dyn Fn(&Path);
+
 #[test]
 fn a_key_that_is_not_to_be_used_is_made_anew_and_told_of() {
     let write = |path: &Path, bytes: &[u8], mode: u32| {
         fs::write(path, bytes).unwrap();
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     };
-    type Spoil<'a> = &'a dyn Fn(&Path);
     let cases: [(&str, Spoil<'_>); 7] = [
         ("damaged", &|path| write(path, b"", 0o600)),
         ("damaged", &|path| write(path, &[7; 31], 0o600)),
