@@ -28,7 +28,7 @@ pub use builtin::{LIST_RESOURCES, READ_RESOURCE, definitions as builtin_definiti
 pub use error::{CallError, Refusal};
 pub use question::{About, Consent, Question, Reply};
 pub use request::{Reference, Request};
-pub use running::{CallEvent, Running};
+pub use running::{CallEvent, Emit, Running};
 
 use record::Record;
 use stage::Stage;
