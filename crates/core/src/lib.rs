@@ -82,6 +82,7 @@ pub mod problem;
 pub mod results;
 pub mod schema;
 pub mod sealing;
+pub mod told;
 
 pub use dispatch::{CallError, CallEvent, Outcome, Request, Running};
 pub use engine::{Caller, Engine, EngineOptions, Session, Snapshot, Workspace, WorkspaceId};

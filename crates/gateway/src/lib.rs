@@ -5,6 +5,7 @@
 //! refuses to decide permissions, and leaves the meaning of every file to `switchboard-config`.
 #![forbid(unsafe_code)]
 
+pub mod admin;
 pub mod attach;
 pub mod bridge;
 pub mod face;

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand};
 
-pub(crate) use calls::{Call, Complete, Logs, OfServer, Prompt, Read, Server, Tools};
+pub(crate) use calls::{
+    Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Span, Tools,
+};
 pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
     Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Named, Remove, ScopeArg, Switch,
@@ -42,6 +44,9 @@ pub(crate) struct Global {
     /// Use nothing but what `--mcp-config` gives
     #[arg(long, global = true)]
     pub(crate) strict_mcp_config: bool,
+    /// Run everything in this process, and share nothing with the hub
+    #[arg(long, global = true)]
+    pub(crate) standalone: bool,
     /// Where your own settings are [env: `SWITCHBOARD_CONFIG_DIR`]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) config_dir: Option<PathBuf>,
@@ -99,6 +104,14 @@ pub(crate) enum Command {
     Serve(Serve),
     /// End the hub that `connect` has started
     Stop,
+    /// Show the questions that wait in the hub
+    ///
+    /// What a server or a rule asks goes to the client that made the call. Where that client cannot be asked it waits
+    /// here, as long as somebody watches, and is cancelled in the end.
+    Questions(Questions),
+    /// Answer a question that waits in the hub
+    #[command(after_help = calls::ANSWER_EXAMPLES)]
+    Answer(Answer),
     /// The hub that `connect` starts
     #[command(hide = true)]
     Hub,

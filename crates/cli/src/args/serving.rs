@@ -79,13 +79,11 @@ pub(crate) enum Search {
 pub(crate) struct Connect {
     #[command(flatten)]
     pub(crate) view: View,
-    /// Run everything in this process, and share nothing
-    #[arg(long)]
-    pub(crate) standalone: bool,
 }
 
 /// Serve clients over the network.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, ClapArgs, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) view: View,
@@ -98,6 +96,22 @@ pub(crate) struct Serve {
     /// An origin of web pages that may call; may be given several times
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
+}
+
+// === impl View ===
+
+impl View {
+    /// Everything, or everything of one agent.
+    pub(crate) fn plain(agent: Option<String>) -> Self {
+        Self {
+            names: Names::Full,
+            servers: Vec::new(),
+            agent,
+            mode: ModeArg::Default,
+            tool_search: Search::Off,
+            result_limit: None,
+        }
+    }
 }
 
 pub(super) const SERVE_EXAMPLES: &str = "\

@@ -5,6 +5,7 @@
 mod field;
 mod form;
 mod keyboard;
+mod permission;
 mod visit;
 
 use std::collections::VecDeque;
@@ -88,6 +89,18 @@ async fn answer(question: Question, keyboard: Arc<Keyboard>, printer: &Printer) 
         About::Permission(_) | About::Sampling { .. } => Reply::Cancel,
     };
     question.answer(reply);
+}
+
+/// Asks one question that waits in the hub's queue. What cannot be asked here is cancelled.
+pub(crate) async fn one(server: &str, about: &About, printer: &Printer) -> Reply {
+    let keyboard = Keyboard::default();
+    match about {
+        About::Elicitation { params } => {
+            Reply::Result(Ok(elicitation(server, params, &keyboard, printer).await.result()))
+        }
+        About::Permission(consent) => permission::ask(consent, &keyboard, printer).await,
+        About::Sampling { .. } => Reply::Cancel,
+    }
 }
 
 async fn elicitation(server: &str, params: &Raw, keyboard: &Keyboard, printer: &Printer) -> Said {

@@ -2,6 +2,7 @@
 
 mod add;
 mod add_json;
+mod answer;
 mod approve;
 mod builtin;
 mod call;
@@ -26,6 +27,7 @@ mod pending;
 mod probe;
 mod prompt;
 mod prompts;
+mod questions;
 mod read;
 mod reconnect;
 mod reject;
@@ -59,12 +61,14 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Remove(remove) => remove::run(remove, &caller()?, printer),
         Command::List(list) => list::run(list, &ready().await?, printer).await,
         Command::Serve(serve) => serve::run(serve, &ready().await?, printer).await,
-        Command::Connect(connect) if connect.standalone || caller()?.is_dynamic() => {
+        Command::Connect(connect) if caller()?.is_alone() => {
             connect::standalone(connect, &ready().await?).await
         }
         Command::Connect(connect) => connect::run(connect, &args.global, &caller()?).await,
         Command::Hub => hub::run(&ready().await?).await,
         Command::Stop => stop::run(&caller()?, printer).await,
+        Command::Questions(asked) => questions::run(asked, &caller()?, printer).await,
+        Command::Answer(given) => answer::run(given, &caller()?, printer).await,
         Command::Tools(tools) => tools::run(tools, &ready().await?, printer).await,
         Command::Call(call) => call::run(call, &ready().await?, printer).await,
         Command::Resources(of) => resources::run(of, &ready().await?, printer).await,

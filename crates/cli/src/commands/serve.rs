@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::json;
+use switchboard_config::Desired;
 use switchboard_core::Engine;
 use switchboard_gateway::face::{self, FaceOptions};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Serve;
+use crate::hub;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, Kind};
@@ -17,21 +19,16 @@ use crate::serving::{self, Serving, Whose};
 use crate::surroundings::Caller;
 use crate::wait;
 
+mod beside;
+
+pub(super) use beside::in_hub;
+
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    if !serve.listen.ip().is_loopback() {
-        let message = format!("{} can be reached from other machines", serve.listen);
-        return Err(Failure::plain(Kind::Usage, message).hinted(
-            "listen on 127.0.0.1; serving other machines needs tokens, which are not there yet",
-        ));
+    allowed(serve)?;
+    if let Some(hub) = hub::running(caller, printer).await {
+        return beside::run(serve, caller, printer, &hub).await;
     }
-    let listener = TcpListener::bind(serve.listen).await.map_err(|error| {
-        Failure::new(format!("cannot listen on {}", serve.listen), error).hinted(
-            "take another address with `--listen`; `--listen 127.0.0.1:0` takes a free port",
-        )
-    })?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| Failure::new("cannot tell where it listens", error))?;
+    let (listener, address) = bind(serve).await?;
     let engine = serving::engine(caller).await?;
     let done = faces(serve, caller, printer, listener, address, &engine).await;
     engine.shutdown().await;
@@ -51,10 +48,8 @@ async fn faces(
     let problems = serving.snapshot();
     let problems: Vec<Notice> = problems.problems.iter().map(Notice::from).collect();
     printer.notices(&problems);
-    ready(address, &serving, printer)?;
-    let mut options = FaceOptions::local();
-    options.hosts.clone_from(&serve.allow_host);
-    options.origins.clone_from(&serve.allow_origin);
+    ready(address, &serving.snapshot().desired, printer)?;
+    let options = options(serve);
     let shutdown = CancellationToken::new();
     let front = Arc::new(serving);
     let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
@@ -77,8 +72,38 @@ async fn faces(
     served.map_err(|error| Failure::new("cannot serve", error))
 }
 
+/// Whether it may be served as asked for.
+fn allowed(serve: &Serve) -> Result<(), Failure> {
+    if serve.listen.ip().is_loopback() {
+        return Ok(());
+    }
+    let message = format!("{} can be reached from other machines", serve.listen);
+    Err(Failure::plain(Kind::Usage, message).hinted(
+        "listen on 127.0.0.1; serving other machines needs tokens, which are not there yet",
+    ))
+}
+
+async fn bind(serve: &Serve) -> Result<(TcpListener, SocketAddr), Failure> {
+    let listener = TcpListener::bind(serve.listen).await.map_err(|error| {
+        Failure::new(format!("cannot listen on {}", serve.listen), error).hinted(
+            "take another address with `--listen`; `--listen 127.0.0.1:0` takes a free port",
+        )
+    })?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| Failure::new("cannot tell where it listens", error))?;
+    Ok((listener, address))
+}
+
+fn options(serve: &Serve) -> FaceOptions {
+    let mut options = FaceOptions::local();
+    options.hosts.clone_from(&serve.allow_host);
+    options.origins.clone_from(&serve.allow_origin);
+    options
+}
+
 /// Says where it is, and how to add it to a client.
-fn ready(address: SocketAddr, serving: &Serving, printer: &Printer) -> Result<(), Failure> {
+fn ready(address: SocketAddr, desired: &Desired, printer: &Printer) -> Result<(), Failure> {
     let url = format!("http://{address}/mcp");
     if printer.is_json() {
         let text = serde_json::to_string(&json!({ "url": url, "address": address }))
@@ -86,9 +111,8 @@ fn ready(address: SocketAddr, serving: &Serving, printer: &Printer) -> Result<()
         printer.raw(format_args!("{text}\n"));
         return Ok(());
     }
-    let snapshot = serving.snapshot();
-    let ready = snapshot.desired.ready().count();
-    let what = match (ready, snapshot.desired.servers.len()) {
+    let ready = desired.ready().count();
+    let what = match (ready, desired.servers.len()) {
         (_, 0) => "the built-in server, since none is configured yet".to_owned(),
         (1, _) => "1 server".to_owned(),
         (many, _) => format!("{many} servers"),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use switchboard_config::Location;
 use switchboard_wire::{Error as WireError, Remedy};
 
@@ -120,10 +121,14 @@ pub enum CallError {
     /// The workspace has ended.
     #[error("the workspace has ended")]
     Ended,
+    /// The process that made the call for us is gone.
+    #[error("the hub ended before the answer came; whether the call was carried out is not known")]
+    Lost,
 }
 
 /// The two ways not to do what a server asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Refusal {
     /// A person said no.
     Declined,

@@ -30,7 +30,7 @@ pub use error::{CallError, Refusal};
 pub use handed::{Carried, Handed};
 pub use question::{About, Consent, Question, Reply};
 pub use request::{Reference, Request};
-pub use running::{CallEvent, Running};
+pub use running::{CallEvent, Emit, Running};
 
 use record::Record;
 use stage::Stage;
@@ -66,7 +66,7 @@ pub(crate) enum Finish {
 
 /// Starts a call; it runs while it is polled.
 pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Running {
-    Running::new(move |emit| async move {
+    Running::finishing(move |emit| async move {
         let applied = caller.workspace().applied();
         let mut record = Record::new(engine.clone(), &caller, &request);
         let stage = Stage { engine, caller, applied, emit };

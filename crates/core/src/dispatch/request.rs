@@ -8,6 +8,7 @@ use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
 
 use super::handed::{Again, Carried, Questions};
+use crate::told::Call;
 
 /// A request of a caller. What it does not understand goes through as it is.
 #[derive(Debug, Clone)]
@@ -160,5 +161,21 @@ impl Request {
 
     pub(super) fn params(&self) -> Raw {
         self.envelope.params().unwrap_or_else(Raw::empty_object)
+    }
+}
+
+// === impl Call ===
+
+impl From<&Request> for Call {
+    fn from(request: &Request) -> Self {
+        let timeout = request.timeout.map(|timeout| timeout.as_millis());
+        Self {
+            method: request.envelope.method().into_owned(),
+            params: request.params(),
+            server: request.server.clone(),
+            progress: request.progress == Progress::Wanted,
+            timeout_millis: timeout.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)),
+            log_level: request.log_level.clone(),
+        }
     }
 }

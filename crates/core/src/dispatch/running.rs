@@ -42,7 +42,7 @@ type Driver = Pin<Box<dyn Future<Output = Result<Finish, CallError>> + Send>>;
 
 /// Where a call says what happens to it.
 #[derive(Debug, Clone)]
-pub(super) struct Emit(mpsc::Sender<CallEvent>);
+pub struct Emit(mpsc::Sender<CallEvent>);
 
 // === impl Emit ===
 
@@ -51,7 +51,8 @@ impl Emit {
         self.0.clone()
     }
 
-    pub(super) async fn event(&self, event: CallEvent) {
+    /// Something happens; waits while the caller is busy with what came before.
+    pub async fn event(&self, event: CallEvent) {
         // The receiver lives as long as the driver is polled.
         let _ = self.0.send(event).await;
     }
@@ -60,7 +61,19 @@ impl Emit {
 // === impl Running ===
 
 impl Running {
-    pub(super) fn new<F>(drive: impl FnOnce(Emit) -> F) -> Self
+    /// A call that `drive` carries out, in this process or through another.
+    pub fn new<F>(drive: impl FnOnce(Emit) -> F) -> Self
+    where
+        F: Future<Output = Result<Outcome, CallError>> + Send + 'static,
+    {
+        Self::finishing(|emit| {
+            let driving = drive(emit);
+            async { driving.await.map(Finish::done) }
+        })
+    }
+
+    /// The same of a call that may be handed out.
+    pub(super) fn finishing<F>(drive: impl FnOnce(Emit) -> F) -> Self
     where
         F: Future<Output = Result<Finish, CallError>> + Send + 'static,
     {

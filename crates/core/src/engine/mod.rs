@@ -232,6 +232,12 @@ impl Engine {
         true
     }
 
+    /// Which of the logs of a server's name is the one of this workspace; `None` if none of that name is to be started.
+    pub fn log_of(&self, workspace: &WorkspaceId, server: &str) -> Option<String> {
+        let applied = self.0.standing(workspace)?.applied();
+        applied.placed(server).map(|placed| log_of(&placed.spec))
+    }
+
     /// How many calls are under way at servers, those that wait for somebody's answer among them.
     pub fn calls_in_flight(&self) -> usize {
         self.0.pool.calls_in_flight()

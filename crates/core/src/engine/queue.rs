@@ -53,6 +53,9 @@ pub struct Waits {
     /// How long it has waited.
     #[serde(skip)]
     pub waited: Duration,
+    /// How long it will go on waiting before it is cancelled.
+    #[serde(skip)]
+    pub left: Duration,
 }
 
 /// Somebody who watches the queue, until it is dropped.
@@ -86,6 +89,7 @@ impl Queue {
             server: held.question.server.clone(),
             about: held.question.about.clone(),
             waited: held.asked.elapsed(),
+            left: self.0.patience.saturating_sub(held.asked.elapsed()),
         };
         waiting.questions.iter().filter(|(_, held)| !held.question.is_moot()).map(shown).collect()
     }
@@ -103,6 +107,13 @@ impl Queue {
         }
         held.question.answer(reply);
         Ok(())
+    }
+
+    /// Puts a question that its own asker's client cannot be asked to those who watch, and passes their answer on.
+    /// Where nobody watches it counts as cancelled. Dropped, the question is taken back.
+    pub async fn relay(&self, question: Question) {
+        let reply = self.ask(&question.server, question.about.clone()).await;
+        question.answer(reply.unwrap_or(Reply::Cancel));
     }
 
     /// Whether somebody watches.

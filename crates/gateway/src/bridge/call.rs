@@ -1,5 +1,7 @@
 //! A client's request on its way through the engine, and back.
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use switchboard_core::catalog::Style;
 use switchboard_core::dispatch::{Handed, Question};
 use switchboard_core::{CallError, CallEvent, Request, Running};
@@ -50,19 +52,25 @@ impl View {
         wanted: &Wanted,
         context: &Context,
     ) -> Result<Reply, RpcError> {
+        // Questions that this client cannot be asked, with whoever watches the queue.
+        let queue = self.bridge().engine.queue().clone();
+        let mut elsewhere = FuturesUnordered::new();
         loop {
-            match running.next().await {
+            let event = tokio::select! {
+                event = running.next() => event,
+                Some(()) = elsewhere.next(), if !elsewhere.is_empty() => continue,
+            };
+            match event {
                 Ok(CallEvent::Progress(params)) => context.progress(&params).await,
                 Ok(CallEvent::Log(params)) => context.log(&params).await,
                 Ok(CallEvent::Notification(notification)) => context.notify(&notification).await,
                 Ok(CallEvent::Task(_)) => {}
                 Ok(CallEvent::Done(outcome)) => return Ok(Reply::Complete(outcome.result)),
                 Ok(CallEvent::Handed(handed)) => return self.hand_out(*handed, wanted),
-                Ok(CallEvent::Question(question)) => {
-                    if let Some(question) = askable(question, context) {
-                        return self.park(running, question, wanted);
-                    }
+                Ok(CallEvent::Question(question)) if is_askable(&question, context) => {
+                    return self.park(running, question, wanted);
                 }
+                Ok(CallEvent::Question(question)) => elsewhere.push(queue.relay(question)),
                 Err(error) => return Err(refused(&error, asked)),
             }
         }
@@ -144,9 +152,9 @@ impl View {
     }
 }
 
-/// The question, if the client can be asked it; else it is dropped, which cancels it.
-fn askable(question: Question, context: &Context) -> Option<Question> {
-    consent::can_be_asked(&question.about, |path| context.offers(path)).then_some(question)
+/// Whether the client can be asked it.
+fn is_askable(question: &Question, context: &Context) -> bool {
+    consent::can_be_asked(&question.about, |path| context.offers(path))
 }
 
 fn refused(error: &CallError, asked: &Asked) -> RpcError {

@@ -23,7 +23,7 @@ use crate::front::{Front, Part};
 
 /// All routes, behind the guard.
 pub(super) fn routes<F: Front>(face: Arc<Face<F>>, guard: Arc<Guard>, beside: Router) -> Router {
-    Router::new()
+    let faces = Router::new()
         .route("/mcp", any(mcp::<F>))
         .route("/mcp/{server}", any(mcp::<F>))
         .route("/mcp/agent/{agent}", any(mcp::<F>))
@@ -41,8 +41,13 @@ pub(super) fn routes<F: Front>(face: Arc<Face<F>>, guard: Arc<Guard>, beside: Ro
         .route("/metrics", get(metrics::<F>))
         .with_state(face)
         .merge(beside)
-        .fallback(|| async { nowhere() })
-        .layer(from_fn_with_state(guard, pass))
+        .fallback(|| async { nowhere() });
+    guarded(faces, guard)
+}
+
+/// Routes that only whom the guard lets in can reach.
+pub(super) fn guarded(routes: Router, guard: Arc<Guard>) -> Router {
+    routes.layer(from_fn_with_state(guard, pass))
 }
 
 fn nowhere() -> Refusal {

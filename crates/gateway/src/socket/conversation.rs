@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{
-    Answer, GOODBYE, Hello, Hub, Refusal, RefusalKind, Want, closing::Closing, desk::Desk,
+    Answer, GOODBYE, Hello, Hub, Refusal, RefusalKind, Want, closing::Closing, desk::Desk, office,
     stall::Stall, watched::Watched,
 };
 use crate::front::{Front, Opened, Opening, Part};
@@ -46,6 +46,16 @@ pub(super) async fn converse<H: Hub>(desk: Arc<Desk<H>>, mut stream: UnixStream)
                 drop(front);
             }
             Err(refusal) => refuse(&mut stream, refusal).await,
+        },
+        Want::Admin => match desk.hub.admin() {
+            Some(admin) => {
+                say(&mut stream, &Answer::Granted(desk.welcome())).await;
+                office::attend(&desk, stream, rest, admin.routes()).await;
+            }
+            None => {
+                let message = "this hub has no admin API";
+                refuse(&mut stream, Refusal::new(RefusalKind::Protocol, message)).await;
+            }
         },
         Want::Status => say(&mut stream, &Answer::Granted(desk.status())).await,
         Want::Stop => {

@@ -5,7 +5,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
@@ -16,7 +16,7 @@ use super::{
     Hello, Lifetime, ListenOptions, Refusal, RefusalKind, Status, Welcome,
     activity::{Activity, Counts},
 };
-use crate::front::Front;
+use crate::{admin::Admin, front::Front};
 
 /// How often a hub that only has work of its own is asked whether it still has.
 const LOOK: Duration = Duration::from_millis(250);
@@ -32,6 +32,11 @@ pub trait Hub: Send + Sync + 'static {
     /// Whether there is work that the socket does not see: parked calls, calls of other faces.
     fn is_busy(&self) -> bool {
         false
+    }
+
+    /// What answers whoever wants to speak HTTP with the hub itself; absent where nobody may.
+    fn admin(&self) -> Option<&Admin> {
+        None
     }
 }
 
@@ -60,7 +65,6 @@ pub(super) struct Desk<H> {
     /// Conversations are to end now.
     pub(super) closing: CancellationToken,
     why: OnceLock<Why>,
-    since: SystemTime,
     sessions: AtomicU64,
 }
 
@@ -83,14 +87,13 @@ impl<H: Hub> Desk<H> {
     pub(super) fn new(hub: Arc<H>, options: ListenOptions, stop: CancellationToken) -> Self {
         Self {
             hub,
+            activity: options.pulse.activity.clone(),
             options,
-            activity: Arc::default(),
             stop,
             handover: CancellationToken::new(),
             draining: CancellationToken::new(),
             closing: CancellationToken::new(),
             why: OnceLock::new(),
-            since: SystemTime::now(),
             sessions: AtomicU64::new(1),
         }
     }
@@ -104,16 +107,7 @@ impl<H: Hub> Desk<H> {
     }
 
     pub(super) fn status(&self) -> Status {
-        let counts = self.activity.now();
-        Status {
-            ok: true,
-            version: self.options.version.clone(),
-            pid: std::process::id(),
-            since: self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-            clients: counts.clients,
-            calls: counts.calls,
-            idle: if counts.is_unused() { counts.changed.elapsed().as_secs() } else { 0 },
-        }
+        self.options.pulse.status()
     }
 
     /// Promises to make room for version `asker`, if it is newer.

@@ -46,6 +46,8 @@ pub enum Want {
     Stop,
     /// To have it make room for a newer version, as soon as no call is in flight.
     Handover,
+    /// To speak HTTP with the [admin API](crate::admin).
+    Admin,
 }
 
 /// What a hub answers.

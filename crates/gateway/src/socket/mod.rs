@@ -21,11 +21,14 @@ mod error;
 mod hello;
 mod listen;
 mod lock;
+mod office;
 mod options;
 mod place;
+mod pulse;
 mod stall;
 mod watched;
 
+pub(crate) use activity::Counted;
 pub(crate) use again::try_again;
 
 pub use conversation::is_ours;
@@ -37,6 +40,7 @@ pub use listen::{Ended, Listener};
 pub use lock::Lock;
 pub use options::{Lifetime, ListenOptions};
 pub use place::{Folders, Place};
+pub use pulse::Pulse;
 
 /// The notification by which a hub takes leave of a client; its `why` is one of [`Why`]'s words. It never reaches
 /// the program that `connect` speaks for.
