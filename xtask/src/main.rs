@@ -37,7 +37,8 @@ usage: cargo xtask <verb>
   fuzz                    each fuzz target, on its seeds
       --seconds N         for this long each (default: 20)
   bench wire [ARGS]       what a message costs to forward; ARGS go to the benchmark
-  bench engine [ARGS]     what the engine adds to a call and to the start of servers";
+  bench engine [ARGS]     what the engine adds to a call and to the start of servers
+  bench gateway [ARGS]    the whole program beside a bare floor and other gateways";
 
 fn main() -> ExitCode {
     match dispatch(Args::from_env()) {

@@ -25,9 +25,11 @@ impl View {
         mut asked: Asked,
         context: &Context,
     ) -> Result<Reply, RpcError> {
-        let wanted = Wanted::of(&asked);
         let answers = std::mem::take(&mut asked.answers);
-        let held = asked.state.as_ref().map(|handle| self.unseal(&wanted, handle)).transpose()?;
+        let held = match &asked.state {
+            Some(handle) => Some(self.unseal(&Wanted::of(&asked), handle)?),
+            None => None,
+        };
         let running = match held {
             Some(Held::Call(call)) => {
                 consent::answer(call.question, answers);
@@ -42,14 +44,13 @@ impl View {
                 self.bridge().engine.call(&self.caller(context)?, request)
             }
         };
-        self.follow(running, &asked, &wanted, context).await
+        self.follow(running, &asked, context).await
     }
 
     async fn follow(
         &self,
         mut running: Running,
         asked: &Asked,
-        wanted: &Wanted,
         context: &Context,
     ) -> Result<Reply, RpcError> {
         // Questions that this client cannot be asked, with whoever watches the queue.
@@ -66,9 +67,9 @@ impl View {
                 Ok(CallEvent::Notification(notification)) => context.notify(&notification).await,
                 Ok(CallEvent::Task(_)) => {}
                 Ok(CallEvent::Done(outcome)) => return Ok(Reply::Complete(outcome.result)),
-                Ok(CallEvent::Handed(handed)) => return self.hand_out(*handed, wanted),
+                Ok(CallEvent::Handed(handed)) => return self.hand_out(*handed, asked),
                 Ok(CallEvent::Question(question)) if is_askable(&question, context) => {
-                    return self.park(running, question, wanted);
+                    return self.park(running, question, asked);
                 }
                 Ok(CallEvent::Question(question)) => elsewhere.push(queue.relay(question)),
                 Err(error) => return Err(refused(&error, asked)),
@@ -76,21 +77,16 @@ impl View {
         }
     }
 
-    fn park(
-        &self,
-        running: Running,
-        question: Question,
-        wanted: &Wanted,
-    ) -> Result<Reply, RpcError> {
+    fn park(&self, running: Running, question: Question, asked: &Asked) -> Result<Reply, RpcError> {
         let questions = vec![consent::asked(&question.about)];
         let ticket = self.bridge().parked.put(Call { running, question });
-        let handle = self.seal_ticket(wanted, &ticket)?;
+        let handle = self.seal_ticket(&Wanted::of(asked), &ticket)?;
         Ok(Reply::NeedsInput { questions, state: Some(handle) })
     }
 
     /// Gives the client everything: nothing of the call is kept here.
-    fn hand_out(&self, handed: Handed, wanted: &Wanted) -> Result<Reply, RpcError> {
-        let handle = self.seal_again(wanted, &handed.carried)?;
+    fn hand_out(&self, handed: Handed, asked: &Asked) -> Result<Reply, RpcError> {
+        let handle = self.seal_again(&Wanted::of(asked), &handed.carried)?;
         Ok(Reply::NeedsInput { questions: handed.questions, state: Some(handle) })
     }
 
@@ -136,10 +132,10 @@ impl View {
         if style == Style::Full {
             return name.to_owned();
         }
-        let Some(snapshot) = bridge.engine.snapshot(&bridge.workspace) else {
+        let Some(catalog) = bridge.engine.catalog(&bridge.workspace) else {
             return name.to_owned();
         };
-        let named = snapshot.catalog.named(style);
+        let named = catalog.named(style);
         let full = match asked {
             method::TOOLS_CALL => named.tool(name).map(|listed| listed.name.clone()),
             _ => named.prompt(name).map(|listed| listed.name.clone()),

@@ -32,6 +32,7 @@ pub use view::View;
 
 use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
 use crate::hub::Served;
+use lists::Made;
 use parked::Parked;
 
 /// Shows one workspace of an engine to clients. Clones share everything.
@@ -49,6 +50,7 @@ struct Inner {
     parked: Parked,
     /// Keeps what is shown current, where that ends with the bridge.
     served: Option<Served>,
+    made: Made,
     /// Keeps the workspace while it is shown, clients or none.
     _lease: Option<Caller>,
     _news: DropGuard,
@@ -124,6 +126,7 @@ impl Bridge {
             changes,
             parked,
             served,
+            made: Made::default(),
             _lease: lease,
             _news: news,
         }))
