@@ -1,5 +1,6 @@
 //! Scripted peers and faults, for tests only.
 
+pub mod conformance;
 pub mod face;
 pub mod fault;
 pub mod fixture;
