@@ -47,10 +47,7 @@ pub(super) async fn call(
             say("logged")
         }
         "test_missing_capability" => needs_sampling(context),
-        "test_reconnection" => {
-            tokio::time::sleep(PAUSE).await;
-            say("Reconnection test completed successfully")
-        }
+        "test_reconnection" => reconnection(context).await,
         "test_custom_header" => say(&text(asked, &["arguments", "value"])),
         "json_schema_2020_12_tool" => say("the schema is what matters"),
         "test_trigger_tool_change" => changed(subject, List::Tools),
@@ -70,6 +67,13 @@ async fn log(context: &Context) -> Result<Reply, RpcError> {
         tokio::time::sleep(PAUSE).await;
     }
     say("logged three times")
+}
+
+/// Has something to say before its answer, which makes a stream of it.
+async fn reconnection(context: &Context) -> Result<Reply, RpcError> {
+    context.log_text("info", "more is to come").await;
+    tokio::time::sleep(PAUSE).await;
+    say("Reconnection test completed successfully")
 }
 
 async fn progress(context: &Context) -> Result<Reply, RpcError> {
