@@ -81,6 +81,7 @@ pub mod permission;
 pub mod problem;
 pub mod results;
 pub mod schema;
+pub mod sealing;
 
 pub use dispatch::{CallError, CallEvent, Outcome, Request, Running};
 pub use engine::{Caller, Engine, EngineOptions, Session, Snapshot, Workspace, WorkspaceId};

@@ -50,7 +50,8 @@ pub(super) async fn follow(
                     line.clear();
                     asking.push(question);
                 }
-                CallEvent::Notification(_) | CallEvent::Task(_) => {}
+                // Nothing is handed out here: whoever typed the call is there to answer.
+                CallEvent::Notification(_) | CallEvent::Task(_) | CallEvent::Handed(_) => {}
             },
             Some(question) = strays.recv() => {
                 line.clear();

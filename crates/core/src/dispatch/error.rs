@@ -105,6 +105,18 @@ pub enum CallError {
         /// How often it was done.
         times: u32,
     },
+    /// A call cannot go on: the server that asked is gone, or another one under its name.
+    #[error("`{server}` is no longer the server that asked; make the call again")]
+    Changed {
+        /// The server.
+        server: String,
+    },
+    /// The server asked something, and was to be handed to its caller, who does not take it.
+    #[error("`{server}` asks for something before it answers")]
+    InputNeeded {
+        /// The server.
+        server: String,
+    },
     /// The workspace has ended.
     #[error("the workspace has ended")]
     Ended,
@@ -127,8 +139,10 @@ impl CallError {
         match self {
             Self::NotConnected { error, .. } => error.remedy(),
             Self::Server { error, .. } => error.remedy(),
-            Self::Busy { .. } => Remedy::Retry,
-            Self::Unanswered { .. } | Self::NotDone { .. } => Remedy::AskUser,
+            Self::Busy { .. } | Self::Changed { .. } => Remedy::Retry,
+            Self::Unanswered { .. } | Self::NotDone { .. } | Self::InputNeeded { .. } => {
+                Remedy::AskUser
+            }
             Self::NotStarted { .. } => Remedy::Reconfigure,
             _ => Remedy::GiveUp,
         }

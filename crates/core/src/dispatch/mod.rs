@@ -9,6 +9,7 @@ mod consent;
 mod elicit;
 mod error;
 mod find;
+mod handed;
 mod other;
 mod question;
 mod record;
@@ -26,6 +27,7 @@ use switchboard_wire::meta::method;
 
 pub use builtin::{LIST_RESOURCES, READ_RESOURCE, definitions as builtin_definitions};
 pub use error::{CallError, Refusal};
+pub use handed::{Carried, Handed};
 pub use question::{About, Consent, Question, Reply};
 pub use request::{Reference, Request};
 pub use running::{CallEvent, Running};
@@ -53,6 +55,15 @@ pub struct Outcome {
     pub kept: Option<Kept>,
 }
 
+/// How the engine's part in a call ended.
+#[derive(Debug)]
+pub(crate) enum Finish {
+    /// With an outcome.
+    Done(Box<Outcome>),
+    /// With questions for whoever made it.
+    Handed(Box<Handed>),
+}
+
 /// Starts a call; it runs while it is polled.
 pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Running {
     Running::new(move |emit| async move {
@@ -68,7 +79,7 @@ pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Run
 // === impl Stage ===
 
 impl Stage {
-    async fn run(&self, request: Request, record: &mut Record) -> Result<Outcome, CallError> {
+    async fn run(&self, request: Request, record: &mut Record) -> Result<Finish, CallError> {
         match request.envelope.method().as_ref() {
             method::TOOLS_CALL => tool::call(self, request, record).await,
             method::PROMPTS_GET => other::prompt(self, request, record).await,
@@ -81,6 +92,24 @@ impl Stage {
             }
             method::COMPLETE => other::complete(self, request, record).await,
             _ => other::anything(self, request, record).await,
+        }
+    }
+}
+
+// === impl Finish ===
+
+impl Finish {
+    fn done(outcome: Outcome) -> Self {
+        Self::Done(Box::new(outcome))
+    }
+
+    /// The outcome, for those who take nothing else.
+    fn outcome(self) -> Result<Outcome, CallError> {
+        match self {
+            Self::Done(outcome) => Ok(*outcome),
+            Self::Handed(handed) => {
+                Err(CallError::InputNeeded { server: handed.carried.server().to_owned() })
+            }
         }
     }
 }

@@ -1,9 +1,10 @@
 //! One line for every call, however it ends; even one that its caller dropped.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{CallError, Outcome, Request};
+use super::handed::now;
+use super::{CallError, Finish, Request};
 use crate::engine::{Called, Caller, Ended, Event, Happened, Inner, WorkspaceId};
 use crate::permission::Because;
 
@@ -14,6 +15,18 @@ pub(super) struct Record {
     server: String,
     called: Called,
     began: Instant,
+    since: u64,
+    /// How long it was away, with whoever it was handed to.
+    away: Duration,
+    state: Telling,
+}
+
+/// Whether there is something to tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Telling {
+    WhenDropped,
+    /// It goes on when it is made again, and is told of then.
+    Later,
 }
 
 // === impl Record ===
@@ -34,11 +47,14 @@ impl Record {
                 name: named("name").or_else(|| named("uri")).unwrap_or_default(),
                 decision: None,
                 ended: Ended::Dropped,
-                took: std::time::Duration::ZERO,
+                took: Duration::ZERO,
                 sent: params.as_str().len(),
                 received: 0,
             },
             began: Instant::now(),
+            away: request.again.as_ref().map(|again| again.waited()).unwrap_or_default(),
+            since: request.again.as_ref().map_or_else(now, |again| again.since()),
+            state: Telling::WhenDropped,
         }
     }
 
@@ -50,14 +66,23 @@ impl Record {
         self.called.decision = Some(because.clone());
     }
 
+    /// When it was first made, in milliseconds since 1970.
+    pub(super) fn since(&self) -> u64 {
+        self.since
+    }
+
     pub(super) fn received(&mut self, bytes: usize) {
         self.called.received = bytes;
     }
 
-    pub(super) fn end(&mut self, ended: &Result<Outcome, CallError>) {
+    pub(super) fn end(&mut self, ended: &Result<Finish, CallError>) {
         self.called.ended = match ended {
-            Ok(outcome) if outcome.is_error() => Ended::ToolError,
-            Ok(_) => Ended::Result,
+            Ok(Finish::Done(outcome)) if outcome.is_error() => Ended::ToolError,
+            Ok(Finish::Done(_)) => Ended::Result,
+            Ok(Finish::Handed(_)) => {
+                self.state = Telling::Later;
+                return;
+            }
             Err(error) => Ended::Error(error.to_string()),
         };
     }
@@ -65,7 +90,10 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.called.took = self.began.elapsed();
+        if self.state == Telling::Later {
+            return;
+        }
+        self.called.took = self.away + self.began.elapsed();
         self.engine.happened(Event {
             workspaces: vec![self.workspace.clone()],
             server: std::mem::take(&mut self.server),

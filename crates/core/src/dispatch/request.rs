@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use switchboard_wire::client::Tasks;
+use switchboard_wire::client::{Answer, Tasks};
 use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
+
+use super::handed::{Again, Carried, Questions};
 
 /// A request of a caller. What it does not understand goes through as it is.
 #[derive(Debug, Clone)]
@@ -16,6 +18,8 @@ pub struct Request {
     pub(super) timeout: Option<Duration>,
     pub(super) log_level: Option<String>,
     pub(super) tasks: Tasks,
+    pub(super) questions: Questions,
+    pub(super) again: Option<Box<Again>>,
 }
 
 /// Whether a caller wants to hear how far its call is.
@@ -91,6 +95,8 @@ impl Request {
             timeout: None,
             log_level: None,
             tasks: Tasks::Follow,
+            questions: Questions::Hold,
+            again: None,
         }
     }
 
@@ -126,6 +132,23 @@ impl Request {
     #[must_use]
     pub fn with_tasks(mut self, tasks: Tasks) -> Self {
         self.tasks = tasks;
+        self
+    }
+
+    /// Hands the call out where its server wants it made again with answers: it ends then, with
+    /// [`super::CallEvent::Handed`], and nothing of it is kept here. What asks on the way without ending it is still
+    /// held, and so are our own questions.
+    #[must_use]
+    pub fn handing_out(mut self) -> Self {
+        self.questions = Questions::HandOut;
+        self
+    }
+
+    /// Makes the call again after it was handed out, with answers under the keys they were asked by. It goes on after
+    /// the stages that are over.
+    #[must_use]
+    pub fn again(mut self, carried: Carried, answers: Vec<Answer>) -> Self {
+        self.again = Some(Box::new(Again { carried, answers }));
         self
     }
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use switchboard_wire::{envelope::Notification, json::Raw};
 use tokio::sync::mpsc;
 
-use super::{CallError, Outcome, Question};
+use super::{CallError, Finish, Handed, Outcome, Question};
 
 /// What happens to a call.
 #[derive(Debug)]
@@ -20,6 +20,9 @@ pub enum CallEvent {
     Task(Raw),
     /// Somebody has to decide something; the call waits.
     Question(Question),
+    /// It is to be made again, with answers. Nothing comes after it. Only where [`super::Request::handing_out`] asks for
+    /// it.
+    Handed(Box<Handed>),
     /// How it ended. Nothing comes after it.
     Done(Box<Outcome>),
 }
@@ -29,13 +32,13 @@ pub enum CallEvent {
 pub struct Running {
     driver: Option<Driver>,
     events: mpsc::Receiver<CallEvent>,
-    ended: Option<Result<Outcome, CallError>>,
+    ended: Option<Result<Finish, CallError>>,
 }
 
 /// Events that may wait for a caller that is busy with another.
 const QUEUE: usize = 16;
 
-type Driver = Pin<Box<dyn Future<Output = Result<Outcome, CallError>> + Send>>;
+type Driver = Pin<Box<dyn Future<Output = Result<Finish, CallError>> + Send>>;
 
 /// Where a call says what happens to it.
 #[derive(Debug, Clone)]
@@ -59,7 +62,7 @@ impl Emit {
 impl Running {
     pub(super) fn new<F>(drive: impl FnOnce(Emit) -> F) -> Self
     where
-        F: Future<Output = Result<Outcome, CallError>> + Send + 'static,
+        F: Future<Output = Result<Finish, CallError>> + Send + 'static,
     {
         let (emit, events) = mpsc::channel(QUEUE);
         Self { driver: Some(Box::pin(drive(Emit(emit)))), events, ended: None }
@@ -74,7 +77,7 @@ impl Running {
                     return Ok(event);
                 }
                 return match self.ended.take() {
-                    Some(ended) => ended.map(|outcome| CallEvent::Done(Box::new(outcome))),
+                    Some(ended) => ended.map(CallEvent::from),
                     None => Err(CallError::Ended),
                 };
             }
@@ -93,9 +96,20 @@ impl Running {
     /// How it ended. Questions on the way are cancelled, everything else is ignored.
     pub async fn outcome(mut self) -> Result<Outcome, CallError> {
         loop {
-            if let CallEvent::Done(outcome) = self.next().await? {
-                return Ok(*outcome);
+            match self.next().await? {
+                CallEvent::Done(outcome) => return Ok(*outcome),
+                CallEvent::Handed(handed) => return Finish::Handed(handed).outcome(),
+                _ => {}
             }
+        }
+    }
+}
+
+impl From<Finish> for CallEvent {
+    fn from(finish: Finish) -> Self {
+        match finish {
+            Finish::Done(outcome) => Self::Done(outcome),
+            Finish::Handed(handed) => Self::Handed(handed),
         }
     }
 }

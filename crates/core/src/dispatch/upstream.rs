@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use switchboard_wire::Error as WireError;
-use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest};
+use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume};
 use switchboard_wire::envelope::code;
 use switchboard_wire::json::{Edit, Raw};
+use switchboard_wire::{Era, Error as WireError};
 
+use super::handed::{Again, Open, Questions};
 use super::request::Progress;
 use super::visit::Visits;
 use super::{CallError, CallEvent, Request, Stage};
@@ -17,11 +18,29 @@ use crate::engine::{OnProgress, Placed};
 /// Forms and pages can always be shown to somebody, or be answered *cancel*.
 const ELICITATION: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
+/// What sending a request came to.
+pub(super) enum Sent {
+    Result(Raw),
+    /// The server wants it made again, and whoever made it is to do so.
+    Asked(Open),
+}
+
+/// What a request that is made again takes along.
+struct Told {
+    state: Option<Raw>,
+    answers: Vec<Answer>,
+}
+
 // === impl Stage ===
 
 impl Stage {
     /// Sends a request to its server and follows it to its end.
-    pub(super) async fn send(&self, placed: &Placed, request: Request) -> Result<Raw, CallError> {
+    pub(super) async fn send(
+        &self,
+        placed: &Placed,
+        request: Request,
+        again: Option<&Again>,
+    ) -> Result<Sent, CallError> {
         let server = &placed.name;
         let connection = self.connection(placed).await?;
         let session = &self.caller.session().id;
@@ -30,17 +49,24 @@ impl Stage {
         let _heard = self.engine.under_way.enter(connection.key(), session, self.emit.sender());
         let call = self.dress(placed, &request);
         let mut visits = Visits::new(self, &connection);
+        let told = match again {
+            None => None,
+            Some(again) => {
+                let answers = self.settle(placed, again).await;
+                Some(Told { state: again.carried.state().cloned(), answers })
+            }
+        };
         loop {
             let live = self.ready(placed, &connection).await?;
             if let Some(level) = &request.log_level {
                 self.engine.want_logs(&connection, &live, level).await;
             }
             let began = Instant::now();
-            let ended = self.follow(placed, &connection, live.client.call(call.clone())).await;
-            match ended {
-                Ok(result) => {
+            let exchange = begin(placed, &live, &call, told.as_ref())?;
+            match self.follow(placed, &connection, exchange, request.questions).await {
+                Ok(sent) => {
                     connection.succeeded(&live, began.elapsed());
-                    return Ok(result);
+                    return Ok(sent);
                 }
                 Err(error) if error.code() == Some(code::URL_ELICITATION_REQUIRED) => {
                     connection.succeeded(&live, began.elapsed());
@@ -102,16 +128,29 @@ impl Stage {
         placed: &Placed,
         connection: &Connection,
         mut exchange: Exchange,
-    ) -> Result<Raw, WireError> {
+        how: Questions,
+    ) -> Result<Sent, WireError> {
         loop {
             match exchange.next().await? {
-                Event::Done(result) => return Ok(result),
+                Event::Done(result) => return Ok(Sent::Result(result)),
+                Event::NeedsInput(asked)
+                    if !exchange.is_under_way() && self.hands_out(how, &asked) =>
+                {
+                    let mut open = self.open(placed, asked).await;
+                    match open.settled() {
+                        Some(answers) => exchange.answer(answers),
+                        None => {
+                            open.state = exchange.into_resume().and_then(Resume::into_state);
+                            return Ok(Sent::Asked(open));
+                        }
+                    }
+                }
                 Event::NeedsInput(questions) => {
                     if exchange.is_under_way() {
                         self.engine.asked_back(connection);
                     }
                     if let Some(result) = self.answer(placed, &mut exchange, questions).await? {
-                        return Ok(result);
+                        return Ok(Sent::Result(result));
                     }
                 }
                 other => self.pass_on(other).await,
@@ -153,6 +192,22 @@ impl Stage {
             }
         }
     }
+}
+
+/// The call at the server: anew, or again with what was asked for.
+fn begin(
+    placed: &Placed,
+    live: &Live,
+    call: &Call,
+    told: Option<&Told>,
+) -> Result<Exchange, CallError> {
+    let Some(told) = told else { return Ok(live.client.call(call.clone())) };
+    // One that became a server of the other era knows nothing of what it asked.
+    if live.client.server().era() == Era::Legacy {
+        return Err(CallError::Changed { server: placed.name.clone() });
+    }
+    let resume = Resume::Again { state: told.state.clone() };
+    Ok(live.client.resume(call, resume, told.answers.clone()))
 }
 
 /// What a failure means to the caller, and to the connection.

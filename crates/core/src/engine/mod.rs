@@ -64,6 +64,7 @@ use crate::logs::Logs;
 use crate::permission::Memory;
 use crate::problem::Problem;
 use crate::results::Store;
+use crate::sealing::Seal;
 
 /// Events kept for a slow listener.
 const EVENTS: usize = 1024;
@@ -92,6 +93,7 @@ pub(crate) struct Inner {
     pub(crate) logs: Option<Logs>,
     pub(crate) memory: Memory,
     eras: Eras,
+    sealer: Arc<dyn Seal>,
     /// What is wrong with the engine's own files.
     problems: Vec<Problem>,
     /// The next number for whatever has to be told from others of its kind: calls, applied states.
@@ -105,8 +107,9 @@ pub(crate) struct Inner {
 impl Engine {
     /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
     pub async fn start(options: EngineOptions) -> Self {
-        let Kept { logs, store, memory, eras, problems } =
+        let Kept { logs, store, memory, eras, sealer, problems } =
             Kept::open(options.state_dir.clone()).await;
+        let sealer = options.sealer.clone().unwrap_or(sealer);
         let queue = Queue::new(options.patience);
         Self(Arc::new_cyclic(|inner| {
             let shared = Arc::new(shared(&options, logs.clone(), &eras));
@@ -129,6 +132,7 @@ impl Engine {
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 eras,
+                sealer,
                 problems,
                 next: AtomicU64::new(1),
                 options,
@@ -192,6 +196,11 @@ impl Engine {
     /// Where results that were too long are kept, if anywhere.
     pub fn results(&self) -> Option<&Store> {
         self.0.store.as_ref()
+    }
+
+    /// What handles for clients are sealed with.
+    pub fn sealer(&self) -> &dyn Seal {
+        &*self.0.sealer
     }
 
     /// Attaches a session to a workspace. `None` if nothing was applied to it, or it has ended.

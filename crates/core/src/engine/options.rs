@@ -9,6 +9,7 @@ use switchboard_wire::http::{Credentials, NoCredentials};
 use switchboard_wire::process::Guard;
 
 use crate::connection::Timing;
+use crate::sealing::Seal;
 
 /// What an engine is made with. Start from [`EngineOptions::new`] and change what differs.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub struct EngineOptions {
     pub version: String,
     /// What servers are reached with.
     pub credentials: Arc<dyn CredentialSource>,
+    /// What handles for clients are sealed with; `None`: a key in `state_dir`, else one that ends with the engine.
+    pub sealer: Option<Arc<dyn Seal>>,
     /// How long connections wait, and how many are made at once.
     pub timing: Timing,
     /// How long a workspace stays after its last session.
@@ -64,6 +67,7 @@ impl EngineOptions {
             name: name.into(),
             version: version.into(),
             credentials: Arc::new(EntriesOnly),
+            sealer: None,
             timing: Timing::default(),
             linger: Duration::from_secs(60),
             patience: Duration::from_secs(600),

@@ -12,3 +12,4 @@ mod logs;
 mod permission;
 mod results;
 mod schema;
+mod sealing;

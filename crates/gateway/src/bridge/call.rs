@@ -1,14 +1,16 @@
 //! A client's request on its way through the engine, and back.
 
 use switchboard_core::catalog::Style;
-use switchboard_core::dispatch::Question;
+use switchboard_core::dispatch::{Handed, Question};
 use switchboard_core::{CallError, CallEvent, Request, Running};
+use switchboard_wire::Era;
 use switchboard_wire::envelope::{Id, Request as Envelope, RpcError, code};
 use switchboard_wire::json::{Edit, Raw, quote};
 use switchboard_wire::meta::method;
 use switchboard_wire::server::{Asked, Context, Reply};
 
-use super::parked::{Bound, Call};
+use super::handle::{Held, Wanted};
+use super::parked::Call;
 use super::view::View;
 use super::{consent, refusal};
 
@@ -21,27 +23,31 @@ impl View {
         mut asked: Asked,
         context: &Context,
     ) -> Result<Reply, RpcError> {
-        let bound = Bound::of(&self.opening.principal, &asked);
-        let running = match &asked.state {
-            Some(handle) => {
-                let parked = self.bridge().parked.take(handle, &bound).ok_or_else(gone)?;
-                consent::answer(parked.question, std::mem::take(&mut asked.answers));
-                parked.running
+        let wanted = Wanted::of(&asked);
+        let answers = std::mem::take(&mut asked.answers);
+        let held = asked.state.as_ref().map(|handle| self.unseal(&wanted, handle)).transpose()?;
+        let running = match held {
+            Some(Held::Call(call)) => {
+                consent::answer(call.question, answers);
+                call.running
+            }
+            Some(Held::Again(carried)) => {
+                let request = self.request(&asked, context)?.again(*carried, answers);
+                self.bridge().engine.call(&self.caller(context)?, request)
             }
             None => {
-                let caller = self.caller(context)?;
                 let request = self.request(&asked, context)?;
-                self.bridge().engine.call(&caller, request)
+                self.bridge().engine.call(&self.caller(context)?, request)
             }
         };
-        self.follow(running, &asked, bound, context).await
+        self.follow(running, &asked, &wanted, context).await
     }
 
     async fn follow(
         &self,
         mut running: Running,
         asked: &Asked,
-        bound: Bound,
+        wanted: &Wanted,
         context: &Context,
     ) -> Result<Reply, RpcError> {
         loop {
@@ -51,9 +57,10 @@ impl View {
                 Ok(CallEvent::Notification(notification)) => context.notify(&notification).await,
                 Ok(CallEvent::Task(_)) => {}
                 Ok(CallEvent::Done(outcome)) => return Ok(Reply::Complete(outcome.result)),
+                Ok(CallEvent::Handed(handed)) => return self.hand_out(*handed, wanted),
                 Ok(CallEvent::Question(question)) => {
                     if let Some(question) = askable(question, context) {
-                        return self.park(running, question, bound);
+                        return self.park(running, question, wanted);
                     }
                 }
                 Err(error) => return Err(refused(&error, asked)),
@@ -61,13 +68,22 @@ impl View {
         }
     }
 
-    fn park(&self, running: Running, question: Question, bound: Bound) -> Result<Reply, RpcError> {
+    fn park(
+        &self,
+        running: Running,
+        question: Question,
+        wanted: &Wanted,
+    ) -> Result<Reply, RpcError> {
         let questions = vec![consent::asked(&question.about)];
-        let handle = self.bridge().parked.put(bound, Call { running, question });
-        let handle = handle.map_err(|error| {
-            RpcError::new(code::INTERNAL_ERROR, format!("the call cannot wait: {error}"))
-        })?;
+        let ticket = self.bridge().parked.put(Call { running, question });
+        let handle = self.seal_ticket(wanted, &ticket)?;
         Ok(Reply::NeedsInput { questions, state: Some(handle) })
+    }
+
+    /// Gives the client everything: nothing of the call is kept here.
+    fn hand_out(&self, handed: Handed, wanted: &Wanted) -> Result<Reply, RpcError> {
+        let handle = self.seal_again(wanted, &handed.carried)?;
+        Ok(Reply::NeedsInput { questions: handed.questions, state: Some(handle) })
     }
 
     /// The request with names as the engine knows them.
@@ -75,6 +91,9 @@ impl View {
         let params = self.renamed(asked)?;
         let envelope = Envelope::new(&Id::number(0), &asked.method, Some(&params));
         let mut request = Request::forward(envelope);
+        if context.version.era() == Era::Modern {
+            request = request.handing_out();
+        }
         if context.wants_progress() {
             request = request.with_progress();
         }
@@ -137,10 +156,6 @@ fn refused(error: &CallError, asked: &Asked) -> RpcError {
         }
         error => refusal::error(error),
     }
-}
-
-fn gone() -> RpcError {
-    invalid("this `requestState` was used, has expired, or belongs to another request")
 }
 
 fn invalid(reason: &str) -> RpcError {

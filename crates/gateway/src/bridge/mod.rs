@@ -2,13 +2,14 @@
 //!
 //! A [`Bridge`] is a front for the faces: it opens a [`View`] for each client. Lists come from the engine's snapshot;
 //! calls go through its one pipeline. What comes up during a call (a form, a page, a model to ask, consent) is put to the
-//! client in the neutral form of `wire`, and the call waits meanwhile, parked under a handle that only its own client can
-//! use, for the same request, once.
+//! client in the neutral form of `wire`, with a sealed handle that only this client can use, for the same request. Either
+//! the call waits here meanwhile, or, where its server and its client both keep nothing, neither does the bridge.
 //!
 //! This module refuses to know transports, and decides no permission.
 
 mod call;
 mod consent;
+mod handle;
 mod lists;
 mod news;
 mod own;

@@ -3,5 +3,6 @@
 mod apply;
 mod call;
 mod elicitation;
+mod handed;
 pub(crate) mod script;
 mod session;

@@ -26,7 +26,7 @@ struct Gateway {
     engine: Engine,
     bridge: Bridge,
     server: Arc<Server>,
-    _folder: tempfile::TempDir,
+    folder: Arc<tempfile::TempDir>,
 }
 
 impl Gateway {
@@ -35,7 +35,22 @@ impl Gateway {
     }
 
     async fn with(era: Era, settings: &str, options: BridgeOptions) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        Self::within(folder, era, settings, options).await
+    }
+
+    /// Another one with the same files, as after a restart.
+    async fn restarted(self, era: Era) -> Self {
+        self.engine.shutdown().await;
+        Self::within(self.folder, era, "{}", BridgeOptions::default()).await
+    }
+
+    async fn within(
+        folder: Arc<tempfile::TempDir>,
+        era: Era,
+        settings: &str,
+        options: BridgeOptions,
+    ) -> Self {
         let server = Arc::new(Server::default());
         let home = folder.path().to_str().unwrap().to_owned();
         let env = [("HOME".to_owned(), home.clone())].into();
@@ -53,7 +68,7 @@ impl Gateway {
         let engine = Engine::start(engine).await;
         engine.apply(&workspace, desired);
         let bridge = Bridge::new(engine.clone(), workspace.id, options);
-        Self { engine, bridge, server, _folder: folder }
+        Self { engine, bridge, server, folder }
     }
 
     fn link(&self, principal: &str, part: Part) -> End {

@@ -108,7 +108,8 @@ fn ask(asked: &Asked, method: &str, params: &str) -> Reply {
             Ok(result) => result.to_string(),
             Err(error) => error.to_raw().to_string(),
         };
-        return done(&format!(r#"{{"content":[],"said":{said}}}"#));
+        let state = asked.state.clone().unwrap_or_else(Raw::null);
+        return done(&format!(r#"{{"content":[],"said":{said},"state":{state}}}"#));
     }
     let question = InputRequest { key: "q".into(), method: method.into(), params: raw(params) };
     Reply::NeedsInput { questions: vec![question], state: Some(Raw::string("state")) }
