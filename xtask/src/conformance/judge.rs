@@ -11,7 +11,7 @@ pub(super) struct Demand {
     pub(super) successes: Option<u64>,
     /// The program has to end with an error, since refusing is what the scenario is about.
     pub(super) must_refuse: bool,
-    /// Checks that cannot pass, for a reason that is written down. Each has to fail.
+    /// Checks that cannot pass, for a reason that is written down. None of them may pass.
     pub(super) excused: Vec<String>,
 }
 
@@ -20,6 +20,8 @@ pub(super) struct Demand {
 pub(super) struct Evidence {
     pub(super) successes: u64,
     pub(super) complaints: Vec<Complaint>,
+    /// Checks that the suite did not make.
+    skipped: Vec<String>,
     /// The exit status of the program under test; none if it did not end.
     pub(super) status: Option<i32>,
 }
@@ -41,7 +43,8 @@ impl Evidence {
         for check in &checks {
             match check["status"].as_str() {
                 Some("SUCCESS") => evidence.successes += 1,
-                Some("SKIPPED" | "INFO") => {}
+                Some("INFO") => {}
+                Some("SKIPPED") => evidence.skipped.push(word(check, "id").to_owned()),
                 Some(_) => evidence.complaints.push(Complaint::read(check)),
                 None => return Err(malformed().because("a check has no status")),
             }
@@ -87,9 +90,11 @@ impl Evidence {
         complaints.chain(self.unneeded(demand)).chain(ended).collect()
     }
 
-    /// Excuses for what does not fail.
+    /// Excuses for what passes, or is not there.
     fn unneeded(&self, demand: &Demand) -> impl Iterator<Item = String> {
-        let fails = |check: &String| self.complaints.iter().any(|it| it.check == *check);
+        let fails = |check: &String| {
+            self.skipped.contains(check) || self.complaints.iter().any(|it| it.check == *check)
+        };
         let unneeded = demand.excused.iter().filter(move |check| !fails(check));
         unneeded
             .map(|check| format!("{check} is excused, but does not fail"))
@@ -100,13 +105,14 @@ impl Evidence {
 
 impl Complaint {
     fn read(check: &Value) -> Self {
-        let text = |key: &str| check[key].as_str().unwrap_or("?");
-        let reason = check["errorMessage"].as_str().unwrap_or_else(|| text("description"));
-        Self {
-            check: text("id").to_owned(),
-            text: format!("{} {}: {reason}", text("status"), text("id")),
-        }
+        let reason = check["errorMessage"].as_str().unwrap_or_else(|| word(check, "description"));
+        let (status, id) = (word(check, "status"), word(check, "id"));
+        Self { check: id.to_owned(), text: format!("{status} {id}: {reason}") }
     }
+}
+
+fn word<'a>(check: &'a Value, key: &str) -> &'a str {
+    check[key].as_str().unwrap_or("?")
 }
 
 #[cfg(test)]
@@ -165,6 +171,7 @@ mod tests {
             &excused("c"),
             &["1 successful checks instead of 2"],
         );
+        check(&["SUCCESS", "SUCCESS", "SKIPPED"], Some(0), &excused("c"), &[]);
         check(&good, Some(0), &excused("c"), &["c is excused, but does not fail"]);
         let other = ["FAILURE c: d", "x is excused, but does not fail"];
         check(&["SUCCESS", "SUCCESS", "FAILURE"], Some(0), &excused("x"), &other);

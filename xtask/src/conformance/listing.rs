@@ -2,8 +2,11 @@
 
 use super::case::{Case, Side};
 
-/// Extension scenarios carry no version. They run once in each era, at the newest version of it.
-const EXTENSION_VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+/// Extension scenarios carry no version. A client runs them once in each era, at the newest version of it.
+const EXTENSIONS_OF_CLIENTS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+/// Servers declare extensions from this version on; before it the suite cannot even send some of its requests (its
+/// "stateful wire" has no headers of its own).
+const EXTENSIONS_OF_SERVERS: [&str; 1] = ["2026-07-28"];
 
 /// The scenarios of a listing that need no sign-in. A line reads `  - name [version,version]`.
 pub(super) fn parse(listing: &str, side: Side) -> Vec<Case> {
@@ -19,7 +22,11 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 
 fn cases(scenario: &str, tags: &str, side: Side) -> Vec<Case> {
     let forced = tags == "extension";
-    let versions = if forced { EXTENSION_VERSIONS.to_vec() } else { tags.split(',').collect() };
+    let versions = match side {
+        Side::Client if forced => EXTENSIONS_OF_CLIENTS.to_vec(),
+        Side::Server if forced => EXTENSIONS_OF_SERVERS.to_vec(),
+        _ => tags.split(',').collect(),
+    };
     let at = |version: &str| {
         let (scenario, version) = (scenario.to_owned(), version.to_owned());
         side.subjects().iter().map(move |subject| Case {
@@ -58,8 +65,17 @@ mod tests {
 
     #[test]
     fn a_server_scenario_is_run_with_each_era_behind_the_gateway() {
-        let listing = "Server scenarios (test against a server):\n  - ping [2025-11-25]\n";
-        let expected = ["ping-2025-11-25-legacy", "ping-2025-11-25-modern"];
-        assert_eq!(found(listing, Side::Server), expected.map(|slug| (slug.into(), false)));
+        let listing = "Server scenarios (test against a server):\n  - ping [2025-11-25]\n  \
+                       - tasks-lifecycle [extension]\n";
+        let expected = [
+            ("ping-2025-11-25-legacy", false),
+            ("ping-2025-11-25-modern", false),
+            ("tasks-lifecycle-2026-07-28-legacy", true),
+            ("tasks-lifecycle-2026-07-28-modern", true),
+        ];
+        assert_eq!(
+            found(listing, Side::Server),
+            expected.map(|(slug, forced)| (slug.into(), forced))
+        );
     }
 }

@@ -11,7 +11,7 @@ use switchboard_core::{Caller, Request, Session, Snapshot};
 use switchboard_wire::client::List;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::meta::method;
+use switchboard_wire::meta::{SKILLS_EXTENSION, method};
 use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 
 use super::lists::Seen;
@@ -42,7 +42,7 @@ impl View {
         &self.bridge.0
     }
 
-    fn snapshot(&self) -> Option<Arc<Snapshot>> {
+    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.bridge().engine.snapshot(&self.bridge().workspace)
     }
 
@@ -159,13 +159,16 @@ impl Handler for View {
         let info = json!({
             "name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION"),
         });
-        let capabilities = json!({
+        let mut capabilities = json!({
             "tools": { "listChanged": true },
             "prompts": { "listChanged": true },
             "resources": { "subscribe": true, "listChanged": true },
             "logging": {},
             "completions": {},
         });
+        if let Some(skills) = self.skills() {
+            capabilities["extensions"] = json!({ SKILLS_EXTENSION: skills });
+        }
         // Plain values of ours: there is nothing in them that could fail.
         let raw = |value| Raw::of(&value).unwrap_or_else(|_| Raw::empty_object());
         Description {

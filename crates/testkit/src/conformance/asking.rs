@@ -39,9 +39,11 @@ pub(super) fn tool(name: &str, asked: &Asked, context: &Context) -> Result<Reply
         }
         "test_input_required_result_list_roots" => once(asked, vec![roots()], None),
         "test_input_required_result_request_state" => {
-            once(asked, vec![confirm()], Some("state-ok"))
+            once(asked, vec![confirm("confirm")], Some("state-ok"))
         }
-        "test_input_required_result_tampered_state" => once(asked, vec![confirm()], Some("intact")),
+        "test_input_required_result_tampered_state" => {
+            once(asked, vec![confirm("confirm")], Some("intact"))
+        }
         "test_input_required_result_multiple_inputs" => {
             let greeting = sampling("greeting", "Generate a greeting", 50);
             once(asked, vec![user_name("user_name"), greeting, roots()], Some("all"))
@@ -63,7 +65,7 @@ pub(super) fn prompt(asked: &Asked) -> Result<Reply, RpcError> {
 }
 
 /// Asks until everything is answered, then says what was, and the word that travelled as state.
-fn once(
+pub(super) fn once(
     asked: &Asked,
     questions: Vec<InputRequest>,
     word: Option<&str>,
@@ -113,7 +115,7 @@ fn within(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
 
 /// What was answered to a question, if it was answered properly. A question that the client could not be asked counts
 /// as answered: asking again would not help.
-fn answered(asked: &Asked, question: &InputRequest) -> Option<String> {
+pub(super) fn answered(asked: &Asked, question: &InputRequest) -> Option<String> {
     let answer = asked.answers.iter().find(|answer| answer.key == question.key)?;
     match &answer.outcome {
         Err(error) => Some(error.message.clone()),
@@ -153,14 +155,14 @@ fn roots() -> InputRequest {
     question("client_roots", method::ROOTS_LIST, &json!({}))
 }
 
-fn user_name(key: &str) -> InputRequest {
+pub(super) fn user_name(key: &str) -> InputRequest {
     let schema = object(&json!({ "name": { "type": "string" } }), &["name"]);
     form(key, "What is your name?", &schema)
 }
 
-fn confirm() -> InputRequest {
+pub(super) fn confirm(key: &str) -> InputRequest {
     let schema = object(&json!({ "ok": { "type": "boolean" } }), &["ok"]);
-    form("confirm", "Please confirm", &schema)
+    form(key, "Please confirm", &schema)
 }
 
 fn object(properties: &Value, required: &[&str]) -> Value {

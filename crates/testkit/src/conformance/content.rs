@@ -5,7 +5,7 @@ use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{Asked, Reply};
 
-use super::{asking, done, invalid, text};
+use super::{asking, done, invalid, skills, text};
 
 /// A picture of one dot.
 pub(super) const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -63,7 +63,7 @@ pub(super) fn read(asked: &Asked) -> Result<Reply, RpcError> {
                 json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
             json!({ "uri": uri, "mimeType": "application/json", "text": data.to_string() })
         }
-        _ => return Err(missing(&uri)),
+        _ => skills::file(&uri).ok_or_else(|| missing(&uri))?,
     };
     done(&json!({ "contents": [contents] }))
 }

@@ -7,8 +7,11 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)] // it answers tests, which it may fail
 
 mod asking;
+mod clock;
 mod content;
+mod skills;
 mod state;
+mod tasks;
 mod tools;
 
 use futures_util::future::BoxFuture;
@@ -23,10 +26,13 @@ use switchboard_wire::server::{Asked, Change, Changes, Context, Description, Han
 #[derive(Debug, Default)]
 pub struct Subject {
     changes: Changes,
+    tasks: tasks::Tasks,
 }
 
 const CAPABILITIES: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},
-    "resources":{"subscribe":true,"listChanged":true},"logging":{},"completions":{}}"#;
+    "resources":{"subscribe":true,"listChanged":true},"logging":{},"completions":{},
+    "extensions":{"io.modelcontextprotocol/tasks":{},
+        "io.modelcontextprotocol/skills":{"directoryRead":true}}}"#;
 
 // === impl Subject ===
 
@@ -64,6 +70,12 @@ impl Handler for Subject {
                 method::TOOLS_CALL => tools::call(self, &asked, context).await,
                 method::PROMPTS_GET => content::prompt(&asked),
                 method::RESOURCES_READ => content::read(&asked),
+                method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => {
+                    self.tasks.call(&asked, context)
+                }
+                method::SKILLS_LIST => skills::list(),
+                method::SKILLS_GET => skills::get(&asked),
+                method::DIRECTORY_READ => skills::folder(&asked),
                 method::COMPLETE => content::complete(&asked),
                 other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
             }

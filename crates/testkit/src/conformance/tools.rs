@@ -52,7 +52,10 @@ pub(super) async fn call(
         "json_schema_2020_12_tool" => say("the schema is what matters"),
         "test_trigger_tool_change" => changed(subject, List::Tools),
         "test_trigger_prompt_change" => changed(subject, List::Prompts),
-        name => asking::tool(name, asked, context),
+        name => match subject.tasks.tool(name, asked, context).await {
+            Some(done) => done,
+            None => asking::tool(name, asked, context),
+        },
     }
 }
 

@@ -115,7 +115,7 @@ async fn large_results(client: Client) -> Seen {
     let kept = kept.ok_or_else(|| format!("it is not kept: {} characters", note.len()))?;
     let end = kept.find(|c: char| !(c.is_ascii_alphanumeric() || ":/_-".contains(c)));
     let uri = &kept[..end.unwrap_or(kept.len())];
-    let found = json!({ "uri": uri, "search": "line 19999$" });
+    let found = json!({ "uri": uri, "search": "line 19999" });
     let found = client.call(tool("read_result", &found)).await?;
     let found = found["content"][0]["text"].as_str().unwrap_or_default();
     ensure(found.starts_with("line 19999,"), found)
