@@ -32,6 +32,8 @@ pub enum About {
         /// As the server sent them.
         params: Raw,
     },
+    /// Which folders the client works in: `roots/list`.
+    Roots,
 }
 
 /// A call that waits for consent.

@@ -99,7 +99,7 @@ impl Stage {
         let mut call = Call::forward(request.envelope.clone())
             .with_timeout(timeout)
             .with_tasks(request.tasks)
-            .with_capabilities(self.capabilities());
+            .with_capabilities(self.capabilities(placed));
         if request.progress == Progress::Wanted {
             call = call.with_progress();
         }
@@ -113,14 +113,19 @@ impl Stage {
     }
 
     /// What a modern server may ask of whoever is behind this call.
-    fn capabilities(&self) -> Raw {
+    fn capabilities(&self, placed: &Placed) -> Raw {
         let ours = Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object());
-        if !self.caller.can(&["sampling"]) {
-            return ours;
-        }
         let session = &self.caller.session().capabilities;
-        let sampling = session.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object);
-        ours.with(&[Edit::set(&["sampling"], sampling.as_str())]).unwrap_or(ours)
+        let sampling = self
+            .caller
+            .can(&["sampling"])
+            .then(|| session.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object));
+        let roots = placed.spec.root.is_some() || self.caller.can(&["roots"]);
+        let sampling =
+            sampling.as_ref().map(|sampling| Edit::set(&["sampling"], sampling.as_str()));
+        let roots = roots.then(|| Edit::set(&["roots"], "{}"));
+        let edits: Vec<_> = sampling.into_iter().chain(roots).collect();
+        ours.with(&edits).unwrap_or(ours)
     }
 
     async fn follow(

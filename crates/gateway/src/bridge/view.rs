@@ -54,7 +54,8 @@ impl View {
             return Ok(caller.clone());
         }
         let name = context.client_info.as_ref().and_then(|info| info.get("name").ok().flatten());
-        let can_ask = context.offers(&["elicitation"]) || context.offers(&["sampling"]);
+        let can_ask =
+            ["elicitation", "sampling", "roots"].iter().any(|kind| context.offers(&[kind]));
         let options = &self.bridge().options;
         let session = Session {
             principal: self.opening.principal.clone(),

@@ -10,12 +10,15 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::{Error, Version};
 
 use super::gateway::Client;
+use super::server::{BEHIND, Behind};
 
 /// Something that a client can do.
 pub(super) struct Feature {
     pub(super) name: &'static str,
     /// The first version that has it.
     pub(super) since: Version,
+    /// The servers it can be had from.
+    pub(super) from: &'static [Behind],
     pub(super) run: fn(Client) -> BoxFuture<'static, Seen>,
 }
 
@@ -25,7 +28,15 @@ type Seen = Result<(), String>;
 /// Names a feature and the function of that name.
 macro_rules! feature {
     ($name:literal, $since:ident, $run:ident) => {
-        Feature { name: $name, since: Version::$since, run: |client| $run(client).boxed() }
+        feature!($name, $since, $run, &BEHIND)
+    };
+    ($name:literal, $since:ident, $run:ident, $from:expr) => {
+        Feature {
+            name: $name,
+            since: Version::$since,
+            from: $from,
+            run: |client| $run(client).boxed(),
+        }
     };
 }
 
@@ -40,6 +51,7 @@ pub(super) const FEATURES: &[Feature] = &[
     feature!("elicitation, form", V2025_06_18, form),
     feature!("elicitation, URL", V2025_11_25, url),
     feature!("sampling", V2024_11_05, sampling),
+    feature!("roots of the client", V2024_11_05, roots, &[Behind::Modern]),
     feature!("logging", V2024_11_05, logging),
     feature!("progress", V2024_11_05, progress),
     feature!("cancellation", V2024_11_05, cancellation),
@@ -172,6 +184,14 @@ async fn sampling(client: Client) -> Seen {
     let answer = json!({ "role": "assistant", "model": "m", "content": content });
     let (method, said) = client.asked(call, &answer).await?;
     ensure(method == "sampling/createMessage" && said.contains("sampled"), said)
+}
+
+/// A legacy server is told of the project's folder instead, since it may be shared between clients.
+async fn roots(client: Client) -> Seen {
+    let call = tool("test_input_required_result_list_roots", &json!({}));
+    let answer = json!({ "roots": [{ "uri": "file:///of/the/client" }] });
+    let (_, said) = client.asked(call, &answer).await?;
+    ensure(said.contains("file:///of/the/client"), said)
 }
 
 /// A modern client hears on the call, a legacy one beside it.

@@ -45,7 +45,7 @@ async fn before(behind: Behind) -> Vec<Tried> {
     let mut tried = Vec::new();
     for face in FACES {
         for version in Version::ALL {
-            for feature in FEATURES {
+            for feature in FEATURES.iter().filter(|feature| feature.from.contains(&behind)) {
                 let cell = run(&gateway, face, version, feature).await;
                 tried.push((face, behind, version, feature, cell));
             }

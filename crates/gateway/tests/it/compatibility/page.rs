@@ -20,7 +20,9 @@ says something else.
 - ✓ works
 - – does not exist: the version has no such feature, or is not spoken over this transport
 
-*Legacy* servers speak the versions before 2026-07-28, *modern* ones that version alone.
+*Legacy* servers speak the versions before 2026-07-28, *modern* ones that version alone. A server that a project
+configures is told of the project's folder when it asks for roots. Any other modern server is told what the client says;
+any other legacy one is told nothing, since it may serve several clients.
 ";
 
 impl Face {
@@ -75,7 +77,7 @@ fn table(found: &Found, face: Face) -> String {
     table.push_str("\n|---|---|");
     table.push_str(&":-:|".repeat(Version::ALL.len()));
     for behind in BEHIND {
-        for feature in FEATURES {
+        for feature in FEATURES.iter().filter(|feature| feature.from.contains(&behind)) {
             let _ = write!(table, "\n| {} | {} |", behind.title(), feature.name);
             for version in Version::ALL {
                 let _ = write!(table, " {} |", sign(found, (face, behind, version, feature.name)));
