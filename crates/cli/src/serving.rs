@@ -10,8 +10,8 @@ use switchboard_core::connection::Timing;
 use switchboard_core::engine::InProcess;
 use switchboard_core::results::{Policy, Spill};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
-use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening};
-use switchboard_gateway::hub::{Extra, Options, Served, Snapshot};
+use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
+use switchboard_gateway::hub::{Agents, Extra, Options, Served, Snapshot};
 use switchboard_wire::process::Guard;
 use switchboard_wire::server::Changes;
 
@@ -25,6 +25,7 @@ use crate::surroundings::Caller;
 pub(crate) struct Serving {
     served: Served,
     bridge: Bridge,
+    agents: Agents,
 }
 
 /// Whose workspace it is.
@@ -50,6 +51,15 @@ impl Serving {
         };
         let (surroundings, variables) = (whose.surroundings, whose.variables);
         let options = Options::new(guard);
+        let agents = Agents::new(
+            engine.clone(),
+            surroundings.clone(),
+            asked.clone(),
+            variables.clone(),
+            options.clone(),
+            self::options(view),
+        )
+        .only(extra.only.clone());
         let served =
             Served::start(engine.clone(), surroundings, asked, variables, options, extra).await;
         if let Some(failure) = wrong(view, &served.snapshot().desired) {
@@ -57,7 +67,7 @@ impl Serving {
             return Err(failure);
         }
         let bridge = Bridge::new(engine, served.workspace().clone(), self::options(view));
-        Ok(Self { served, bridge })
+        Ok(Self { served, bridge, agents })
     }
 
     /// What is desired, and what is wrong with it.
@@ -74,8 +84,11 @@ impl Serving {
 impl Front for Serving {
     type View = <Bridge as Front>::View;
 
-    fn open(&self, opening: Opening) -> Result<Opened<Self::View>, NoSuchPart> {
-        self.bridge.open(opening)
+    async fn open(&self, opening: Opening) -> Result<Opened<Self::View>, NoSuchPart> {
+        match &opening.part {
+            Part::Agent(_) => self.agents.open(opening).await,
+            Part::Everything | Part::Server(_) => self.bridge.open(opening).await,
+        }
     }
 }
 

@@ -77,7 +77,8 @@ async fn events<F: Front>(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    let opened = sse::open(&face, owner(caller, &params), &request);
+    let (parts, _) = request.into_parts();
+    let opened = sse::open(&face, owner(caller, &params), parts).await;
     opened.unwrap_or_else(IntoResponse::into_response)
 }
 
@@ -98,7 +99,8 @@ async fn socket<F: Front>(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    let upgraded = ws::upgrade(&face, owner(caller, &params), request);
+    let (parts, _) = request.into_parts();
+    let upgraded = ws::upgrade(&face, owner(caller, &params), parts).await;
     upgraded.unwrap_or_else(IntoResponse::into_response)
 }
 

@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{extract::Request, response::Response};
+use axum::response::Response;
 use bytestring::ByteString;
 use futures_util::{
     SinkExt, StreamExt,
     stream::{SplitSink, SplitStream},
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use switchboard_wire::{
@@ -56,25 +56,25 @@ struct Bridge {
 }
 
 /// Answers the request that makes a WebSocket of a connection.
-pub(super) fn upgrade<F: Front>(
+pub(super) async fn upgrade<F: Front>(
     face: &Arc<Face<F>>,
     owner: Owner,
-    mut request: Request,
+    mut request: Parts,
 ) -> Result<Response, Refusal> {
-    if request.method() != Method::GET {
+    if request.method != Method::GET {
         return Err(Refusal::method("GET"));
     }
-    let accept = check(request.headers())?;
-    let subprotocol = subprotocol(request.headers())?;
-    let upgrade = request.extensions_mut().remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
+    let accept = check(&request.headers)?;
+    let subprotocol = subprotocol(&request.headers)?;
+    let upgrade = request.extensions.remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
     let slot = face.slot()?;
     let opening = Opening {
         principal: owner.principal.to_string(),
         session: unguessable()?,
-        part: owner.part,
+        part: owner.part.clone(),
         transport: Transport::WebSocket.as_str(),
     };
-    let opened = face.front.open(opening).map_err(|_| Refusal::no_such_part())?;
+    let opened = face.front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))?;
     let counted =
         (face.metrics.session(Transport::WebSocket), face.metrics.stream(Transport::WebSocket));
     let bridge = Bridge {

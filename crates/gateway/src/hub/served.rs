@@ -6,6 +6,7 @@ use std::sync::Arc;
 use switchboard_config::{Asked, Desired, Surroundings};
 use switchboard_core::engine::{Environment, InProcess};
 use switchboard_core::{Engine, Workspace, WorkspaceId};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::{Options, Snapshot, Sources};
@@ -24,6 +25,15 @@ pub struct Extra {
     pub otherwise: Option<InProcess>,
     /// The only servers to start, by name; all if absent.
     pub only: Option<Vec<String>>,
+}
+
+/// What is desired at first, and word of everything after it.
+struct Loaded {
+    /// What was given for one run, which makes it another workspace.
+    given: String,
+    sources: Sources,
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    first: Arc<Snapshot>,
 }
 
 /// Applies what is desired.
@@ -46,10 +56,35 @@ impl Served {
         options: Options,
         extra: Extra,
     ) -> Self {
-        let given = format!("{:?}{}", asked.dynamic, asked.strict);
-        let sources = Sources::start(surroundings, asked, options).await;
-        let mut snapshots = sources.subscribe();
-        let first = snapshots.borrow_and_update().clone();
+        let loaded = Loaded::new(surroundings, asked, options).await;
+        Self::follow(engine, loaded, variables, extra)
+    }
+
+    /// The same for an agent. `None` if there is none of that name: then nothing is applied.
+    pub(super) async fn start_agent(
+        engine: Engine,
+        surroundings: Surroundings,
+        asked: Asked,
+        variables: Vec<(OsString, OsString)>,
+        options: Options,
+        extra: Extra,
+    ) -> Option<Self> {
+        let loaded = Loaded::new(surroundings, asked, options).await;
+        // Without its agent this would be the workspace that everybody else is in.
+        if loaded.first.desired.agent.is_none() {
+            loaded.sources.shutdown().await;
+            return None;
+        }
+        Some(Self::follow(engine, loaded, variables, extra))
+    }
+
+    fn follow(
+        engine: Engine,
+        loaded: Loaded,
+        variables: Vec<(OsString, OsString)>,
+        extra: Extra,
+    ) -> Self {
+        let Loaded { given, sources, mut snapshots, first } = loaded;
         let environment = environment(&variables, &first.desired);
         let id = WorkspaceId::of(&first.desired, &environment, &given);
         let follower = Follower { engine, id: id.clone(), variables, extra };
@@ -73,6 +108,11 @@ impl Served {
         self.sources.snapshot()
     }
 
+    /// The agent it is for, if it was asked for and is there.
+    pub fn agent(&self) -> Option<String> {
+        self.snapshot().desired.agent.as_ref().map(|agent| agent.name.clone())
+    }
+
     /// Looks at the files soon, without waiting for a reason.
     pub fn refresh(&self) {
         self.sources.refresh();
@@ -83,6 +123,18 @@ impl Served {
         self.sources.shutdown().await;
         // It ends with the sources.
         let _ = self.following.await;
+    }
+}
+
+// === impl Loaded ===
+
+impl Loaded {
+    async fn new(surroundings: Surroundings, asked: Asked, options: Options) -> Self {
+        let given = format!("{:?}{}", asked.dynamic, asked.strict);
+        let sources = Sources::start(surroundings, asked, options).await;
+        let mut snapshots = sources.subscribe();
+        let first = snapshots.borrow_and_update().clone();
+        Self { given, sources, snapshots, first }
     }
 }
 

@@ -118,7 +118,8 @@ async fn open<H: Hub>(
         part: Part::Everything,
         transport: "socket",
     });
-    let opened = opened.map_err(|error| Refusal::new(RefusalKind::View, error.to_string()))?;
+    let opened =
+        opened.await.map_err(|error| Refusal::new(RefusalKind::View, error.to_string()))?;
     Ok((front, opened))
 }
 

@@ -12,7 +12,7 @@ use switchboard_wire::client::{Answer, InputRequest};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::Reply;
 
-use super::script::{Bench, Script, raw, said, text};
+use super::script::{Bench, Script, raw, said};
 
 const FORMS: &str = r#"{"elicitation":{"form":{}}}"#;
 
@@ -100,7 +100,7 @@ async fn hooks_permission_and_record_are_there_once() {
         json!([{ "hooks": [{ "type": "command", "command": command }] }])
     };
     let pre = json!({
-        "hookEventName": "PreToolUse", "permissionDecision": "allow", "permissionDecisionReason": "fine",
+        "hookEventName": "PreToolUse", "permissionDecision": "allow",
         "updatedInput": { "n": 2 }, "additionalContext": "noted",
     });
     let post = json!({ "hookEventName": "PostToolUse" });
@@ -117,14 +117,14 @@ async fn hooks_permission_and_record_are_there_once() {
     assert_eq!(fs::read_to_string(&runs).unwrap(), "before\nafter\n");
     assert_eq!(*script.seen.borrow(), [r#"ask {"n":2}"#, r#"ask {"n":2}"#]);
     assert_eq!(outcome.context, ["noted"]);
-    assert_eq!(outcome.decision.unwrap().to_string(), "a hook says: fine");
+    assert_eq!(outcome.decision.unwrap().to_string(), "a hook says so");
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
         if let Event { what: Happened::Called(called), .. } = event {
             told.push(called.decision.unwrap().to_string());
         }
     }
-    assert_eq!(told, ["a hook says: fine"]);
+    assert_eq!(told, ["a hook says so"]);
     bench.engine.shutdown().await;
 }
 
@@ -178,11 +178,7 @@ async fn of_several_questions_those_that_can_be_asked_are() {
         method: method.into(),
         params: raw(&params),
     };
-    let script = Script::new(&["many"]).answering(move |_, arguments| {
-        let rounds: Value = arguments.decode().unwrap();
-        if rounds["done"] == true {
-            return text("done");
-        }
+    let script = Script::new(&["many"]).answering(move |_, _| {
         let questions = vec![
             question("form", "elicitation/create", json!({ "message": "who?" })),
             question(
@@ -190,8 +186,6 @@ async fn of_several_questions_those_that_can_be_asked_are() {
                 "elicitation/create",
                 json!({ "mode": "url", "url": "https://x.test" }),
             ),
-            question("model", "sampling/createMessage", json!({})),
-            question("folders", "roots/list", json!({})),
         ];
         Ok(Reply::NeedsInput { questions, state: None })
     });
@@ -199,18 +193,11 @@ async fn of_several_questions_those_that_can_be_asked_are() {
     bench.serve("one", script);
     let request = || Request::tool("mcp__one__many", &raw(&json!({}))).handing_out();
     let end = ended(&bench, session(Answers::Caller, FORMS), request()).await;
-    // The page is cancelled, nobody has a model or folders; the form is left.
-    match end {
-        Ok(CallEvent::Handed(handed)) => {
-            let asked: Vec<&str> =
-                handed.questions.iter().map(|asked| asked.key.as_str()).collect();
-            assert_eq!(asked, ["form"]);
-            let carried = serde_json::to_value(&handed.carried).unwrap();
-            assert_eq!(carried["answered"], json!([["page", { "action": "cancel" }]]));
-        }
-        // A server of ours does not ask what the request does not declare.
-        other => panic!("{other:?}"),
-    }
+    let Ok(CallEvent::Handed(handed)) = end else { panic!("{end:?}") };
+    let asked: Vec<&str> = handed.questions.iter().map(|asked| asked.key.as_str()).collect();
+    assert_eq!(asked, ["form"]);
+    let carried = serde_json::to_value(&handed.carried).unwrap();
+    assert_eq!(carried["answered"], json!([["page", { "action": "cancel" }]]));
     bench.engine.shutdown().await;
 }
 
@@ -228,6 +215,7 @@ async fn a_call_does_not_go_on_at_another_server_or_one_of_the_other_era() {
         other[key] = before;
     }
     bench.workspace.in_process.clear();
+    bench.engine.apply(&bench.workspace, bench.desired(&json!({})));
     let script = bench.serve("one", Script::new(&["ask"]).legacy());
     let refused = made_again(&bench, travelled(&handed.carried)).await.unwrap_err();
     assert!(matches!(refused, CallError::Changed { .. }), "{refused}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use switchboard_core::sealing::{Bound, Digest, Kind, Refused, Seal, Sealer};
 
-use super::{HOUR, bound, digest, sealed};
+use super::{bound, digest, sealed};
 
 /// Runs on a paused clock: whatever seals has to go by it.
 async fn contract(seal: &dyn Seal) {

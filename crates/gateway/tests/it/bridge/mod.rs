@@ -71,7 +71,7 @@ impl Gateway {
         Self { engine, bridge, server, folder }
     }
 
-    fn link(&self, principal: &str, part: Part) -> End {
+    async fn link(&self, principal: &str, part: Part) -> End {
         let (ours, theirs) = pair();
         let opening = Opening {
             principal: principal.to_owned(),
@@ -79,7 +79,7 @@ impl Gateway {
             part,
             transport: "test",
         };
-        let opened = self.bridge.open(opening).unwrap();
+        let opened = self.bridge.open(opening).await.unwrap();
         tokio::spawn(async move {
             // It ends with its link.
             let _ = serve(theirs, opened.view, &opened.changes, ServeOptions::default()).await;
@@ -101,7 +101,7 @@ impl Gateway {
         let mut options = ClientOptions::new("client", "1");
         options.greeting = Greeting::Only(version);
         options.capabilities = Raw::parse(capabilities.to_owned()).unwrap();
-        let target = Target::InProcess(self.link(principal, part));
+        let target = Target::InProcess(self.link(principal, part).await);
         Client::connect(target, options).await.unwrap()
     }
 }
