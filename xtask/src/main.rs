@@ -29,11 +29,12 @@ usage: cargo xtask <verb>
 
   test                    everything: format, lints, docs, peers, tests, conformance, fuzz, licences
   peers                   install the MCP servers and SDKs the tests talk to, and print where they are
-  conformance             the official suite's client scenarios, against our client
+  conformance             the official suite: our client, and the gateway before a server of either era
+      --side S            `client` or `server` (default: both)
       --line L            `stable` or `alpha` (default: both)
       --scenario NAME     this scenario only
       --driver PATH       another client than ours
-      --record            write the observed counts of checks to tests/conformance/client.json
+      --record            write the observed counts of checks under tests/conformance
   fuzz                    each fuzz target, on its seeds
       --seconds N         for this long each (default: 20)
   bench wire [ARGS]       what a message costs to forward; ARGS go to the benchmark

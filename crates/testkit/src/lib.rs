@@ -1,6 +1,7 @@
 //! Scripted peers and faults, for tests only.
 
 pub mod benchmarks;
+pub mod conformance;
 pub mod face;
 pub mod fault;
 pub mod fixture;

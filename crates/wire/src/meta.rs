@@ -39,6 +39,7 @@ pub mod method {
     pub const TEMPLATES_LIST: &str = "resources/templates/list";
     pub const SKILLS_LIST: &str = "skills/list";
     pub const SKILLS_GET: &str = "skills/get";
+    pub const DIRECTORY_READ: &str = "resources/directory/read";
     pub const COMPLETE: &str = "completion/complete";
     pub const SET_LEVEL: &str = "logging/setLevel";
     pub const LISTEN: &str = "subscriptions/listen";

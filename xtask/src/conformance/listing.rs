@@ -1,15 +1,18 @@
-//! What the suite offers, read from its own `list --client`.
+//! What the suite offers, read from its own `list --client` and `list --server`.
 
-use super::Case;
+use super::case::{Case, Side};
 
-/// Extension scenarios carry no version. They run once in each era, at the newest version of it.
-const EXTENSION_VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+/// Extension scenarios carry no version. A client runs them once in each era, at the newest version of it.
+const EXTENSIONS_OF_CLIENTS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+/// Servers declare extensions from this version on; before it the suite cannot even send some of its requests (its
+/// "stateful wire" has no headers of its own).
+const EXTENSIONS_OF_SERVERS: [&str; 1] = ["2026-07-28"];
 
 /// The scenarios of a listing that need no sign-in. A line reads `  - name [version,version]`.
-pub(super) fn parse(listing: &str) -> Vec<Case> {
+pub(super) fn parse(listing: &str, side: Side) -> Vec<Case> {
     let entries = listing.lines().filter_map(entry);
     let open = entries.filter(|(scenario, _)| !scenario.starts_with("auth/"));
-    open.flat_map(|(scenario, tags)| cases(scenario, tags)).collect()
+    open.flat_map(|(scenario, tags)| cases(scenario, tags, side)).collect()
 }
 
 fn entry(line: &str) -> Option<(&str, &str)> {
@@ -17,35 +20,62 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     Some((scenario, tags.strip_suffix(']')?))
 }
 
-fn cases(scenario: &str, tags: &str) -> Vec<Case> {
+fn cases(scenario: &str, tags: &str, side: Side) -> Vec<Case> {
     let forced = tags == "extension";
-    let versions = if forced { EXTENSION_VERSIONS.to_vec() } else { tags.split(',').collect() };
-    let case = |version: &str| Case { scenario: scenario.into(), version: version.into(), forced };
-    versions.into_iter().map(case).collect()
+    let versions = match side {
+        Side::Client if forced => EXTENSIONS_OF_CLIENTS.to_vec(),
+        Side::Server if forced => EXTENSIONS_OF_SERVERS.to_vec(),
+        _ => tags.split(',').collect(),
+    };
+    let at = |version: &str| {
+        let (scenario, version) = (scenario.to_owned(), version.to_owned());
+        side.subjects().iter().map(move |subject| Case {
+            scenario: scenario.clone(),
+            version: version.clone(),
+            subject: *subject,
+            forced,
+        })
+    };
+    versions.into_iter().flat_map(at).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn found(listing: &str, side: Side) -> Vec<(String, bool)> {
+        parse(listing, side).iter().map(|case| (case.slug(), case.forced)).collect()
+    }
+
     #[test]
     fn versions_extensions_and_sign_in_are_told_apart() {
         let listing = "Client scenarios (test against a client):\n  - initialize [2025-06-18,2025-11-25]\n  \
                        - auth/dpop [extension]\n  - sep-2640-client-no-prefetch [extension]\n";
-        let found: Vec<_> = parse(listing)
-            .into_iter()
-            .map(|case| (case.scenario, case.version, case.forced))
-            .collect();
-        let case =
-            |scenario: &str, version: &str, forced| (scenario.into(), version.into(), forced);
+        let expected = [
+            ("initialize-2025-06-18-client", false),
+            ("initialize-2025-11-25-client", false),
+            ("sep-2640-client-no-prefetch-2025-11-25-client", true),
+            ("sep-2640-client-no-prefetch-2026-07-28-client", true),
+        ];
         assert_eq!(
-            found,
-            [
-                case("initialize", "2025-06-18", false),
-                case("initialize", "2025-11-25", false),
-                case("sep-2640-client-no-prefetch", "2025-11-25", true),
-                case("sep-2640-client-no-prefetch", "2026-07-28", true),
-            ]
+            found(listing, Side::Client),
+            expected.map(|(slug, forced)| (slug.into(), forced))
+        );
+    }
+
+    #[test]
+    fn a_server_scenario_is_run_with_each_era_behind_the_gateway() {
+        let listing = "Server scenarios (test against a server):\n  - ping [2025-11-25]\n  \
+                       - tasks-lifecycle [extension]\n";
+        let expected = [
+            ("ping-2025-11-25-legacy", false),
+            ("ping-2025-11-25-modern", false),
+            ("tasks-lifecycle-2026-07-28-legacy", true),
+            ("tasks-lifecycle-2026-07-28-modern", true),
+        ];
+        assert_eq!(
+            found(listing, Side::Server),
+            expected.map(|(slug, forced)| (slug.into(), forced))
         );
     }
 }

@@ -85,8 +85,8 @@ async fn answer(question: Question, keyboard: Arc<Keyboard>, printer: &Printer) 
             let said = elicitation(&server, params, &keyboard, printer).await;
             Reply::Result(Ok(said.result()))
         }
-        // What a person typed is not asked about again, and there is no model here.
-        About::Permission(_) | About::Sampling { .. } => Reply::Cancel,
+        // What a person typed is not asked about again; there is no model here, and no folder but the project's.
+        About::Permission(_) | About::Sampling { .. } | About::Roots => Reply::Cancel,
     };
     question.answer(reply);
 }
@@ -99,7 +99,7 @@ pub(crate) async fn one(server: &str, about: &About, printer: &Printer) -> Reply
             Reply::Result(Ok(elicitation(server, params, &keyboard, printer).await.result()))
         }
         About::Permission(consent) => permission::ask(consent, &keyboard, printer).await,
-        About::Sampling { .. } => Reply::Cancel,
+        About::Sampling { .. } | About::Roots => Reply::Cancel,
     }
 }
 

@@ -81,6 +81,9 @@ fn unfitting(about: &About) -> Failure {
         About::Sampling { .. } => {
             "only a client with a model can answer it; put it away with `--cancel`"
         }
+        About::Roots => {
+            "only the client that made the call can answer it; put it away with `--cancel`"
+        }
     };
     Failure::usage("that does not answer this question", hint)
 }

@@ -118,6 +118,7 @@ fn in_words(about: &Raw) -> String {
             format!("{message}{}", page.unwrap_or_default())
         }
         Some(About::Sampling { .. }) => "what would a model say?".to_owned(),
+        Some(About::Roots) => "which folders does the client work in?".to_owned(),
         None => "something that this version does not know".to_owned(),
     }
 }

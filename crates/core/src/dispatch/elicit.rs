@@ -27,10 +27,7 @@ impl Stage {
         match question.method.as_str() {
             method::ELICIT => question.answer(self.elicit(placed, &question.params).await),
             method::SAMPLE => self.sample(placed, question).await,
-            method::ROOTS_LIST => match roots(placed) {
-                Some(roots) => question.answer(roots),
-                None => question.refuse("no folders are offered"),
-            },
+            method::ROOTS_LIST => self.folders(placed, question).await,
             _ => question.refuse("nobody here knows such a question"),
         }
     }
@@ -95,6 +92,20 @@ impl Stage {
         }
         let about = About::Sampling { params: question.params.clone() };
         match self.ask(placed, about).await {
+            Some(Reply::Result(outcome)) => Answer { key: question.key.clone(), outcome },
+            _ => question.refuse("nobody answered"),
+        }
+    }
+
+    /// The project's folder, for a server of the project; else what the caller offers.
+    async fn folders(&self, placed: &Placed, question: &InputRequest) -> Answer {
+        if let Some(roots) = roots(placed) {
+            return question.answer(roots);
+        }
+        if !self.caller.can(&["roots"]) {
+            return question.refuse("no folders are offered");
+        }
+        match self.ask(placed, About::Roots).await {
             Some(Reply::Result(outcome)) => Answer { key: question.key.clone(), outcome },
             _ => question.refuse("nobody answered"),
         }

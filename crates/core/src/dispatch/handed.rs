@@ -188,6 +188,9 @@ impl Stage {
         match question.method.as_str() {
             method::ELICIT => self.elicited_here(placed, &question.params).await,
             method::SAMPLE if self.caller.can(&["sampling"]) => return None,
+            method::ROOTS_LIST if placed.spec.root.is_none() && self.caller.can(&["roots"]) => {
+                return None;
+            }
             _ => return Some(self.answer_one(placed, question).await),
         }
         .map(|result| question.answer(result))

@@ -32,6 +32,8 @@ pub enum About {
         /// As the server sent them.
         params: Raw,
     },
+    /// Which folders the client works in: `roots/list`.
+    Roots,
 }
 
 /// A call that waits for consent.
@@ -73,6 +75,7 @@ impl About {
             "permission" => Self::Permission(Box::new(text.decode().ok()?)),
             "elicitation" => Self::Elicitation { params: params()? },
             "sampling" => Self::Sampling { params: params()? },
+            "roots" => Self::Roots,
             _ => return None,
         })
     }

@@ -99,7 +99,7 @@ impl Stage {
         let mut call = Call::forward(request.envelope.clone())
             .with_timeout(timeout)
             .with_tasks(request.tasks)
-            .with_capabilities(self.capabilities());
+            .with_capabilities(self.capabilities(placed));
         if request.progress == Progress::Wanted {
             call = call.with_progress();
         }
@@ -113,16 +113,24 @@ impl Stage {
     }
 
     /// What a modern server may ask of whoever is behind this call.
-    fn capabilities(&self) -> Raw {
+    fn capabilities(&self, placed: &Placed) -> Raw {
         static OURS: LazyLock<Raw> =
             LazyLock::new(|| Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object()));
         let ours = OURS.clone();
-        if !self.caller.can(&["sampling"]) {
+        let session = &self.caller.session().capabilities;
+        let sampling = self
+            .caller
+            .can(&["sampling"])
+            .then(|| session.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object));
+        let roots = placed.spec.root.is_some() || self.caller.can(&["roots"]);
+        let sampling =
+            sampling.as_ref().map(|sampling| Edit::set(&["sampling"], sampling.as_str()));
+        let roots = roots.then(|| Edit::set(&["roots"], "{}"));
+        let edits: Vec<_> = sampling.into_iter().chain(roots).collect();
+        if edits.is_empty() {
             return ours;
         }
-        let session = &self.caller.session().capabilities;
-        let sampling = session.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object);
-        ours.with(&[Edit::set(&["sampling"], sampling.as_str())]).unwrap_or(ours)
+        ours.with(&edits).unwrap_or(ours)
     }
 
     async fn follow(

@@ -107,6 +107,9 @@ impl View {
         Ok(match asked.method.as_str() {
             // The name says whose these are.
             method::TOOLS_CALL | method::PROMPTS_GET => request,
+            method::SKILLS_LIST | method::SKILLS_GET | method::DIRECTORY_READ => {
+                request.of_server(self.skilled().ok_or_else(|| unknown(&asked.method))?)
+            }
             _ => self.aimed(request),
         })
     }
@@ -160,6 +163,10 @@ fn refused(error: &CallError, asked: &Asked) -> RpcError {
         }
         error => refusal::error(error),
     }
+}
+
+fn unknown(asked: &str) -> RpcError {
+    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
 }
 
 fn invalid(reason: &str) -> RpcError {

@@ -18,6 +18,7 @@ pub(super) fn asked(about: &About) -> InputRequest {
         About::Permission(consent) => (method::ELICIT, form(consent)),
         About::Elicitation { params } => (method::ELICIT, params.clone()),
         About::Sampling { params } => (method::SAMPLE, params.clone()),
+        About::Roots => (method::ROOTS_LIST, Raw::empty_object()),
     };
     InputRequest { key: KEY.to_owned(), method: method.to_owned(), params }
 }
@@ -31,6 +32,7 @@ pub(super) fn can_be_asked(about: &About, has: impl Fn(&[&str]) -> bool) -> bool
             if is_url { has(&["elicitation", "url"]) } else { has(&["elicitation"]) }
         }
         About::Sampling { .. } => has(&["sampling"]),
+        About::Roots => has(&["roots"]),
     }
 }
 

@@ -15,6 +15,7 @@ mod news;
 mod own;
 mod parked;
 mod refusal;
+mod skills;
 mod view;
 
 use std::sync::{Arc, Weak};

@@ -11,7 +11,7 @@ use switchboard_core::{Caller, Request, Session, Snapshot};
 use switchboard_wire::client::List;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::meta::method;
+use switchboard_wire::meta::{SKILLS_EXTENSION, method};
 use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 
 use super::lists::Seen;
@@ -48,7 +48,7 @@ impl View {
         &self.bridge.0
     }
 
-    fn snapshot(&self) -> Option<Arc<Snapshot>> {
+    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.bridge().engine.snapshot(&self.bridge().workspace)
     }
 
@@ -60,7 +60,8 @@ impl View {
             return Ok(caller.clone());
         }
         let name = context.client_info.as_ref().and_then(|info| info.get("name").ok().flatten());
-        let can_ask = context.offers(&["elicitation"]) || context.offers(&["sampling"]);
+        let can_ask =
+            ["elicitation", "sampling", "roots"].iter().any(|kind| context.offers(&[kind]));
         let options = &self.bridge().options;
         let session = Session {
             principal: self.opening.principal.clone(),
@@ -162,13 +163,16 @@ impl View {
 
 impl Handler for View {
     fn describe(&self) -> Description {
-        let capabilities = json!({
+        let mut capabilities = json!({
             "tools": { "listChanged": true },
             "prompts": { "listChanged": true },
             "resources": { "subscribe": true, "listChanged": true },
             "logging": {},
             "completions": {},
         });
+        if let Some(skills) = self.skills() {
+            capabilities["extensions"] = json!({ SKILLS_EXTENSION: skills });
+        }
         // Plain values of ours: there is nothing in them that could fail.
         let raw = |value| Raw::of(&value).unwrap_or_else(|_| Raw::empty_object());
         Description {

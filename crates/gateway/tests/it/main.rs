@@ -8,6 +8,7 @@ mod attach;
 mod bridge;
 mod broken;
 mod catalogue;
+mod compatibility;
 mod edits;
 mod face;
 mod fixture;

@@ -17,6 +17,8 @@ fn is_cacheable(asked: &str) -> bool {
             | method::RESOURCES_LIST
             | method::TEMPLATES_LIST
             | method::RESOURCES_READ
+            | method::SKILLS_LIST
+            | method::SKILLS_GET
     )
 }
 
