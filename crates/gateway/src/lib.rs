@@ -11,3 +11,4 @@ pub mod face;
 pub mod front;
 pub mod hub;
 pub mod socket;
+pub mod tokens;

@@ -115,6 +115,10 @@ impl socket::Hub for Rooms {
     fn is_busy(&self) -> bool {
         self.engine.calls_in_flight() > 0
     }
+
+    fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+        self.engine.used_by(session)
+    }
 }
 
 fn refusal(message: String) -> Refusal {

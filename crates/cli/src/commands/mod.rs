@@ -3,6 +3,7 @@
 mod add;
 mod add_json;
 mod approve;
+mod audit;
 mod builtin;
 mod call;
 mod complete;
@@ -32,10 +33,14 @@ mod remove;
 mod reset;
 mod resources;
 mod serve;
+mod status;
 mod stop;
 mod switch;
+mod token;
 mod tools;
 mod written;
+
+pub(crate) use token::failed as token_failed;
 
 use switchboard_config::{Desired, Kind, Problem, Server, State, Switch};
 
@@ -62,6 +67,8 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         }
         Command::Connect(connect) => connect::run(connect, &args.global, &caller()?).await,
         Command::Hub => hub::run(&ready().await?).await,
+        Command::Token(token) => token::run(token, &caller()?, printer),
+        Command::Status => status::run(&caller()?, printer).await,
         Command::Stop => stop::run(&caller()?, printer).await,
         Command::Tools(tools) => tools::run(tools, &ready().await?, printer).await,
         Command::Call(call) => call::run(call, &ready().await?, printer).await,

@@ -176,6 +176,7 @@ fn waiting_for(snapshot: &Snapshot, waited: Duration) -> String {
 fn session(room: Room) -> Session {
     let mut session = Session::new(format!("cli-{}", std::process::id()));
     "switchboard".clone_into(&mut session.client);
+    session.transport = "cli";
     session.consent = Consent::Typed;
     // Images and blobs are for the person, who gets them as they are.
     let whole = Policy { images: ImagePolicy::Leave, blobs: BlobPolicy::Leave, ..Policy::local() };

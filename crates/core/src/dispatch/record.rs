@@ -1,18 +1,19 @@
-//! One line for every call, however it ends; even one that its caller dropped.
+//! One record for every call, however it ends; even one that its caller dropped.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::{CallError, Outcome, Request};
-use crate::engine::{Called, Caller, Ended, Event, Happened, Inner, WorkspaceId};
+use crate::audit::{Called, Decision, Ended};
+use crate::engine::{Caller, Inner, Standing};
 use crate::permission::Because;
 
 /// What is known of a call so far. Told when the call ends.
 pub(super) struct Record {
     engine: Arc<Inner>,
-    workspace: WorkspaceId,
-    server: String,
-    called: Called,
+    standing: Arc<Standing>,
+    /// There until it is told.
+    called: Option<Called>,
     began: Instant,
 }
 
@@ -21,55 +22,57 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn new(engine: Arc<Inner>, caller: &Caller, request: &Request) -> Self {
         let params = request.params();
-        let named = |key| params.get(key).ok().flatten().and_then(|value| value.to_text());
-        let session = caller.session();
-        Self {
-            engine,
-            workspace: caller.workspace().id.clone(),
+        let named = |path: &[&str]| params.get_path(path).ok().flatten()?.to_text();
+        let name = named(&["name"]).or_else(|| named(&["uri"]));
+        let name = name.or_else(|| named(&["ref", "name"])).or_else(|| named(&["ref", "uri"]));
+        let so_far = Called {
+            at: SystemTime::now(),
+            who: Arc::clone(caller.who()),
             server: request.server.clone().unwrap_or_default(),
-            called: Called {
-                session: session.id.clone(),
-                principal: session.principal.clone(),
-                method: request.envelope.method().into_owned(),
-                name: named("name").or_else(|| named("uri")).unwrap_or_default(),
-                decision: None,
-                ended: Ended::Dropped,
-                took: std::time::Duration::ZERO,
-                sent: params.as_str().len(),
-                received: 0,
-            },
-            began: Instant::now(),
+            method: request.envelope.method().into_owned(),
+            name: name.unwrap_or_default(),
+            decision: None,
+            ended: Ended::Dropped,
+            took: Duration::ZERO,
+            sent: params.as_str().len(),
+            received: 0,
+        };
+        let standing = Arc::clone(caller.workspace());
+        Self { engine, standing, called: Some(so_far), began: Instant::now() }
+    }
+
+    /// Whose it is, as soon as that is known.
+    pub(super) fn server(&mut self, server: &str) {
+        if let Some(called) = &mut self.called {
+            server.clone_into(&mut called.server);
+            self.standing.uses(&called.who.session, server);
         }
     }
 
-    pub(super) fn server(&mut self, server: &str) {
-        server.clone_into(&mut self.server);
-    }
-
     pub(super) fn decided(&mut self, because: &Because) {
-        self.called.decision = Some(because.clone());
+        if let Some(called) = &mut self.called {
+            called.decision = Some(Decision::Allowed(because.clone()));
+        }
     }
 
     pub(super) fn received(&mut self, bytes: usize) {
-        self.called.received = bytes;
+        if let Some(called) = &mut self.called {
+            called.received = bytes;
+        }
     }
 
     pub(super) fn end(&mut self, ended: &Result<Outcome, CallError>) {
-        self.called.ended = match ended {
-            Ok(outcome) if outcome.is_error() => Ended::ToolError,
-            Ok(_) => Ended::Result,
-            Err(error) => Ended::Error(error.to_string()),
-        };
+        if let Some(called) = &mut self.called {
+            called.end(ended);
+        }
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.called.took = self.began.elapsed();
-        self.engine.happened(Event {
-            workspaces: vec![self.workspace.clone()],
-            server: std::mem::take(&mut self.server),
-            what: Happened::Called(Box::new(self.called.clone())),
-        });
+        if let Some(mut called) = self.called.take() {
+            called.took = self.began.elapsed();
+            self.engine.called(&self.standing.id, Arc::new(called));
+        }
     }
 }

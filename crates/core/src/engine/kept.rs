@@ -1,9 +1,11 @@
 //! What an engine keeps on disk: logs, large results, remembered answers, how servers were reached.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::eras::Eras;
+use crate::audit::{Audit, AuditLog};
 use crate::logs::Logs;
 use crate::permission::Memory;
 use crate::problem::{Problem, ProblemKind};
@@ -20,6 +22,7 @@ pub(super) struct Kept {
     pub(super) store: Option<Store>,
     pub(super) memory: Memory,
     pub(super) eras: Eras,
+    pub(super) audit: Option<Arc<dyn Audit>>,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -32,6 +35,10 @@ impl Kept {
         let mut kept = Self::nothing();
         match Store::open(state.join("results"), RESULTS, DAYS).await {
             Ok(store) => kept.store = Some(store),
+            Err(error) => kept.problems.push(storage(&error)),
+        }
+        match AuditLog::open(&state.join("logs")) {
+            Ok(audit) => kept.audit = Some(Arc::new(audit)),
             Err(error) => kept.problems.push(storage(&error)),
         }
         let opened = tokio::task::spawn_blocking(move || {
@@ -58,6 +65,7 @@ impl Kept {
             store: None,
             memory: Memory::forgetful(),
             eras: Eras::default(),
+            audit: None,
             problems: Vec::new(),
         }
     }

@@ -8,6 +8,7 @@ use switchboard_config::{Entry, Server};
 use switchboard_wire::http::{Credentials, NoCredentials};
 use switchboard_wire::process::Guard;
 
+use crate::audit::Audit;
 use crate::connection::Timing;
 
 /// What an engine is made with. Start from [`EngineOptions::new`] and change what differs.
@@ -31,6 +32,8 @@ pub struct EngineOptions {
     pub linger: Duration,
     /// How long a question waits in the queue.
     pub patience: Duration,
+    /// Where the record of every call goes; `None` writes it to `logs/audit.jsonl` in `state_dir`, if there is one.
+    pub audit: Option<Arc<dyn Audit>>,
 }
 
 /// What a server is reached with, and what tells it apart from what another is reached with.
@@ -67,6 +70,7 @@ impl EngineOptions {
             timing: Timing::default(),
             linger: Duration::from_secs(60),
             patience: Duration::from_secs(600),
+            audit: None,
         }
     }
 }

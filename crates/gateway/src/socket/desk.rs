@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Hello, Lifetime, ListenOptions, Refusal, RefusalKind, Status, Welcome,
     activity::{Activity, Counts},
+    presence::Presences,
 };
 use crate::front::Front;
 
@@ -32,6 +33,12 @@ pub trait Hub: Send + Sync + 'static {
     /// Whether there is work that the socket does not see: parked calls, calls of other faces.
     fn is_busy(&self) -> bool {
         false
+    }
+
+    /// The servers that a session has called, each with how often.
+    fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+        let _ = session;
+        Vec::new()
     }
 }
 
@@ -51,6 +58,7 @@ pub(super) struct Desk<H> {
     pub(super) hub: Arc<H>,
     pub(super) options: ListenOptions,
     pub(super) activity: Arc<Activity>,
+    pub(super) presences: Presences,
     /// The hub is to end.
     pub(super) stop: CancellationToken,
     /// The hub is to end when no call is in flight.
@@ -85,6 +93,7 @@ impl<H: Hub> Desk<H> {
             hub,
             options,
             activity: Arc::default(),
+            presences: Presences::default(),
             stop,
             handover: CancellationToken::new(),
             draining: CancellationToken::new(),
@@ -112,6 +121,7 @@ impl<H: Hub> Desk<H> {
             since: self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
             clients: counts.clients,
             calls: counts.calls,
+            attached: self.presences.told(|session| self.hub.used_by(session)),
             idle: if counts.is_unused() { counts.changed.elapsed().as_secs() } else { 0 },
         }
     }

@@ -23,6 +23,7 @@ mod listen;
 mod lock;
 mod options;
 mod place;
+mod presence;
 mod stall;
 mod watched;
 
@@ -32,7 +33,7 @@ pub use conversation::is_ours;
 pub use desk::{Hub, Why};
 pub use detach::detach;
 pub use error::Error;
-pub use hello::{Answer, Hello, PROTOCOL, Refusal, RefusalKind, Status, Want, Welcome};
+pub use hello::{Answer, Attached, Hello, PROTOCOL, Refusal, RefusalKind, Status, Want, Welcome};
 pub use listen::{Ended, Listener};
 pub use lock::Lock;
 pub use options::{Lifetime, ListenOptions};

@@ -17,3 +17,4 @@ mod served;
 mod shutdown;
 mod socket;
 mod token_helper;
+mod tokens;
