@@ -70,6 +70,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent_loop;
+pub mod audit;
 pub mod catalog;
 pub mod connection;
 pub mod dispatch;

@@ -12,3 +12,4 @@ pub mod face;
 pub mod front;
 pub mod hub;
 pub mod socket;
+pub mod tokens;

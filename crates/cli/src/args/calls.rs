@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::probe::seconds;
+use super::span::span;
 
 pub(super) const TOOLS_EXAMPLES: &str = "\
 Examples:
@@ -42,7 +43,8 @@ Examples:
 pub(super) const LOGS_EXAMPLES: &str = "\
 Examples:
   switchboard logs github
-  switchboard logs github -f -n 100";
+  switchboard logs github -f -n 100
+  switchboard logs --audit --since 1h --server github";
 
 pub(super) const ANSWER_EXAMPLES: &str = "\
 Examples:
@@ -166,6 +168,16 @@ pub(crate) struct Logs {
     /// How many lines
     #[arg(short = 'n', long, value_name = "LINES", default_value = "50")]
     pub(crate) lines: usize,
+    /// Show the record of calls: who called what, what was decided and by which rule, how it ended
+    #[arg(long)]
+    pub(crate) audit: bool,
+    /// Only calls of this server
+    #[arg(long = "server", value_name = "SERVER", requires = "audit", conflicts_with = "server")]
+    pub(crate) only: Option<String>,
+    /// Only calls since so long ago: 15m, 1h, 2d
+    #[arg(long, value_name = "SPAN", value_parser = span, requires = "audit")]
+    pub(crate) since: Option<Duration>,
     /// Which server
-    pub(crate) server: String,
+    #[arg(required_unless_present = "audit")]
+    pub(crate) server: Option<String>,
 }

@@ -1,9 +1,11 @@
 //! What may be typed.
 
 mod calls;
+mod guarding;
 mod probe;
 mod servers;
 mod serving;
+mod span;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand};
 pub(crate) use calls::{
     Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Span, Tools,
 };
+pub(crate) use guarding::{Auth, CreateToken, Guarding, Token};
 pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
     Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Named, Remove, ScopeArg, Switch,
@@ -98,10 +101,15 @@ pub(crate) enum Command {
     /// Serve every server over the network, until Ctrl-C
     ///
     /// Clients see one MCP server, in whichever version of the protocol they speak: Streamable HTTP at `/mcp` (and
-    /// `/mcp/<server>` for one server), HTTP with server-sent events at `/sse`, WebSocket at `/ws`. Only programs of
-    /// your own on this machine are let in.
+    /// `/mcp/<server>` for one server), HTTP with server-sent events at `/sse`, WebSocket at `/ws`. On this machine
+    /// your own programs are let in; everybody else needs a token.
     #[command(after_help = serving::SERVE_EXAMPLES)]
     Serve(Serve),
+    /// Make, show and revoke the tokens that clients of other machines and users need
+    #[command(subcommand, after_help = guarding::TOKEN_EXAMPLES)]
+    Token(Token),
+    /// Show the hub that `connect` has started, who uses it, and what they use
+    Status,
     /// End the hub that `connect` has started
     Stop,
     /// Show the questions that wait in the hub
@@ -148,7 +156,7 @@ pub(crate) enum Command {
     Complete(Complete),
     /// Connect to a server anew, with nothing remembered of it, and say what it is
     Reconnect(Server),
-    /// Show what a server wrote to its standard error
+    /// Show what a server wrote to its standard error, or with `--audit` who called what
     #[command(after_help = calls::LOGS_EXAMPLES)]
     Logs(Logs),
     /// Look at everything, and say what is wrong and what to do

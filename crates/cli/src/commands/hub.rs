@@ -83,4 +83,8 @@ impl socket::Hub for House {
     fn admin(&self) -> Option<&Admin> {
         Some(&self.admin)
     }
+
+    fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+        self.rooms.used_by(session)
+    }
 }

@@ -4,6 +4,7 @@ mod add;
 mod add_json;
 mod answer;
 mod approve;
+mod audit;
 mod builtin;
 mod call;
 mod complete;
@@ -35,11 +36,15 @@ mod remove;
 mod reset;
 mod resources;
 mod serve;
+mod status;
 mod stop;
 mod switch;
+mod token;
 mod tools;
 mod uninstall;
 mod written;
+
+pub(crate) use token::failed as token_failed;
 
 use switchboard_config::{Desired, Kind, Problem, Server, State, Switch};
 
@@ -66,6 +71,8 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         }
         Command::Connect(connect) => connect::run(connect, &args.global, &caller()?).await,
         Command::Hub => hub::run(&ready().await?).await,
+        Command::Token(token) => token::run(token, &caller()?, printer),
+        Command::Status => status::run(&caller()?, printer).await,
         Command::Stop => stop::run(&caller()?, printer).await,
         Command::Questions(asked) => questions::run(asked, &caller()?, printer).await,
         Command::Answer(given) => answer::run(given, &caller()?, printer).await,

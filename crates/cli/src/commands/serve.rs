@@ -6,15 +6,16 @@ use std::sync::Arc;
 use serde_json::json;
 use switchboard_config::Desired;
 use switchboard_core::Engine;
-use switchboard_gateway::face::{self, FaceOptions};
+use switchboard_gateway::face;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Serve;
+use crate::guarding::Door;
 use crate::hub;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
-use crate::report::{Failure, Kind};
+use crate::report::Failure;
 use crate::serving::{self, Serving, Whose};
 use crate::surroundings::Caller;
 use crate::wait;
@@ -24,19 +25,20 @@ mod beside;
 pub(super) use beside::in_hub;
 
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    allowed(serve)?;
+    let door = Door::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
     if let Some(hub) = hub::running(caller, printer).await {
-        return beside::run(serve, caller, printer, &hub).await;
+        return beside::run(serve, &door, caller, printer, &hub).await;
     }
     let (listener, address) = bind(serve).await?;
     let engine = serving::engine(caller).await?;
-    let done = faces(serve, caller, printer, listener, address, &engine).await;
+    let done = faces(serve, door, caller, printer, listener, address, &engine).await;
     engine.shutdown().await;
     done
 }
 
 async fn faces(
     serve: &Serve,
+    door: Door,
     caller: &Caller,
     printer: &Printer,
     listener: TcpListener,
@@ -48,8 +50,9 @@ async fn faces(
     let problems = serving.snapshot();
     let problems: Vec<Notice> = problems.problems.iter().map(Notice::from).collect();
     printer.notices(&problems);
-    ready(address, &serving.snapshot().desired, printer)?;
-    let options = options(serve);
+    printer.notices(&door.notices(address));
+    ready(serve, &door, address, &serving.snapshot().desired, printer)?;
+    let options = door.options(&serve.guarding);
     let shutdown = CancellationToken::new();
     let front = Arc::new(serving);
     let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
@@ -72,17 +75,6 @@ async fn faces(
     served.map_err(|error| Failure::new("cannot serve", error))
 }
 
-/// Whether it may be served as asked for.
-fn allowed(serve: &Serve) -> Result<(), Failure> {
-    if serve.listen.ip().is_loopback() {
-        return Ok(());
-    }
-    let message = format!("{} can be reached from other machines", serve.listen);
-    Err(Failure::plain(Kind::Usage, message).hinted(
-        "listen on 127.0.0.1; serving other machines needs tokens, which are not there yet",
-    ))
-}
-
 async fn bind(serve: &Serve) -> Result<(TcpListener, SocketAddr), Failure> {
     let listener = TcpListener::bind(serve.listen).await.map_err(|error| {
         Failure::new(format!("cannot listen on {}", serve.listen), error).hinted(
@@ -95,16 +87,15 @@ async fn bind(serve: &Serve) -> Result<(TcpListener, SocketAddr), Failure> {
     Ok((listener, address))
 }
 
-fn options(serve: &Serve) -> FaceOptions {
-    let mut options = FaceOptions::local();
-    options.hosts.clone_from(&serve.allow_host);
-    options.origins.clone_from(&serve.allow_origin);
-    options
-}
-
 /// Says where it is, and how to add it to a client.
-fn ready(address: SocketAddr, desired: &Desired, printer: &Printer) -> Result<(), Failure> {
-    let url = format!("http://{address}/mcp");
+fn ready(
+    serve: &Serve,
+    door: &Door,
+    address: SocketAddr,
+    desired: &Desired,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let url = door.url(&serve.guarding, address);
     if printer.is_json() {
         let text = serde_json::to_string(&json!({ "url": url, "address": address }))
             .map_err(|error| Failure::new("cannot write JSON", error))?;
@@ -122,7 +113,7 @@ fn ready(address: SocketAddr, desired: &Desired, printer: &Printer) -> Result<()
         "\nAdd it to a client as an MCP server of type `http` with that URL, or let the client start\n\
          `switchboard connect` as a server of type `stdio`. An entry that many clients take:\n"
     ));
-    let entry = json!({ "mcpServers": { "switchboard": { "type": "http", "url": url } } });
+    let entry = json!({ "mcpServers": { "switchboard": door.entry(&url) } });
     printer.done(format_args!("  {entry}\n"));
     printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
     Ok(())

@@ -66,6 +66,7 @@ impl Own {
 fn session(room: Room) -> Session {
     let mut session = Session::new(format!("cli-{}", std::process::id()));
     "switchboard".clone_into(&mut session.client);
+    session.transport = "cli";
     session.consent = Consent::Typed;
     session.results = room.policy();
     session

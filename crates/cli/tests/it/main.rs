@@ -18,6 +18,7 @@ mod doctor;
 mod edit;
 mod gateway;
 mod global;
+mod guarding;
 mod hostile;
 mod import;
 mod install;

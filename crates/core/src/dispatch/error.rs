@@ -153,6 +153,27 @@ impl CallError {
         }
     }
 
+    /// What kind of error it is, in a word that stays.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not-found",
+            Self::Arguments { .. } => "arguments",
+            Self::Request { .. } => "request",
+            Self::Denied { .. } => "denied",
+            Self::Unanswered { .. } => "unanswered",
+            Self::NotConnected { .. } => "not-connected",
+            Self::NotStarted { .. } => "not-started",
+            Self::Busy { .. } => "busy",
+            Self::Server { error, .. } => of_server(error),
+            Self::NotDone { how, .. } => how.word(),
+            Self::AskedTooOften { .. } => "asked-too-often",
+            Self::Ended => "ended",
+            Self::Changed { .. } => "changed",
+            Self::InputNeeded { .. } => "input-needed",
+            Self::Lost => "lost",
+        }
+    }
+
     pub(crate) fn not_connected(server: &str, error: NotReady) -> Self {
         Self::NotConnected { server: server.to_owned(), error: Box::new(error) }
     }
@@ -170,6 +191,20 @@ impl Refusal {
             Self::Declined => "declined",
             Self::Cancelled => "cancelled",
         }
+    }
+}
+
+fn of_server(error: &WireError) -> &'static str {
+    match error {
+        WireError::Timeout { .. } => "timeout",
+        WireError::Rpc(_) => "server-error",
+        WireError::Exited { .. } => "exited",
+        WireError::Closed | WireError::StreamLost { .. } | WireError::Io { .. } => "lost",
+        WireError::Http(_) | WireError::WebSocket(_) | WireError::Status { .. } => "transport",
+        WireError::Malformed(_) | WireError::InvalidResult { .. } => "malformed",
+        WireError::Busy => "busy",
+        WireError::TaskCancelled { .. } => "task-cancelled",
+        _ => "server",
     }
 }
 

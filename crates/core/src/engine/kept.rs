@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::eras::Eras;
+use crate::audit::{Audit, AuditLog};
 use crate::logs::Logs;
 use crate::permission::Memory;
 use crate::problem::{Problem, ProblemKind};
@@ -23,6 +24,7 @@ pub(super) struct Kept {
     pub(super) memory: Memory,
     pub(super) eras: Eras,
     pub(super) sealer: Arc<dyn Seal>,
+    pub(super) audit: Option<Arc<dyn Audit>>,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -35,6 +37,10 @@ impl Kept {
         let mut kept = Self::nothing();
         match Store::open(state.join("results"), RESULTS, DAYS).await {
             Ok(store) => kept.store = Some(store),
+            Err(error) => kept.problems.push(storage(&error)),
+        }
+        match AuditLog::open(&state.join("logs")) {
+            Ok(audit) => kept.audit = Some(Arc::new(audit)),
             Err(error) => kept.problems.push(storage(&error)),
         }
         let opened = tokio::task::spawn_blocking(move || {
@@ -65,6 +71,7 @@ impl Kept {
             memory: Memory::forgetful(),
             eras: Eras::default(),
             sealer: Arc::new(Sealer::fleeting()),
+            audit: None,
             problems: Vec::new(),
         }
     }

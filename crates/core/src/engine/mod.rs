@@ -38,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use caller::{Answers, Caller, Session};
-pub use event::{Called, Ended, Event, Happened};
+pub use event::{Event, Happened};
 pub use in_process::InProcess;
 pub use options::{CredentialSource, EngineOptions, EntriesOnly};
 pub use queue::{Attendance, Gone, Queue, Waits};
@@ -59,6 +59,7 @@ use strays::Strays;
 use under_way::UnderWay;
 use wishes::Wishes;
 
+use crate::audit::{Audit, Called};
 use crate::connection::{Connection, Listener, Shared, Spec};
 use crate::dispatch::{Question, Request, Running};
 use crate::logs::Logs;
@@ -93,6 +94,7 @@ pub(crate) struct Inner {
     pub(crate) store: Option<Store>,
     pub(crate) logs: Option<Logs>,
     pub(crate) memory: Memory,
+    audit: Option<Arc<dyn Audit>>,
     eras: Eras,
     sealer: Arc<dyn Seal>,
     /// What is wrong with the engine's own files.
@@ -108,9 +110,10 @@ pub(crate) struct Inner {
 impl Engine {
     /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
     pub async fn start(options: EngineOptions) -> Self {
-        let Kept { logs, store, memory, eras, sealer, problems } =
+        let Kept { logs, store, memory, eras, sealer, audit, problems } =
             Kept::open(options.state_dir.clone()).await;
         let sealer = options.sealer.clone().unwrap_or(sealer);
+        let audit = options.audit.clone().or(audit);
         let queue = Queue::new(options.patience);
         Self(Arc::new_cyclic(|inner| {
             let shared = Arc::new(shared(&options, logs.clone(), &eras));
@@ -130,6 +133,7 @@ impl Engine {
                 store,
                 logs,
                 memory,
+                audit,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 eras,
@@ -250,6 +254,12 @@ impl Engine {
         self.0.pool.calls_in_flight()
     }
 
+    /// The servers that a session has called, each with how often.
+    pub fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+        let standing: Vec<_> = self.0.lock().values().cloned().collect();
+        standing.iter().flat_map(|standing| standing.used_by(session)).collect()
+    }
+
     /// Ends a workspace now.
     pub fn end(&self, workspace: &WorkspaceId) {
         self.0.end(workspace);
@@ -267,6 +277,9 @@ impl Engine {
         self.0.tasks.wait().await;
         if let Some(logs) = &self.0.logs {
             logs.settle().await;
+        }
+        if let Some(audit) = &self.0.audit {
+            audit.settle().await;
         }
         let eras = self.0.eras.clone();
         // A disk may take its time.
@@ -303,6 +316,17 @@ impl Inner {
     pub(crate) fn happened(&self, event: Event) {
         // Nobody may be listening.
         let _ = self.events.send(event);
+    }
+
+    /// A call has ended.
+    pub(crate) fn called(&self, workspace: &WorkspaceId, called: Arc<Called>) {
+        if let Some(audit) = &self.audit {
+            audit.called(&called);
+        }
+        if self.events.receiver_count() > 0 {
+            let (workspaces, server) = (vec![workspace.clone()], called.server.clone());
+            self.happened(Event { workspaces, server, what: Happened::Called(called) });
+        }
     }
 
     pub(crate) fn queue(&self) -> &Queue {

@@ -8,6 +8,7 @@ use switchboard_config::{Entry, Server};
 use switchboard_wire::http::{Credentials, NoCredentials};
 use switchboard_wire::process::Guard;
 
+use crate::audit::Audit;
 use crate::connection::Timing;
 use crate::sealing::Seal;
 
@@ -34,6 +35,8 @@ pub struct EngineOptions {
     pub linger: Duration,
     /// How long a question waits in the queue.
     pub patience: Duration,
+    /// Where the record of every call goes; `None` writes it to `logs/audit.jsonl` in `state_dir`, if there is one.
+    pub audit: Option<Arc<dyn Audit>>,
 }
 
 /// What a server is reached with, and what tells it apart from what another is reached with.
@@ -71,6 +74,7 @@ impl EngineOptions {
             timing: Timing::default(),
             linger: Duration::from_secs(60),
             patience: Duration::from_secs(600),
+            audit: None,
         }
     }
 }

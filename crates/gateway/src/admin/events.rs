@@ -9,8 +9,9 @@ use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream;
 use http::Uri;
-use serde_json::{Value, json};
-use switchboard_core::engine::{Attendance, Called, Ended, Event as Happening, Happened};
+use serde_json::json;
+use switchboard_core::audit::Line;
+use switchboard_core::engine::{Attendance, Event as Happening, Happened};
 use switchboard_wire::sanitize;
 use tokio::sync::{broadcast, watch};
 
@@ -97,26 +98,13 @@ fn told(event: &Happening) -> Option<Event> {
         Happened::List(list) => ("list", json!({ "list": list.member() })),
         Happened::Log(params) => ("log", json!({ "params": params })),
         Happened::ResourceUpdated { uri, .. } => ("resource", json!({ "uri": clean(uri) })),
-        Happened::Called(called) => ("called", self::called(called)),
+        Happened::Called(called) => ("called", json!(Line::of(called))),
         _ => return None,
     };
     let workspaces: Vec<String> = event.workspaces.iter().map(ToString::to_string).collect();
     data["workspaces"] = json!(workspaces);
     data["server"] = json!(event.server);
     Some(sse::event(name, &data))
-}
-
-fn called(called: &Called) -> Value {
-    let ended = match &called.ended {
-        Ended::Result => json!("result"),
-        Ended::ToolError => json!("tool-error"),
-        Ended::Error(error) => json!({ "error": clean(error) }),
-        Ended::Dropped => json!("dropped"),
-    };
-    json!({
-        "session": called.session, "method": called.method, "name": clean(&called.name),
-        "ended": ended, "tookMillis": u64::try_from(called.took.as_millis()).ok(),
-    })
 }
 
 fn clean(text: &str) -> String {

@@ -102,6 +102,7 @@ impl Whose {
     pub(super) fn session(&self, id: String) -> Session {
         let mut session = Session::new(id);
         session.client.clone_from(&self.client);
+        session.transport = "admin";
         session.consent = Consent::Typed;
         session.answers = Answers::Caller;
         session.results = self.results.policy();

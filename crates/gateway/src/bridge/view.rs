@@ -69,6 +69,7 @@ impl View {
             mode: Some(options.mode),
             results: options.results,
             client: name.and_then(|name| name.to_text()).unwrap_or_default(),
+            transport: self.opening.transport,
             capabilities: capabilities.clone(),
             ..Session::new(self.opening.session.clone())
         };
@@ -118,7 +119,11 @@ impl View {
         let caller = match callers.pop() {
             Some(caller) => caller,
             None => {
-                let session = Session::new(self.opening.session.clone());
+                let session = Session {
+                    principal: self.opening.principal.clone(),
+                    transport: self.opening.transport,
+                    ..Session::new(self.opening.session.clone())
+                };
                 let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
                 attached.ok_or_else(ended)?
             }

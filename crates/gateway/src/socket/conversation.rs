@@ -19,7 +19,7 @@ use tokio::{
 
 use super::{
     Answer, GOODBYE, Hello, Hub, Refusal, RefusalKind, Want, closing::Closing, desk::Desk, office,
-    stall::Stall, watched::Watched,
+    presence::Presence, stall::Stall, watched::Watched,
 };
 use crate::front::{Front, Opened, Opening, Part};
 
@@ -40,8 +40,8 @@ pub(super) async fn converse<H: Hub>(desk: Arc<Desk<H>>, mut stream: UnixStream)
     tracing::debug!(?hello, "a client");
     match hello.want {
         Want::Mcp => match open(&desk, &hello).await {
-            Ok((front, opened)) => {
-                speak(&desk, stream, rest, opened).await;
+            Ok((front, opened, presence)) => {
+                speak(&desk, stream, rest, opened, presence).await;
                 // A view lives as long as somebody holds what opened it.
                 drop(front);
             }
@@ -113,7 +113,7 @@ type View<H> = <<H as Hub>::Front as Front>::View;
 async fn open<H: Hub>(
     desk: &Desk<H>,
     hello: &Hello,
-) -> Result<(Arc<H::Front>, Opened<View<H>>), Refusal> {
+) -> Result<(Arc<H::Front>, Opened<View<H>>, Arc<Presence>), Refusal> {
     if desk.draining.is_cancelled() {
         return Err(Refusal::new(RefusalKind::Stopping, "the hub is about to end"));
     }
@@ -122,15 +122,16 @@ async fn open<H: Hub>(
         return Err(Refusal::new(RefusalKind::View, message));
     };
     let front = front?;
+    let session = desk.next_session();
     let opened = front.open(Opening {
         principal: desk.options.principal.clone(),
-        session: desk.next_session(),
+        session: session.clone(),
         part: Part::Everything,
         transport: "socket",
     });
     let opened =
         opened.await.map_err(|error| Refusal::new(RefusalKind::View, error.to_string()))?;
-    Ok((front, opened))
+    Ok((front, opened, desk.presences.arrive(session, hello)))
 }
 
 /// MCP, until the client closes, does not read, or the hub ends.
@@ -139,6 +140,7 @@ async fn speak<H: Hub, V: Handler>(
     mut stream: UnixStream,
     rest: Bytes,
     opened: Opened<V>,
+    presence: Arc<Presence>,
 ) {
     let _client = desk.activity.client();
     say(&mut stream, &Answer::Granted(desk.welcome())).await;
@@ -149,6 +151,7 @@ async fn speak<H: Hub, V: Handler>(
     let view = Watched {
         view: opened.view,
         activity: desk.activity.clone(),
+        presence,
         draining: desk.draining.clone(),
     };
     let last = writer.clone();

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Hello, Lifetime, ListenOptions, Refusal, RefusalKind, Status, Welcome,
     activity::{Activity, Counts},
+    presence::Presences,
 };
 use crate::{admin::Admin, front::Front};
 
@@ -38,6 +39,12 @@ pub trait Hub: Send + Sync + 'static {
     fn admin(&self) -> Option<&Admin> {
         None
     }
+
+    /// The servers that a session has called, each with how often.
+    fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+        let _ = session;
+        Vec::new()
+    }
 }
 
 /// Why a hub ended.
@@ -56,6 +63,7 @@ pub(super) struct Desk<H> {
     pub(super) hub: Arc<H>,
     pub(super) options: ListenOptions,
     pub(super) activity: Arc<Activity>,
+    pub(super) presences: Presences,
     /// The hub is to end.
     pub(super) stop: CancellationToken,
     /// The hub is to end when no call is in flight.
@@ -89,6 +97,7 @@ impl<H: Hub> Desk<H> {
             hub,
             activity: options.pulse.activity.clone(),
             options,
+            presences: Presences::default(),
             stop,
             handover: CancellationToken::new(),
             draining: CancellationToken::new(),
@@ -107,7 +116,8 @@ impl<H: Hub> Desk<H> {
     }
 
     pub(super) fn status(&self) -> Status {
-        self.options.pulse.status()
+        let attached = self.presences.told(|session| self.hub.used_by(session));
+        Status { attached, ..self.options.pulse.status() }
     }
 
     /// Promises to make room for version `asker`, if it is newer.

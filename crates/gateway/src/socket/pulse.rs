@@ -36,6 +36,7 @@ impl Pulse {
             since: self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
             clients: counts.clients,
             calls: counts.calls,
+            attached: Vec::new(),
             idle: if counts.is_unused() { counts.changed.elapsed().as_secs() } else { 0 },
         }
     }

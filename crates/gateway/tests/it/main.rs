@@ -19,3 +19,4 @@ mod served;
 mod shutdown;
 mod socket;
 mod token_helper;
+mod tokens;

@@ -19,6 +19,11 @@ pub trait Handler: Send + Sync + 'static {
         self.describe().info
     }
 
+    /// A client of the older era has said who it is.
+    fn greeted(&self, client_info: Option<&Raw>) {
+        let _ = client_info;
+    }
+
     /// Answers a request. Dropped when the client cancels it or goes away.
     fn call<'a>(
         &'a self,

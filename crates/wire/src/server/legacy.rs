@@ -62,9 +62,11 @@ fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, Rpc
         .ok()
         .filter(|version| version.era() == Era::Legacy)
         .unwrap_or(Version::LATEST_LEGACY);
+    let client_info = member("clientInfo");
+    session.handler.greeted(client_info.as_ref());
     session.state().greeted = Some(Greeted {
         version,
-        client_info: member("clientInfo"),
+        client_info,
         capabilities: member("capabilities").unwrap_or_else(Raw::empty_object),
     });
     let description = session.handler.describe();

@@ -58,6 +58,16 @@ impl Rooms {
         self.engine.calls_in_flight() > 0
     }
 
+    /// The servers that a session has called, each with how often.
+    pub(super) fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+        self.engine.used_by(session)
+    }
+
+    /// Where the user's state is.
+    pub(in super::super) fn state_dir(&self) -> &std::path::Path {
+        &self.own.state_dir
+    }
+
     /// The room of a client that speaks MCP.
     pub(super) async fn room(&self, hello: &Hello) -> Result<Arc<Serving>, Refusal> {
         let view: View = hello.view.decode().map_err(|error| {

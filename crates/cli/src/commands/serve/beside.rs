@@ -1,6 +1,7 @@
 //! `serve` where a hub runs already: the hub serves, with the servers it holds, for as long as this program stays.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::super::hub::{Rooms, problem};
-use super::{allowed, bind, options, ready};
-use crate::args::Serve;
+use super::{bind, ready};
+use crate::args::{Guarding, Serve};
+use crate::guarding::Door;
 use crate::hub;
 use crate::notice::Notice;
 use crate::printer::Printer;
@@ -36,12 +38,14 @@ struct Ready {
 /// Has the hub serve, and waits.
 pub(super) async fn run(
     serve: &Serve,
+    door: &Door,
     caller: &Caller,
     printer: &Printer,
     hub: &Client,
 ) -> Result<(), Failure> {
+    let wanted = Serve { guarding: placed(&serve.guarding)?, ..serve.clone() };
     let wanted =
-        Raw::of(serve).map_err(|error| Failure::new("cannot say what is wanted", error))?;
+        Raw::of(&wanted).map_err(|error| Failure::new("cannot say what is wanted", error))?;
     let whose = hub::whose(caller, Room::Screen);
     let failed = |error| hub::refused("cannot serve through the hub", error);
     let mut events = hub.faces(&whose, &wanted).await.map_err(failed)?;
@@ -53,7 +57,8 @@ pub(super) async fn run(
         "the hub that runs (process {}) serves, with the servers it holds",
         hub.hub().hub
     ))]);
-    ready(address, &caller.workspace.desired(), printer)?;
+    printer.notices(&door.notices(address));
+    ready(serve, door, address, &caller.workspace.desired(), printer)?;
     tokio::select! {
         event = events.next() => Err(ended(event)),
         () = wait::ended() => {
@@ -61,6 +66,17 @@ pub(super) async fn run(
             Ok(())
         }
     }
+}
+
+/// The same with files that mean the same wherever the hub is.
+fn placed(guarding: &Guarding) -> Result<Guarding, Failure> {
+    let whole = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose();
+    let failed = |error| Failure::new("cannot tell the current folder", error);
+    Ok(Guarding {
+        tls_cert: whole(&guarding.tls_cert).map_err(failed)?,
+        tls_key: whole(&guarding.tls_key).map_err(failed)?,
+        ..guarding.clone()
+    })
 }
 
 /// Why the hub no longer serves.
@@ -88,11 +104,14 @@ pub(in super::super) async fn in_hub(
             .detailed(error.to_string())
             .hinted("the hub is of another version; end it with `switchboard stop`")
     })?;
-    allowed(&serve).map_err(|failure| problem(&failure))?;
+    // Looked at again: what is let in here is this process's to answer for.
+    let door = Door::new(&serve.guarding, serve.listen, rooms.state_dir());
+    let door = door.map_err(|failure| problem(&failure))?;
     let front = rooms.front(whose, &serve.view).await?;
     let (listener, address) = take(&serve, admin).await.map_err(|failure| problem(&failure))?;
     let shutdown = CancellationToken::new();
-    let serving = face::serve(listener, Arc::clone(&front), options(&serve), shutdown.clone());
+    let options = door.options(&serve.guarding);
+    let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
     let serving = tokio::spawn(serving);
     // Dropped, the faces are told to end, and do so by themselves.
     let held = shutdown.drop_guard();

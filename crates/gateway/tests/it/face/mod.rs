@@ -4,7 +4,7 @@ mod bounds;
 mod closing;
 mod guarding;
 mod headers;
-mod raw;
+pub(crate) mod raw;
 mod resuming;
 mod rules;
 mod sessions;
