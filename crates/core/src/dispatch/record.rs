@@ -81,6 +81,8 @@ impl Record {
             // It goes on when it is made again, and is told of then.
             (Ok(Finish::Handed(_)), called) => *called = None,
             (Ok(Finish::Done(outcome)), Some(called)) => called.end(Ok(outcome)),
+            // What comes of the task is asked for by calls of their own.
+            (Ok(Finish::Tasked(_)), Some(called)) => called.ended = Ended::Result,
             (Err(error), Some(called)) => called.end(Err(error)),
             (_, None) => {}
         }

@@ -8,6 +8,7 @@ use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
 
 use super::handed::{Again, Carried, Questions};
+use super::tasks::Task;
 use crate::told::Call;
 
 /// A request of a caller. What it does not understand goes through as it is.
@@ -21,6 +22,8 @@ pub struct Request {
     pub(super) tasks: Tasks,
     pub(super) questions: Questions,
     pub(super) again: Option<Box<Again>>,
+    pub(super) as_task: Option<Raw>,
+    pub(super) task: Option<Box<Task>>,
 }
 
 /// Whether a caller wants to hear how far its call is.
@@ -98,6 +101,8 @@ impl Request {
             tasks: Tasks::Follow,
             questions: Questions::Hold,
             again: None,
+            as_task: None,
+            task: None,
         }
     }
 
@@ -129,10 +134,26 @@ impl Request {
         self
     }
 
-    /// What to do when the server makes a task of it.
+    /// What to do when the server makes a task of it. Only tasks of modern servers are handed over, and only where no hook
+    /// wants to see what comes of them; all others are followed.
     #[must_use]
     pub fn with_tasks(mut self, tasks: Tasks) -> Self {
         self.tasks = tasks;
+        self
+    }
+
+    /// Asks a 2025-11-25 server to make a task of it, with this `task` member; the task is followed.
+    #[must_use]
+    pub fn as_task(mut self, task: Raw) -> Self {
+        self.as_task = Some(task);
+        self
+    }
+
+    /// Asks something of a task that was handed over: `tasks/get`, `tasks/update` or `tasks/cancel`. The task's id in
+    /// the parameters is the server's, whatever stands there.
+    #[must_use]
+    pub fn of_task(mut self, task: Task) -> Self {
+        self.task = Some(Box::new(task));
         self
     }
 
@@ -153,7 +174,7 @@ impl Request {
         self
     }
 
-    fn of(method: &str, params: &str) -> Self {
+    pub(super) fn of(method: &str, params: &str) -> Self {
         // Every part was quoted or is JSON already.
         let params = Raw::parse(params.to_owned()).unwrap_or_else(|_| Raw::empty_object());
         Self::forward(Envelope::new(&Id::number(0), method, Some(&params)))

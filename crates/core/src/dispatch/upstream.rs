@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume};
+use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume, Tasks};
 use switchboard_wire::envelope::code;
 use switchboard_wire::json::{Edit, Raw};
 use switchboard_wire::{Era, Error as WireError};
@@ -100,6 +100,9 @@ impl Stage {
             .with_timeout(timeout)
             .with_tasks(request.tasks)
             .with_capabilities(self.capabilities(placed));
+        if let Some(task) = &request.as_task {
+            call = call.as_task(task.clone());
+        }
         if request.progress == Progress::Wanted {
             call = call.with_progress();
         }
@@ -211,7 +214,14 @@ fn begin(
     call: &Call,
     told: Option<&Told>,
 ) -> Result<Exchange, CallError> {
-    let Some(told) = told else { return Ok(live.client.call(call.clone())) };
+    let Some(told) = told else {
+        let call = match live.client.server().era() {
+            // Nobody but the connection it was made on can ask for it.
+            Era::Legacy => call.clone().with_tasks(Tasks::Follow),
+            Era::Modern => call.clone(),
+        };
+        return Ok(live.client.call(call));
+    };
     // One that became a server of the other era knows nothing of what it asked.
     if live.client.server().era() == Era::Legacy {
         return Err(CallError::Changed { server: placed.name.clone() });

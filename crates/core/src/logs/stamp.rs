@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A moment as logs write it: `2026-07-28T09:05:07.042Z`.
+/// A moment as RFC 3339 has it: `2026-07-28T09:05:07.042Z`.
 pub fn stamp(at: SystemTime) -> String {
     // Before 1970 only a broken clock is.
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -74,7 +74,11 @@ impl Following {
                     self.is_over = true;
                     sse::event("done", &Outcome::of(&outcome))
                 }
-                // Nobody asks for that over this API.
+                // Nobody asks for these over this API.
+                Ok(CallEvent::Tasked(tasked)) => {
+                    let server = tasked.task.server.clone();
+                    self.failed(&CallError::InputNeeded { server })
+                }
                 Ok(CallEvent::Handed(handed)) => {
                     let server = handed.carried.server().to_owned();
                     self.failed(&CallError::InputNeeded { server })

@@ -16,6 +16,7 @@ mod own;
 mod parked;
 mod refusal;
 mod skills;
+mod tasks;
 mod view;
 
 use std::sync::{Arc, Weak};
@@ -35,6 +36,7 @@ use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
 use crate::hub::Served;
 use lists::Made;
 use parked::Parked;
+use tasks::OwnTasks;
 
 /// Shows one workspace of an engine to clients. Clones share everything.
 #[derive(Clone)]
@@ -49,6 +51,7 @@ struct Inner {
     options: BridgeOptions,
     changes: Changes,
     parked: Parked,
+    tasks: OwnTasks,
     /// Keeps what is shown current, where that ends with the bridge.
     served: Option<Served>,
     made: Made,
@@ -126,6 +129,7 @@ impl Bridge {
             options,
             changes,
             parked,
+            tasks: OwnTasks::default(),
             served,
             made: Made::default(),
             _lease: lease,
@@ -146,7 +150,7 @@ impl Seen {
 
 impl Inner {
     fn shows_agent(&self, name: &str) -> bool {
-        let agent = self.served.as_ref().and_then(|served| served.agent());
+        let agent = self.served.as_ref().and_then(Served::agent);
         agent.is_some_and(|agent| agent == name)
     }
 }
