@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use switchboard_wire::{
     envelope::{Notification, RpcError},
+    json::Raw,
     server::{Asked, Context, Description, Handler, Reply},
 };
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,10 @@ pub(super) struct Watched<V> {
 impl<V: Handler> Handler for Watched<V> {
     fn describe(&self) -> Description {
         self.view.describe()
+    }
+
+    fn info(&self) -> Raw {
+        self.view.info()
     }
 
     fn call<'a>(

@@ -1,6 +1,5 @@
 //! The same result and the same error in the shape of either era.
 
-use super::Description;
 use crate::{
     Era, Version,
     envelope::{RpcError, code},
@@ -27,13 +26,13 @@ pub(super) fn result(
     era: Era,
     asked: &str,
     result: &Raw,
-    description: &Description,
+    info: impl FnOnce() -> Raw,
 ) -> Result<Raw, RpcError> {
     if result.kind() != JsonKind::Object {
         return Err(RpcError::new(code::INTERNAL_ERROR, "the server's result is not an object"));
     }
     let rendered = match era {
-        Era::Modern => modern(asked, result, description),
+        Era::Modern => modern(asked, result, info),
         Era::Legacy => result.with(&[
             Edit::remove(&["resultType"]),
             Edit::remove(&["ttlMs"]),
@@ -47,7 +46,7 @@ pub(super) fn result(
 fn modern(
     asked: &str,
     result: &Raw,
-    description: &Description,
+    info: impl FnOnce() -> Raw,
 ) -> Result<Raw, crate::json::SpliceError> {
     let missing = |path: &[&str]| !matches!(result.get_path(path), Ok(Some(_)));
     let mut edits = Vec::new();
@@ -63,8 +62,9 @@ fn modern(
             edits.push(Edit::set(&["cacheScope"], "\"private\""));
         }
     }
-    if missing(&["_meta", meta::SERVER_INFO]) {
-        edits.push(Edit::set(&["_meta", meta::SERVER_INFO], description.info.as_str()));
+    let info = missing(&["_meta", meta::SERVER_INFO]).then(info);
+    if let Some(info) = &info {
+        edits.push(Edit::set(&["_meta", meta::SERVER_INFO], info.as_str()));
     }
     result.with(&edits)
 }
