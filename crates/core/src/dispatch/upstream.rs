@@ -1,6 +1,6 @@
 //! To the server and back: a connection, a place among its calls, one exchange.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use switchboard_wire::Error as WireError;
@@ -88,7 +88,9 @@ impl Stage {
 
     /// What a modern server may ask of whoever is behind this call.
     fn capabilities(&self) -> Raw {
-        let ours = Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object());
+        static OURS: LazyLock<Raw> =
+            LazyLock::new(|| Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object()));
+        let ours = OURS.clone();
         if !self.caller.can(&["sampling"]) {
             return ours;
         }

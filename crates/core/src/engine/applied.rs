@@ -31,7 +31,7 @@ pub(crate) struct Applied {
     pub(crate) numbers: Numbers,
     pub(crate) problems: Vec<Problem>,
     /// As the settings have it; sessions may differ in their mode.
-    pub(crate) permissions: Arc<Permissions>,
+    pub(crate) permissions: Permissions,
 }
 
 /// A server that is to be started.
@@ -72,9 +72,9 @@ impl Applied {
     }
 
     /// The permissions of a session with a mode of its own.
-    pub(crate) fn permissions(&self, mode: Option<Mode>) -> Arc<Permissions> {
+    pub(crate) fn permissions(&self, mode: Option<Mode>) -> Permissions {
         match mode {
-            Some(mode) => Arc::new(self.permissions.with_mode(mode)),
+            Some(mode) => self.permissions.with_mode(mode),
             None => self.permissions.clone(),
         }
     }

@@ -49,6 +49,7 @@ pub(crate) use applied::{Applied, Placed};
 pub(crate) use numbers::OnProgress;
 pub(crate) use workspace::Standing;
 
+use crate::catalog::Catalog;
 use choose::Claims;
 use eras::Eras;
 use kept::Kept;
@@ -148,6 +149,12 @@ impl Engine {
         // Counts and times move without anything having changed; the catalog is taken as it is.
         let last = self.0.snapshot(&standing);
         Some(Arc::new(self.0.show(&standing.applied(), &standing, Some(&last))))
+    }
+
+    /// What a workspace's servers offer, without all the rest of a snapshot.
+    pub fn catalog(&self, workspace: &WorkspaceId) -> Option<Arc<Catalog>> {
+        let standing = self.0.standing(workspace)?;
+        Some(Arc::clone(&self.0.snapshot(&standing).catalog))
     }
 
     /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
