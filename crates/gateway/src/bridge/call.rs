@@ -21,9 +21,9 @@ impl View {
         mut asked: Asked,
         context: &Context,
     ) -> Result<Reply, RpcError> {
-        let bound = Bound::of(&self.opening.principal, &asked);
         let running = match &asked.state {
             Some(handle) => {
+                let bound = Bound::of(&self.opening.principal, &asked);
                 let parked = self.bridge().parked.take(handle, &bound).ok_or_else(gone)?;
                 consent::answer(parked.question, std::mem::take(&mut asked.answers));
                 parked.running
@@ -34,14 +34,13 @@ impl View {
                 self.bridge().engine.call(&caller, request)
             }
         };
-        self.follow(running, &asked, bound, context).await
+        self.follow(running, &asked, context).await
     }
 
     async fn follow(
         &self,
         mut running: Running,
         asked: &Asked,
-        bound: Bound,
         context: &Context,
     ) -> Result<Reply, RpcError> {
         loop {
@@ -53,7 +52,7 @@ impl View {
                 Ok(CallEvent::Done(outcome)) => return Ok(Reply::Complete(outcome.result)),
                 Ok(CallEvent::Question(question)) => {
                     if let Some(question) = askable(question, context) {
-                        return self.park(running, question, bound);
+                        return self.park(running, question, asked);
                     }
                 }
                 Err(error) => return Err(refused(&error, asked)),
@@ -61,7 +60,8 @@ impl View {
         }
     }
 
-    fn park(&self, running: Running, question: Question, bound: Bound) -> Result<Reply, RpcError> {
+    fn park(&self, running: Running, question: Question, asked: &Asked) -> Result<Reply, RpcError> {
+        let bound = Bound::of(&self.opening.principal, asked);
         let questions = vec![consent::asked(&question.about)];
         let handle = self.bridge().parked.put(bound, Call { running, question });
         let handle = handle.map_err(|error| {
@@ -109,10 +109,10 @@ impl View {
         if style == Style::Full {
             return name.to_owned();
         }
-        let Some(snapshot) = bridge.engine.snapshot(&bridge.workspace) else {
+        let Some(catalog) = bridge.engine.catalog(&bridge.workspace) else {
             return name.to_owned();
         };
-        let named = snapshot.catalog.named(style);
+        let named = catalog.named(style);
         let full = match asked {
             method::TOOLS_CALL => named.tool(name).map(|listed| listed.name.clone()),
             _ => named.prompt(name).map(|listed| listed.name.clone()),

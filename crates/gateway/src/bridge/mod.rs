@@ -30,6 +30,7 @@ pub use own::ToolSearch;
 pub use view::View;
 
 use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
+use lists::Made;
 use parked::Parked;
 
 /// Shows one workspace of an engine to clients. Clones share everything.
@@ -42,6 +43,7 @@ struct Inner {
     options: BridgeOptions,
     changes: Changes,
     parked: Parked,
+    made: Made,
     /// Keeps the workspace while it is shown, clients or none.
     _lease: Option<Caller>,
     _news: DropGuard,
@@ -98,6 +100,7 @@ impl Bridge {
             options,
             changes,
             parked,
+            made: Made::default(),
             _lease: lease,
             _news: news,
         }))

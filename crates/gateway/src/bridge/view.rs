@@ -21,6 +21,12 @@ use crate::front::{Opening, Part};
 /// Sets of capabilities that one view keeps sessions for; a client has one, or very few.
 const CALLERS: usize = 8;
 
+const INFO: &str = concat!(
+    r#"{"name":"switchboard","title":"Switchboard","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}"#
+);
+
 /// What one client sees.
 pub struct View {
     bridge: Bridge,
@@ -82,15 +88,15 @@ impl View {
             first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
         });
         let is_searched = *is_searched.await;
-        let snapshot = self.snapshot().ok_or_else(ended)?;
+        let catalog = bridge.engine.catalog(&bridge.workspace).ok_or_else(ended)?;
         let seen = Seen {
-            snapshot: &snapshot,
+            catalog: &catalog,
             names: bridge.options.names,
             part: &self.opening.part,
             is_searched,
             spill: bridge.options.results.spill,
         };
-        Ok(Reply::Complete(seen.list(list)))
+        Ok(Reply::Complete(bridge.made.list(&seen, list)))
     }
 
     fn instructions(&self) -> Option<String> {
@@ -156,9 +162,6 @@ impl View {
 
 impl Handler for View {
     fn describe(&self) -> Description {
-        let info = json!({
-            "name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION"),
-        });
         let capabilities = json!({
             "tools": { "listChanged": true },
             "prompts": { "listChanged": true },
@@ -169,10 +172,14 @@ impl Handler for View {
         // Plain values of ours: there is nothing in them that could fail.
         let raw = |value| Raw::of(&value).unwrap_or_else(|_| Raw::empty_object());
         Description {
-            info: raw(info),
+            info: self.info(),
             capabilities: raw(capabilities),
             instructions: self.instructions(),
         }
+    }
+
+    fn info(&self) -> Raw {
+        Raw::parse(INFO).unwrap_or_else(|_| Raw::empty_object())
     }
 
     fn call<'a>(
