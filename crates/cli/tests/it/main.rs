@@ -21,6 +21,7 @@ mod global;
 mod hostile;
 mod import;
 mod list;
+mod load;
 mod managed;
 mod peers;
 mod probe;
