@@ -13,6 +13,7 @@ mod conformance;
 mod everything;
 mod failure;
 mod fuzz;
+mod load;
 mod paths;
 mod peers;
 mod repository;
@@ -37,6 +38,8 @@ usage: cargo xtask <verb>
       --record            write the observed counts of checks under tests/conformance
   fuzz                    each fuzz target, on its seeds
       --seconds N         for this long each (default: 20)
+  load                    a thousand sessions before one hub, with clients that misbehave
+      --seconds N         for this long (default: 60)
   bench wire [ARGS]       what a message costs to forward; ARGS go to the benchmark
   bench engine [ARGS]     what the engine adds to a call and to the start of servers
   bench gateway [ARGS]    the whole program beside a bare floor and other gateways";
@@ -58,6 +61,7 @@ fn dispatch(mut args: Args) -> Result<()> {
         Some("conformance") => conformance::Options::parse(args).and_then(|o| conformance::run(&o)),
         Some("fuzz") => fuzz::Options::parse(args).and_then(fuzz::run),
         Some("bench") => bench::run(args),
+        Some("load") => load::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

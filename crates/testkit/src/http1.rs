@@ -1,5 +1,5 @@
-//! HTTP/1.1 as far as a benchmark needs it, for both sides: connections that are kept, bodies with a length or in
-//! chunks. It checks nothing that it does not have to know.
+//! HTTP/1.1 as far as a load needs it, for both sides: connections that are kept, bodies with a length or in chunks. It
+//! costs little, and checks nothing that it does not have to know.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -14,32 +14,39 @@ const CHUNK: usize = 64 * 1024;
 const SMALL: usize = 16 * 1024;
 
 /// One connection.
-pub(crate) struct Http {
+#[derive(Debug)]
+pub struct Http {
     stream: TcpStream,
     buffer: BytesMut,
     out: Vec<u8>,
 }
 
 /// What came: a request or an answer.
-pub(crate) struct Received {
-    pub(crate) head: Bytes,
-    pub(crate) body: Bytes,
+#[derive(Debug)]
+pub struct Received {
+    /// Its first line and its headers.
+    pub head: Bytes,
+    /// Its body, put together if it came in chunks.
+    pub body: Bytes,
 }
 
 // === impl Http ===
 
 impl Http {
-    pub(crate) fn new(stream: TcpStream) -> Result<Self> {
+    /// One that is there already.
+    pub fn new(stream: TcpStream) -> Result<Self> {
         // Without this an answer waits 40 ms for an acknowledgement.
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: BytesMut::with_capacity(CHUNK), out: Vec::new() })
     }
 
-    pub(crate) async fn connect(address: SocketAddr) -> Result<Self> {
+    /// Connects.
+    pub async fn connect(address: SocketAddr) -> Result<Self> {
         Self::new(TcpStream::connect(address).await?)
     }
 
-    pub(crate) async fn send(&mut self, head: &str, body: &[u8]) -> Result<()> {
+    /// Sends a message: its head up to the length of the body, and the body.
+    pub async fn send(&mut self, head: &str, body: &[u8]) -> Result<()> {
         self.out.clear();
         self.out.extend_from_slice(head.as_bytes());
         self.out.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
@@ -52,12 +59,12 @@ impl Http {
     }
 
     /// Bytes that are a message as they are.
-    pub(crate) async fn send_raw(&mut self, bytes: &[u8]) -> Result<()> {
+    pub async fn send_raw(&mut self, bytes: &[u8]) -> Result<()> {
         self.stream.write_all(bytes).await
     }
 
     /// The next message; `None` at the end.
-    pub(crate) async fn receive(&mut self) -> Result<Option<Received>> {
+    pub async fn receive(&mut self) -> Result<Option<Received>> {
         let mut searched = 0;
         let end = loop {
             let from = usize::saturating_sub(searched, 3);
@@ -126,7 +133,7 @@ fn cut() -> Error {
 
 impl Received {
     /// The value of a header, by its name in lower case.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         let head = std::str::from_utf8(&self.head).ok()?;
         head.split("\r\n").skip(1).find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -135,7 +142,7 @@ impl Received {
     }
 
     /// An answer's status.
-    pub(crate) fn status(&self) -> u16 {
+    pub fn status(&self) -> u16 {
         let head = std::str::from_utf8(&self.head).unwrap_or_default();
         head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
     }

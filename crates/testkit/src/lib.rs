@@ -6,6 +6,7 @@ pub mod face;
 pub mod fault;
 pub mod fixture;
 pub mod http;
+pub mod http1;
 pub mod lines;
 pub mod older;
 #[cfg(target_os = "linux")]

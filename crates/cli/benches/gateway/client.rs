@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::http::{Http, Received};
+use switchboard_testkit::http1::{Http, Received};
 
 /// Where a gateway is.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
 //! Who is compared, and how each is started.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -141,23 +140,10 @@ pub(crate) fn home(Setup { behind, tools }: Setup) -> TempDir {
 
 /// Our program, at home there.
 pub(crate) fn program(home: &TempDir) -> Command {
-    let mut command = Command::new(binary());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
     command.env_clear().env("HOME", home.path()).env("PATH", "/usr/bin:/bin");
     command.current_dir(home.path()).stderr(Stdio::null());
     command
-}
-
-/// Built by whoever runs this, in the same way.
-fn binary() -> PathBuf {
-    let here = std::env::current_exe().unwrap();
-    // <target>/<profile>/deps/<this>
-    let program = here.ancestors().nth(2).unwrap().join("switchboard");
-    assert!(
-        program.exists(),
-        "{} is not there: run `cargo xtask bench gateway`",
-        program.display()
-    );
-    program
 }
 
 // === impl Running ===

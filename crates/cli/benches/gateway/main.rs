@@ -22,7 +22,6 @@ mod chart;
 mod client;
 mod connect;
 mod contender;
-mod http;
 mod measure;
 mod process;
 mod published;

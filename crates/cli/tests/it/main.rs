@@ -23,6 +23,7 @@ mod hostile;
 mod import;
 mod install;
 mod list;
+mod load;
 mod managed;
 mod peers;
 mod probe;

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
+use switchboard_testkit::http1::Http;
 use switchboard_wire::envelope::{Id, Message, Parsed, Request, parse};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
@@ -16,7 +17,6 @@ use tokio::task::{LocalSet, spawn_local};
 
 use super::Behind;
 use super::upstream::{ACCEPTED, OK};
-use crate::http::Http;
 
 /// The way to the upstream.
 enum Way {

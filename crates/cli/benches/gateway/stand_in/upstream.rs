@@ -4,10 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::rc::Rc;
 
 use bytes::BytesMut;
+use switchboard_testkit::http1::Http;
 use tokio::task::LocalSet;
 
 use super::answers::Answers;
-use crate::http::Http;
 
 /// On standard streams. What waits together is answered in one write.
 pub(super) fn stdio(tools: usize) {

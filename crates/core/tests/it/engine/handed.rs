@@ -121,7 +121,7 @@ async fn hooks_permission_and_record_are_there_once() {
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
         if let Event { what: Happened::Called(called), .. } = event {
-            told.push(called.decision.unwrap().to_string());
+            told.push(called.decision.as_ref().unwrap().because().to_string());
         }
     }
     assert_eq!(told, ["a hook says so"]);

@@ -1,5 +1,7 @@
 //! Benchmarks, by name.
 
+mod gateways;
+
 use crate::args::Args;
 use crate::command::{cargo, run as run_command};
 use crate::failure::{Failure, Result};
@@ -11,16 +13,16 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let package = match name.as_str() {
         "wire" => "switchboard-wire",
         "engine" => "switchboard-core",
-        "gateway" => "switchboard-gateway",
+        // Where the program itself is built, which is what is measured.
+        "gateway" => "switchboard-cli",
         _ => {
             let unknown = format!("there is no benchmark named `{name}`");
             return Err(Failure::new(unknown).hint(HINT));
         }
     };
-    if name == "gateway" {
-        // The program itself is what is measured.
-        run_command(&mut cargo(&["build", "--release", "-p", "switchboard-cli"]))?;
-    }
     let mut bench = cargo(&["bench", "-p", package, "--bench", &name, "--"]);
+    if name == "gateway" && args.flag("--peers") {
+        bench.env(gateways::VARIABLE, gateways::ensure()?);
+    }
     run_command(bench.args(args.rest()))
 }
