@@ -101,8 +101,8 @@ pub(crate) enum Command {
     /// Serve every server over the network, until Ctrl-C
     ///
     /// Clients see one MCP server, in whichever version of the protocol they speak: Streamable HTTP at `/mcp` (and
-    /// `/mcp/<server>` for one server), HTTP with server-sent events at `/sse`, WebSocket at `/ws`. On this machine
-    /// your own programs are let in; everybody else needs a token.
+    /// `/mcp/<server>` for one server, `/mcp/agent/<name>` for what an agent sees), HTTP with server-sent events at
+    /// `/sse`, WebSocket at `/ws`. On this machine your own programs are let in; everybody else needs a token.
     #[command(after_help = serving::SERVE_EXAMPLES)]
     Serve(Serve),
     /// Make, show and revoke the tokens that clients of other machines and users need
