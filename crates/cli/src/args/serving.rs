@@ -117,8 +117,8 @@ Examples:
   switchboard serve                        http://127.0.0.1:7420/mcp, for your own clients on this machine
   switchboard serve --listen 127.0.0.1:0   on a free port, which is printed
   switchboard serve --project ~/work/app   the servers of another project
-  switchboard serve --listen 0.0.0.0:7420 --tls-cert hub.pem --tls-key hub.key --allow-host hub.example
-                                           for other machines; clients need a token";
+  switchboard serve --listen 0.0.0.0:7420 --tls-cert hub.pem --tls-key hub.key
+                                           for other machines, whose clients need a token";
 
 pub(super) const CONNECT_EXAMPLES: &str = "\
 Examples:

@@ -100,7 +100,7 @@ fn tokens_are_made_shown_and_revoked() {
     let known = json(&story.home, &["token", "list"])["tokens"][0].clone();
     assert_eq!(known["expires"].as_u64().unwrap() - known["created"].as_u64().unwrap(), 2_592_000);
     let row = String::from_utf8(story.quietly(&["token", "list"]).stdout).unwrap();
-    let minutes = row.match_indices(":").map(|(at, _)| row[at - 13..at + 4].to_owned());
+    let minutes = row.match_indices(':').map(|(at, _)| row[at - 13..at + 4].to_owned());
     let minutes: Vec<_> = minutes.collect();
     let [created, expires] = &minutes[..] else { panic!("{row}") };
     story.replace(&secret, "sb_SECRET");
@@ -136,7 +136,6 @@ fn what_would_let_strangers_in_is_refused() {
     story.write("hub.pem", "nothing");
     story.write("hub.key", "nothing");
     story.run(&["serve", "--tls-cert", "hub.pem", "--tls-key", "hub.key"]);
-    json(&story.home, &["token", "create", "--expires", "1s"]);
     insta::assert_snapshot!("serve_refused", story.transcript());
 }
 
@@ -261,10 +260,15 @@ fn beyond_this_machine_without_tls_is_warned_of() {
     while !said.contains("Ctrl-C") {
         assert!(lines.read_line(&mut said).unwrap() > 0, "{said}");
     }
+    let port = said.split("hub.example:").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    // Once it answers it can be ended.
+    let mut stream = TcpStream::connect(("127.0.0.1", port.parse().unwrap())).unwrap();
+    write!(stream, "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    stream.read_to_string(&mut String::new()).unwrap();
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     assert!(child.wait().unwrap().success());
-    let port = said.split("hub.example:").nth(1).unwrap().split('/').next().unwrap().to_owned();
     insta::assert_snapshot!("serve_beyond", said.replace(&port, "PORT"));
 }
 
@@ -273,7 +277,6 @@ fn calls_are_written_down() {
     let mut story = Story::new();
     let server = program("fixture-server");
     story.quietly(&["add", "-s", "user", "one", "--", server.to_str().unwrap()]);
-    story.write("../.config/switchboard/settings.json", "");
     story.run(&["logs", "--audit"]).run(&["logs"]);
     story.quietly(&["call", "one/echo", "token=SECRET"]);
     story.quietly(&["call", "one/nothing"]);
@@ -330,17 +333,21 @@ fn who_uses_the_hub_is_shown() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut ask = |text: &str| {
-        writeln!(input, "{text}").unwrap();
-        output.next().unwrap().unwrap()
+    let mut ask = |id: u32, text: &str| {
+        let mut message: Value = serde_json::from_str(text).unwrap();
+        message["id"] = id.into();
+        writeln!(input, "{message}").unwrap();
+        let is_it = |line: &String| serde_json::from_str::<Value>(line).unwrap()["id"] == id;
+        output.by_ref().map(Result::unwrap).find(is_it).unwrap()
     };
-    ask(&HELLO.replace("raw", "claude-\\u0007code"));
+    ask(1, &HELLO.replace("raw", "claude-\\u0007code"));
     let there = json(&home, &["status"])["clients"][0].clone();
     assert_eq!((&there["name"], &there["version"]), (&"claude-code".into(), &"1".into()));
     assert_eq!(there["servers"], json!([]));
     let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"one__echo","arguments":{}}}"#;
-    ask(call);
-    ask(call);
+    ask(2, call);
+    ask(3, call);
+    ask(4, &call.replace("one__echo", "one__nothing"));
     let status = json(&home, &["status"]);
     let there = &status["clients"][0];
     assert_eq!(there["servers"], json!([{ "name": "one", "calls": 2 }]));
@@ -352,6 +359,10 @@ fn who_uses_the_hub_is_shown() {
     assert_eq!(
         (&calls[0]["client"], &calls[0]["transport"]),
         (&"claude-code".into(), &"socket".into())
+    );
+    assert_eq!(
+        (&calls[2]["name"], &calls[2]["error"]),
+        (&"mcp__one__nothing".into(), &"not-found".into())
     );
     drop(input);
     assert!(child.wait().unwrap().success());

@@ -1,6 +1,7 @@
 //! What a line says of each kind of call.
 
 use std::fs;
+use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_config::Mode;
@@ -13,6 +14,7 @@ use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
 
 use super::{calls, entries};
+use crate::engine::call::trusted;
 use crate::engine::script::{Bench, Script, raw, text};
 
 /// Places a call and follows it to its end, however it ends.
@@ -193,12 +195,13 @@ async fn a_call_that_asks_has_one_line() {
 #[tokio::test]
 async fn no_secret_gets_in() {
     let mut bench = Bench::new().await;
-    let hook = "printf '%s' '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\
-        \"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"SECRET-hook\"}}'";
+    let hook = "cat >/dev/null; echo SECRET-hook >&2; exit 2";
     let configuration = json!({ "hooks": { "PreToolUse": [
         { "matcher": "mcp__one__other", "hooks": [{ "type": "command", "command": hook }] },
     ] } });
-    bench.serve_with("one", script(), &configuration);
+    bench.serve("one", script());
+    bench.workspace.environment = Arc::new([("PATH".into(), "/usr/bin:/bin".into())]);
+    bench.engine.apply(&bench.workspace, trusted(&bench, &configuration));
     bench.settled().await;
     let arguments = raw(&json!({ "token": "SECRET-argument" }));
     let session = || Session {

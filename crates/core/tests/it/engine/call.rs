@@ -234,7 +234,7 @@ async fn hooks_come_first_and_what_they_change_is_checked_again() {
 }
 
 /// The same configuration as the user's own, where hooks count.
-fn trusted(bench: &Bench, configuration: &Value) -> switchboard_config::Desired {
+pub(crate) fn trusted(bench: &Bench, configuration: &Value) -> switchboard_config::Desired {
     let folder = bench.folder.path().join(".config/switchboard");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("settings.json"), configuration.to_string()).unwrap();
