@@ -232,6 +232,29 @@ fn every_example_is_what_happens() {
 }
 
 #[test]
+fn what_is_closed_is_let_go() {
+    let home = home();
+    let client = Client::start(&home, &["connect"]);
+    let hub = Hub::of(&home);
+    let status = || object(hub.ask("GET", "/api/v1/status", "").1);
+    let whose = json!({ "cwd": home.path(), "env": { "HOME": home.path(), "PATH": "/usr/bin" } });
+    let (_, mut lease) = hub.ask("POST", "/api/v1/workspaces", &whose.to_string());
+    let (_, opened) = event(&mut lease);
+    let (id, session) = (opened["id"].as_str().unwrap(), opened["session"].as_str().unwrap());
+    let path = format!("/api/v1/workspaces/{id}/call?session={session}");
+    let call = json!({ "method": "tools/call",
+        "params": { "name": "mcp__kiosk__hang", "arguments": {} } });
+    let (_, calling) = hub.ask("POST", &path, &call.to_string());
+    until("the call is not made", || status()["calls"] == 1);
+    drop(calling);
+    until("the call goes on", || status()["calls"] == 0);
+    drop(lease);
+    until("the session stays", || hub.ask("POST", &path, &call.to_string()).0 == 404);
+    client.leave();
+    stop(&home);
+}
+
+#[test]
 fn whoever_is_not_ours_learns_nothing() {
     let home = home();
     let client = Client::start(&home, &["connect"]);

@@ -208,6 +208,44 @@ fn questions_wait_for_whoever_watches() {
     stop(&story.home);
 }
 
+/// What a rule asks goes the same way, and a yes counts as long as it says.
+#[test]
+fn consent_is_asked_of_whoever_watches() {
+    let story = kiosk();
+    let settings = story.home.path().join(".config/switchboard/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::write(&settings, r#"{"permissions": {"ask": ["mcp__kiosk__say"]}}"#).unwrap();
+    let mut client = client(&story);
+    let say = json!({ "name": "kiosk__say", "arguments": { "text": "hi" } });
+    let refused = client.ask("tools/call", &say).unwrap_err().to_string();
+    assert!(refused.contains("needs somebody's consent"), "{refused}");
+    let mut watching =
+        story.command(&["questions", "--follow", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut events = BufReader::new(watching.stdout.take().unwrap());
+    let mut event = || {
+        let mut line = String::new();
+        events.read_line(&mut line).unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()
+    };
+    event();
+    for (answer, expected) in [("--deny", "a person answered"), ("--allow=session", "hi")] {
+        let call = client.send("tools/call", &say);
+        let asked = event();
+        assert_eq!(asked["data"]["about"]["tool"], "mcp__kiosk__say", "{asked}");
+        let id = asked["data"]["id"].as_str().unwrap().to_owned();
+        assert!(story.quietly(&["answer", &id, answer]).status.success());
+        let ended = client.hear(call).unwrap_or_else(|error| error).to_string();
+        assert!(ended.contains(expected), "{answer}: {ended}");
+        assert_eq!(event()["event"], "answered");
+    }
+    let again = client.ask("tools/call", &say).unwrap().to_string();
+    assert!(again.contains("hi"), "it was asked again in the same session: {again}");
+    kill(Pid::from_raw(i32::try_from(watching.id()).unwrap()), Signal::SIGINT).unwrap();
+    watching.wait().unwrap();
+    client.leave();
+    stop(&story.home);
+}
+
 #[test]
 fn questions_in_words() {
     let mut story = kiosk();

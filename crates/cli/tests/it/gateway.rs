@@ -73,7 +73,7 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
         let id = self.send(method, params);
         self.hear(id)
     }
