@@ -25,13 +25,25 @@ pub(super) async fn run(given: &Answer, caller: &Caller, printer: &Printer) -> R
             .hinted("`switchboard questions` shows those that do")
     })?;
     let reply = decide(given, asking, printer).await?;
-    let answer = told::Answer::of(&reply);
-    hub.answer(&given.id, &answer).await.map_err(failed)?;
+    hub.answer(&given.id, &told::Answer::of(&reply)).await.map_err(failed)?;
     if printer.is_json() {
-        return printer.json(&json!({ "id": given.id, "action": answer.action }));
+        return printer.json(&json!({ "id": given.id, "action": word(&reply) }));
     }
     printer.done(format_args!("answered `{}`", given.id));
     Ok(())
+}
+
+/// What was answered, in a word.
+fn word(reply: &Reply) -> String {
+    match reply {
+        Reply::Allow(_) => "allow".to_owned(),
+        Reply::Deny(_) => "deny".to_owned(),
+        Reply::Cancel | Reply::Result(Err(_)) => "cancel".to_owned(),
+        Reply::Result(Ok(result)) => {
+            let said = result.get("action").ok().flatten();
+            said.and_then(|said| said.to_text()).unwrap_or_default()
+        }
+    }
 }
 
 /// What was typed, else what is asked for now.

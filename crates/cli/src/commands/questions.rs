@@ -59,7 +59,6 @@ fn list(waiting: &[Asking], printer: &Printer) -> Result<(), Failure> {
 async fn follow(hub: &Client, printer: &Printer) -> Result<(), Failure> {
     let events = hub.events(Attending::Yes).await;
     let mut events = events.map_err(|error| hub::refused("cannot watch the hub", error))?;
-    printer.done("Watching; Ctrl-C ends it.");
     loop {
         tokio::select! {
             event = events.next() => match event {
@@ -72,7 +71,7 @@ async fn follow(hub: &Client, printer: &Printer) -> Result<(), Failure> {
 }
 
 fn tell(event: &Event, printer: &Printer) {
-    if !matches!(&*event.name, "question" | "answered") {
+    if !matches!(&*event.name, "ready" | "question" | "answered") {
         return;
     }
     if printer.is_json() {
@@ -80,6 +79,7 @@ fn tell(event: &Event, printer: &Printer) {
         return printer.line(escaped(&line));
     }
     match event.read::<Asking>() {
+        _ if event.name == "ready" => printer.done("Watching; Ctrl-C ends it."),
         Ok(asking) => show(&asking, printer),
         // One that is answered is told by its name alone.
         Err(_) => {

@@ -8,8 +8,10 @@
 )]
 
 mod add;
+mod admin;
 mod approve;
 mod asking;
+mod attached;
 mod call;
 mod change;
 mod concurrent;

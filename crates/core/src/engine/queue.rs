@@ -188,6 +188,7 @@ impl Drop for Leaves<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::permission::Remember;
     use switchboard_wire::json::Raw;
 
     fn about() -> About {
@@ -217,6 +218,24 @@ mod tests {
         assert_eq!(queue.answer(id, Reply::Result(Ok(Raw::null()))), Ok(()));
         assert!(matches!(asking.await.unwrap(), Some(Reply::Result(Ok(_)))));
         assert_eq!(queue.answer(id, Reply::Cancel), Err(Gone));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_passed_on_and_nobody_is_as_good_as_cancel() {
+        let queue = queue();
+        let (question, reply) = Question::new("x", about());
+        queue.relay(question).await;
+        assert!(matches!(reply.await, Ok(Reply::Cancel)));
+        let _watching = queue.attend();
+        let (question, reply) = Question::new("x", about());
+        let relaying = queue.relay(question);
+        let answering = async {
+            queue.changes().wait_for(|_| queue.waiting().len() == 1).await.unwrap();
+            assert_eq!(queue.waiting()[0].left, Duration::from_secs(600));
+            queue.answer(queue.waiting()[0].id, Reply::Deny(Remember::Once)).unwrap();
+        };
+        tokio::join!(relaying, answering);
+        assert!(matches!(reply.await, Ok(Reply::Deny(_))));
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 //!
 //! Nothing is kept for whoever comes back: a reader that was too slow, or away, is told to look at everything anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use axum::extract::State;
 use axum::response::Response;
@@ -27,7 +27,7 @@ struct Feed {
     /// The questions that the reader knows of.
     known: BTreeMap<String, Asking>,
     /// What is to be told next.
-    ready: Vec<Event>,
+    ready: VecDeque<Event>,
     /// Whoever attends the queue may be asked.
     _attendance: Option<Attendance>,
 }
@@ -42,7 +42,7 @@ pub(super) async fn follow(State(admin): State<Admin>, uri: Uri) -> Response {
         events: engine.events(),
         queue,
         known: BTreeMap::new(),
-        ready: vec![sse::event("ready", &json!({}))],
+        ready: [sse::event("ready", &json!({}))].into(),
         _attendance: attendance,
         admin,
     };
@@ -57,8 +57,8 @@ pub(super) async fn follow(State(admin): State<Admin>, uri: Uri) -> Response {
 impl Feed {
     async fn next(&mut self) -> Option<Event> {
         loop {
-            if !self.ready.is_empty() {
-                return Some(self.ready.remove(0));
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
             }
             tokio::select! {
                 changed = self.queue.changed() => {
@@ -68,7 +68,7 @@ impl Feed {
                 event = self.events.recv() => match event {
                     Ok(event) => self.ready.extend(told(&event)),
                     Err(broadcast::error::RecvError::Lagged(_)) => {
-                        self.ready.push(sse::event("resync", &json!({})));
+                        self.ready.push_back(sse::event("resync", &json!({})));
                     }
                     Err(broadcast::error::RecvError::Closed) => return None,
                 },
@@ -83,10 +83,10 @@ impl Feed {
             .map(|asked| (asked.id.clone(), asked))
             .collect();
         for id in self.known.keys().filter(|id| !now.contains_key(*id)) {
-            self.ready.push(sse::event("answered", &json!({ "id": id })));
+            self.ready.push_back(sse::event("answered", &json!({ "id": id })));
         }
         for (_, asking) in now.iter().filter(|(id, _)| !self.known.contains_key(*id)) {
-            self.ready.push(sse::event("question", asking));
+            self.ready.push_back(sse::event("question", asking));
         }
         self.known = now;
     }

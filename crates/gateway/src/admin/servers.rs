@@ -1,14 +1,18 @@
 //! What can be asked of a workspace that is open: how it looks, a server anew, a server's log.
 
+use std::time::Duration;
+
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::{StatusCode, Uri};
 use serde_json::json as value;
 use switchboard_core::WorkspaceId;
+use switchboard_core::engine::Happened;
 use switchboard_core::logs::Follow;
 use switchboard_core::told::Snapshot;
 use switchboard_wire::sanitize;
+use tokio::time::timeout;
 
 use super::Admin;
 use super::problem::{Kind, Problem};
@@ -18,6 +22,8 @@ use super::sse;
 /// Lines of a log that are shown unless asked otherwise, and at most.
 const LINES: usize = 100;
 const MOST_LINES: usize = 10_000;
+/// How long a connection may take to begin anew: the old one is closed first.
+const BEGINNING: Duration = Duration::from_secs(2);
 
 /// `GET /workspaces/{id}/snapshot`.
 pub(super) async fn snapshot(
@@ -45,12 +51,24 @@ pub(super) async fn reconnect(
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let workspace = WorkspaceId::from(&*id);
-    if admin.0.engine.snapshot(&workspace).is_none() {
+    let engine = &admin.0.engine;
+    if engine.snapshot(&workspace).is_none() {
         return Err(Problem::no_workspace(&id));
     }
-    if !admin.0.engine.reconnect(&workspace, &name) {
+    let mut events = engine.events();
+    if !engine.reconnect(&workspace, &name) {
         return Err(Problem::no_server(&name));
     }
+    // Whoever looks after the answer is to see the new attempt, and not what was before it.
+    let begun = async {
+        while let Ok(event) = events.recv().await {
+            let is_it = event.server == name && event.workspaces.contains(&workspace);
+            if is_it && matches!(event.what, Happened::State) {
+                return;
+            }
+        }
+    };
+    let _ = timeout(BEGINNING, begun).await;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 

@@ -35,6 +35,8 @@ pub struct Attached {
     changes: watch::Receiver<u64>,
     strays: Mutex<Option<mpsc::Receiver<Question>>>,
     logs: broadcast::Sender<Raw>,
+    /// Has the snapshot of now fetched.
+    looks: mpsc::Sender<oneshot::Sender<()>>,
     _following: AbortOnDropHandle<()>,
 }
 
@@ -53,6 +55,7 @@ struct Follower {
     changes: watch::Sender<u64>,
     strays: mpsc::Sender<Question>,
     logs: broadcast::Sender<Raw>,
+    looks: mpsc::Receiver<oneshot::Sender<()>>,
 }
 
 // === impl Attached ===
@@ -67,6 +70,7 @@ impl Attached {
         let (changes, revisions) = watch::channel(0);
         let (strays, asked) = mpsc::channel(STRAYS);
         let logs = broadcast::Sender::new(LOGS);
+        let (looks, asked_for) = mpsc::channel(1);
         let follower = Follower {
             client: client.clone(),
             path,
@@ -75,6 +79,7 @@ impl Attached {
             changes,
             strays,
             logs: logs.clone(),
+            looks: asked_for,
         };
         Ok(Self {
             client,
@@ -84,6 +89,7 @@ impl Attached {
             changes: revisions,
             strays: Mutex::new(Some(asked)),
             logs,
+            looks,
             _following: AbortOnDropHandle::new(tokio::spawn(follower.follow())),
         })
     }
@@ -108,13 +114,14 @@ impl Attached {
         self.logs.subscribe()
     }
 
-    /// Connects to a server anew, and waits until the hub has begun to.
+    /// Connects to a server anew; when it returns, the snapshot is of the new attempt.
     pub async fn reconnect(&self, server: &str) -> Result<(), Error> {
         let path =
             format!("workspaces/{}/servers/{}/reconnect", escaped(&self.id), escaped(server));
         self.client.post(&path, &()).await?.whole().await?;
-        // What was known until now is of the connection before.
-        self.look().await
+        let (done, looked) = oneshot::channel();
+        self.looks.send(done).await.map_err(|_| Error::Gone)?;
+        looked.await.map_err(|_| Error::Gone)
     }
 
     /// Places a call. Nothing happens until it is polled; dropped before it is done, it is cancelled at the server.
@@ -127,19 +134,6 @@ impl Attached {
             follow(&client, events, &emit).await
         })
     }
-
-    /// Fetches the snapshot of now, beside those that come by themselves.
-    async fn look(&self) -> Result<(), Error> {
-        let path = format!("workspaces/{}/snapshot", escaped(&self.id));
-        let mut changes = self.changes();
-        changes.mark_unchanged();
-        let now = read(&self.client, &path).await?;
-        // A server that goes on as it was has nothing more to tell.
-        if now.coming().next().is_some() {
-            let _ = timeout(OPENING, changes.changed()).await;
-        }
-        Ok(())
-    }
 }
 
 async fn read(client: &Client, path: &str) -> Result<Snapshot, Error> {
@@ -151,22 +145,46 @@ async fn read(client: &Client, path: &str) -> Result<Snapshot, Error> {
 
 impl Follower {
     async fn follow(mut self) {
-        while let Some(event) = self.events.next().await {
-            match &*event.name {
-                "changed" | "resync" => {
-                    let Ok(snapshot) = read(&self.client, &self.path).await else { return };
-                    self.snapshots.send_replace(Arc::new(snapshot));
-                    self.changes.send_modify(|count| *count += 1);
+        loop {
+            // One thing after another, so that no snapshot takes the place of a newer one.
+            tokio::select! {
+                event = self.events.next() => {
+                    let Some(event) = event else { return };
+                    if self.hear(&event).await.is_none() {
+                        return;
+                    }
                 }
-                "log" => {
-                    // Nobody may be listening.
-                    let params = event.data.get("params").ok().flatten();
-                    let _ = params.map(|params| self.logs.send(params));
+                Some(done) = self.looks.recv() => {
+                    if self.look().await.is_none() {
+                        return;
+                    }
+                    // Whoever asked may have gone.
+                    let _ = done.send(());
                 }
-                "question" => self.ask(&event),
-                _ => {}
             }
         }
+    }
+
+    /// `None` once the hub is gone.
+    async fn hear(&mut self, event: &Event) -> Option<()> {
+        match &*event.name {
+            "changed" | "resync" => self.look().await?,
+            "log" => {
+                let params = event.data.get("params").ok().flatten();
+                // Nobody may be listening.
+                let _ = params.map(|params| self.logs.send(params));
+            }
+            "question" => self.ask(event),
+            _ => {}
+        }
+        Some(())
+    }
+
+    async fn look(&mut self) -> Option<()> {
+        let snapshot = read(&self.client, &self.path).await.ok()?;
+        self.snapshots.send_replace(Arc::new(snapshot));
+        self.changes.send_modify(|count| *count += 1);
+        Some(())
     }
 
     /// Puts a question to whoever holds the workspace; a task waits for the answer, as nobody else would.
