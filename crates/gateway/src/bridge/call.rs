@@ -12,7 +12,7 @@ use switchboard_wire::server::{Asked, Context, Reply};
 use super::handle::{Held, Wanted};
 use super::parked::Call;
 use super::view::View;
-use super::{consent, refusal};
+use super::{consent, refusal, skills};
 
 // === impl View ===
 
@@ -36,7 +36,7 @@ impl View {
                 self.bridge().engine.call(&self.caller(context)?, request)
             }
             None => {
-                let request = self.request(&asked, context)?;
+                let request = self.request(&asked, context)?.answering(answers);
                 self.bridge().engine.call(&self.caller(context)?, request)
             }
         };
@@ -106,6 +106,10 @@ impl View {
             method::SKILLS_LIST | method::SKILLS_GET | method::DIRECTORY_READ => {
                 request.of_server(self.skilled().ok_or_else(|| unknown(&asked.method))?)
             }
+            method::RESOURCES_READ if skills::is_file(asked) => match self.skilled() {
+                Some(server) => request.of_server(server),
+                None => self.aimed(request),
+            },
             _ => self.aimed(request),
         })
     }
