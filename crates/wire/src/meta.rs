@@ -58,6 +58,7 @@ pub mod method {
     pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
     pub const TASKS_GET: &str = "tasks/get";
     pub const TASKS_UPDATE: &str = "tasks/update";
+    pub const TASKS_LIST: &str = "tasks/list";
     pub const TASKS_RESULT: &str = "tasks/result";
     pub const TASKS_CANCEL: &str = "tasks/cancel";
     pub const TASKS_STATUS: &str = "notifications/tasks/status";

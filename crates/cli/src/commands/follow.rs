@@ -51,7 +51,10 @@ pub(super) async fn follow(
                     asking.push(question);
                 }
                 // Nothing is handed out here: whoever typed the call is there to answer.
-                CallEvent::Notification(_) | CallEvent::Task(_) | CallEvent::Handed(_) => {}
+                CallEvent::Notification(_)
+                | CallEvent::Task(_)
+                | CallEvent::Handed(_)
+                | CallEvent::Tasked(_) => {}
             },
             Some(question) = strays.recv() => {
                 line.clear();

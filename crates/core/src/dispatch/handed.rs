@@ -100,6 +100,11 @@ impl Open {
         is_settled.then(|| std::mem::take(&mut self.answered))
     }
 
+    /// The answers that were given here, as `inputResponses`, if there are any.
+    pub(super) fn responses(&self) -> Option<Raw> {
+        (!self.answered.is_empty()).then(|| Answer::write_all(&self.answered))
+    }
+
     pub(super) fn handed(self, placed: &Placed, passed: Passed, since: u64) -> Handed {
         // A refusal is told by leaving it out.
         let given = |answer: Answer| Some((answer.key, answer.outcome.ok()?));

@@ -16,6 +16,7 @@ mod record;
 mod request;
 mod running;
 mod stage;
+mod tasks;
 mod tool;
 mod upstream;
 mod visit;
@@ -31,6 +32,7 @@ pub use handed::{Carried, Handed};
 pub use question::{About, Consent, Question, Reply};
 pub use request::{Reference, Request};
 pub use running::{CallEvent, Running};
+pub use tasks::{Task, Tasked};
 
 use record::Record;
 use stage::Stage;
@@ -62,6 +64,8 @@ pub(crate) enum Finish {
     Done(Box<Outcome>),
     /// With questions for whoever made it.
     Handed(Box<Handed>),
+    /// With a task for whoever made it.
+    Tasked(Box<Tasked>),
 }
 
 /// Starts a call; it runs while it is polled.
@@ -79,7 +83,10 @@ pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Run
 // === impl Stage ===
 
 impl Stage {
-    async fn run(&self, request: Request, record: &mut Record) -> Result<Finish, CallError> {
+    async fn run(&self, mut request: Request, record: &mut Record) -> Result<Finish, CallError> {
+        if let Some(task) = request.task.take() {
+            return tasks::ask(self, request, *task, record).await;
+        }
         match request.envelope.method().as_ref() {
             method::TOOLS_CALL => tool::call(self, request, record).await,
             method::PROMPTS_GET => other::prompt(self, request, record).await,
@@ -107,6 +114,13 @@ impl Finish {
     fn outcome(self) -> Result<Outcome, CallError> {
         match self {
             Self::Done(outcome) => Ok(*outcome),
+            Self::Tasked(tasked) => Ok(Outcome {
+                result: tasked.state,
+                server: Some(tasked.task.server),
+                decision: None,
+                context: Vec::new(),
+                kept: None,
+            }),
             Self::Handed(handed) => {
                 Err(CallError::InputNeeded { server: handed.carried.server().to_owned() })
             }

@@ -41,7 +41,7 @@ pub(super) async fn read(
     record.server(&placed.name);
     let outcome = match through(stage, &placed, &uri, request, record).await? {
         Finish::Done(outcome) => *outcome,
-        handed @ Finish::Handed(_) => return Ok(handed),
+        other => return Ok(other),
     };
     let kept = stage.limit(Shape::Resource, stage.policy(), outcome.result).await;
     Ok(Finish::done(Outcome { result: kept.result.clone(), kept: Some(kept), ..outcome }))

@@ -78,7 +78,7 @@ impl Record {
     pub(super) fn end(&mut self, ended: &Result<Finish, CallError>) {
         self.called.ended = match ended {
             Ok(Finish::Done(outcome)) if outcome.is_error() => Ended::ToolError,
-            Ok(Finish::Done(_)) => Ended::Result,
+            Ok(Finish::Done(_) | Finish::Tasked(_)) => Ended::Result,
             Ok(Finish::Handed(_)) => {
                 self.state = Telling::Later;
                 return;

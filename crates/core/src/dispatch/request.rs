@@ -8,6 +8,7 @@ use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
 
 use super::handed::{Again, Carried, Questions};
+use super::tasks::Task;
 
 /// A request of a caller. What it does not understand goes through as it is.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub struct Request {
     pub(super) again: Option<Box<Again>>,
     /// Answers that nobody has asked for yet.
     pub(super) unasked: Vec<Answer>,
+    pub(super) as_task: Option<Raw>,
+    pub(super) task: Option<Box<Task>>,
 }
 
 /// Whether a caller wants to hear how far its call is.
@@ -100,6 +103,8 @@ impl Request {
             questions: Questions::Hold,
             again: None,
             unasked: Vec::new(),
+            as_task: None,
+            task: None,
         }
     }
 
@@ -131,10 +136,26 @@ impl Request {
         self
     }
 
-    /// What to do when the server makes a task of it.
+    /// What to do when the server makes a task of it. Only tasks of modern servers are handed over, and only where no hook
+    /// wants to see what comes of them; all others are followed.
     #[must_use]
     pub fn with_tasks(mut self, tasks: Tasks) -> Self {
         self.tasks = tasks;
+        self
+    }
+
+    /// Asks a 2025-11-25 server to make a task of it, with this `task` member; the task is followed.
+    #[must_use]
+    pub fn as_task(mut self, task: Raw) -> Self {
+        self.as_task = Some(task);
+        self
+    }
+
+    /// Asks something of a task that was handed over: `tasks/get`, `tasks/update` or `tasks/cancel`. The task's id in
+    /// the parameters is the server's, whatever stands there.
+    #[must_use]
+    pub fn of_task(mut self, task: Task) -> Self {
+        self.task = Some(Box::new(task));
         self
     }
 
@@ -163,7 +184,7 @@ impl Request {
         self
     }
 
-    fn of(method: &str, params: &str) -> Self {
+    pub(super) fn of(method: &str, params: &str) -> Self {
         // Every part was quoted or is JSON already.
         let params = Raw::parse(params.to_owned()).unwrap_or_else(|_| Raw::empty_object());
         Self::forward(Envelope::new(&Id::number(0), method, Some(&params)))

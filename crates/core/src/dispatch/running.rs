@@ -5,7 +5,7 @@ use std::pin::Pin;
 use switchboard_wire::{envelope::Notification, json::Raw};
 use tokio::sync::mpsc;
 
-use super::{CallError, Finish, Handed, Outcome, Question};
+use super::{CallError, Finish, Handed, Outcome, Question, Tasked};
 
 /// What happens to a call.
 #[derive(Debug)]
@@ -23,6 +23,9 @@ pub enum CallEvent {
     /// It is to be made again, with answers. Nothing comes after it. Only where [`super::Request::handing_out`] asks for
     /// it.
     Handed(Box<Handed>),
+    /// The server made a task of it, which is the caller's to follow. Nothing comes after it. Only where
+    /// [`super::Request::with_tasks`] asks for it.
+    Tasked(Box<Tasked>),
     /// How it ended. Nothing comes after it.
     Done(Box<Outcome>),
 }
@@ -99,6 +102,7 @@ impl Running {
             match self.next().await? {
                 CallEvent::Done(outcome) => return Ok(*outcome),
                 CallEvent::Handed(handed) => return Finish::Handed(handed).outcome(),
+                CallEvent::Tasked(tasked) => return Finish::Tasked(tasked).outcome(),
                 _ => {}
             }
         }
@@ -110,6 +114,7 @@ impl From<Finish> for CallEvent {
         match finish {
             Finish::Done(outcome) => Self::Done(outcome),
             Finish::Handed(handed) => Self::Handed(handed),
+            Finish::Tasked(tasked) => Self::Tasked(tasked),
         }
     }
 }

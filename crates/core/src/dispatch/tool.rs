@@ -7,6 +7,7 @@ use switchboard_wire::json::{Edit, Raw, quote};
 use super::find::Found;
 use super::handed::{Again, Passed};
 use super::record::Record;
+use super::tasks::{Task, Tasked};
 use super::upstream::Sent;
 use super::{CallError, Finish, Outcome, Request, Stage, builtin};
 use crate::catalog::Listed;
@@ -59,10 +60,14 @@ pub(super) async fn call(
         record.decided(because);
     }
 
-    let request = call.request(request)?;
+    let mut request = call.request(request)?;
+    request.tasks = stage.tasks(&call, request.tasks);
     let placed = &call.found.placed;
     let result = match stage.send(placed, request, again.as_deref()).await? {
-        Sent::Result(result) => result,
+        Sent::Result(result) => match Task::of(&call, &result) {
+            None => result,
+            Some(task) => return Ok(Finish::Tasked(Box::new(Tasked { state: result, task }))),
+        },
         Sent::Asked(open) => {
             let handed = open.handed(placed, passed, record.since());
             return Ok(Finish::Handed(Box::new(handed)));
@@ -113,6 +118,11 @@ impl ToolCall {
             // It was checked when it was listed, so this does not happen; if it does, nothing is sent.
             Err(bad) => Err(wrong(vec![Mistake { path: String::new(), message: bad.to_string() }])),
         }
+    }
+
+    /// The full name before it was cut.
+    pub(super) fn uncut(&self) -> &str {
+        &self.uncut
     }
 
     /// The request as its server is to see it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use switchboard_config::HookEvent;
-use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume};
+use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume, Tasks};
 use switchboard_wire::envelope::code;
 use switchboard_wire::json::{Edit, Raw};
 use switchboard_wire::{Era, Error as WireError};
@@ -104,6 +104,9 @@ impl Stage {
             .with_timeout(timeout)
             .with_tasks(request.tasks)
             .with_capabilities(self.capabilities());
+        if let Some(task) = &request.as_task {
+            call = call.as_task(task.clone());
+        }
         if request.progress == Progress::Wanted {
             call = call.with_progress();
         }
@@ -170,10 +173,14 @@ impl Stage {
     /// and would get past hooks that want to see answers.
     fn first(&self, placed: &Placed, live: &Live, call: &Call, unasked: &[Answer]) -> Exchange {
         let hears = self.applied.hooks.has(HookEvent::ElicitationResult, &placed.name);
-        if unasked.is_empty() || hears || live.client.server().era() == Era::Legacy {
-            return live.client.call(call.clone());
+        match live.client.server().era() {
+            // Nobody but the connection it was made on can ask for a task.
+            Era::Legacy => live.client.call(call.clone().with_tasks(Tasks::Follow)),
+            Era::Modern if unasked.is_empty() || hears => live.client.call(call.clone()),
+            Era::Modern => {
+                live.client.resume(call, Resume::Again { state: None }, unasked.to_vec())
+            }
         }
-        live.client.resume(call, Resume::Again { state: None }, unasked.to_vec())
     }
 
     async fn pass_on(&self, event: Event) {

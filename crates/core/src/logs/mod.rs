@@ -28,6 +28,7 @@ use switchboard_wire::process::StderrSink;
 use crate::{Problem, ProblemKind};
 
 pub use follow::Follow;
+pub use stamp::stamp;
 
 use queue::Queues;
 

@@ -4,6 +4,7 @@ use switchboard_core::catalog::Style;
 use switchboard_core::dispatch::{Handed, Question};
 use switchboard_core::{CallError, CallEvent, Request, Running};
 use switchboard_wire::Era;
+use switchboard_wire::client::Tasks;
 use switchboard_wire::envelope::{Id, Request as Envelope, RpcError, code};
 use switchboard_wire::json::{Edit, Raw, quote};
 use switchboard_wire::meta::method;
@@ -11,6 +12,7 @@ use switchboard_wire::server::{Asked, Context, Reply};
 
 use super::handle::{Held, Wanted};
 use super::parked::Call;
+use super::tasks::Wish;
 use super::view::View;
 use super::{consent, refusal, skills};
 
@@ -32,11 +34,14 @@ impl View {
                 call.running
             }
             Some(Held::Again(carried)) => {
-                let request = self.request(&asked, context)?.again(*carried, answers);
+                let request = self.handed_out(&asked, context)?.again(*carried, answers);
                 self.bridge().engine.call(&self.caller(context)?, request)
             }
             None => {
-                let request = self.request(&asked, context)?.answering(answers);
+                if let Wish::Ours { ttl, task } = self.wish(&asked, context) {
+                    return self.begin_task(&asked, context, ttl, task);
+                }
+                let request = self.handed_out(&asked, context)?.answering(answers);
                 self.bridge().engine.call(&self.caller(context)?, request)
             }
         };
@@ -57,6 +62,7 @@ impl View {
                 Ok(CallEvent::Notification(notification)) => context.notify(&notification).await,
                 Ok(CallEvent::Task(_)) => {}
                 Ok(CallEvent::Done(outcome)) => return Ok(Reply::Complete(outcome.result)),
+                Ok(CallEvent::Tasked(tasked)) => return self.hand_task(*tasked),
                 Ok(CallEvent::Handed(handed)) => return self.hand_out(*handed, wanted),
                 Ok(CallEvent::Question(question)) => {
                     if let Some(question) = askable(question, context) {
@@ -86,14 +92,23 @@ impl View {
         Ok(Reply::NeedsInput { questions: handed.questions, state: Some(handle) })
     }
 
-    /// The request with names as the engine knows them.
-    fn request(&self, asked: &Asked, context: &Context) -> Result<Request, RpcError> {
-        let params = self.renamed(asked)?;
-        let envelope = Envelope::new(&Id::number(0), &asked.method, Some(&params));
-        let mut request = Request::forward(envelope);
+    /// The request of a client that keeps what is handed to it, where it does.
+    fn handed_out(&self, asked: &Asked, context: &Context) -> Result<Request, RpcError> {
+        let mut request = self.request(asked, context)?;
         if context.version.era() == Era::Modern {
             request = request.handing_out();
         }
+        if let Wish::Theirs = self.wish(asked, context) {
+            request = request.with_tasks(Tasks::Hand);
+        }
+        Ok(request)
+    }
+
+    /// The request with names as the engine knows them.
+    pub(super) fn request(&self, asked: &Asked, context: &Context) -> Result<Request, RpcError> {
+        let params = self.renamed(asked)?;
+        let envelope = Envelope::new(&Id::number(0), &asked.method, Some(&params));
+        let mut request = Request::forward(envelope);
         if context.wants_progress() {
             request = request.with_progress();
         }
@@ -129,7 +144,7 @@ impl View {
     }
 
     /// The engine's name for what the client calls `name`. One that nobody has is left as it is, to be told of.
-    fn full_name(&self, name: &str, asked: &str) -> String {
+    pub(super) fn full_name(&self, name: &str, asked: &str) -> String {
         let bridge = self.bridge();
         let style = bridge.options.names;
         if style == Style::Full {
@@ -169,6 +184,6 @@ fn unknown(asked: &str) -> RpcError {
     RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
 }
 
-fn invalid(reason: &str) -> RpcError {
+pub(super) fn invalid(reason: &str) -> RpcError {
     RpcError::new(code::INVALID_PARAMS, reason)
 }

@@ -38,9 +38,14 @@ pub(super) fn can_be_asked(about: &About, has: impl Fn(&[&str]) -> bool) -> bool
 
 /// Passes a client's answer on. A question that was not answered is cancelled.
 pub(super) fn answer(question: Question, answers: Vec<Answer>) {
-    let Some(answer) = answers.into_iter().find(|answer| answer.key == KEY) else {
-        return question.answer(Reply::Cancel);
-    };
+    match answers.into_iter().find(|answer| answer.key == KEY) {
+        Some(answer) => answer_with(question, answer),
+        None => question.answer(Reply::Cancel),
+    }
+}
+
+/// Passes on the answer to a question, whatever key it was asked under.
+pub(super) fn answer_with(question: Question, answer: Answer) {
     match question.about {
         About::Permission(_) => {
             let reply = answer.outcome.as_ref().map_or(Reply::Cancel, decided);

@@ -16,6 +16,7 @@ mod own;
 mod parked;
 mod refusal;
 mod skills;
+mod tasks;
 mod view;
 
 use std::sync::{Arc, Weak};
@@ -34,6 +35,7 @@ pub use view::View;
 use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
 use crate::hub::Served;
 use parked::Parked;
+use tasks::OwnTasks;
 
 /// Shows one workspace of an engine to clients. Clones share everything.
 #[derive(Clone)]
@@ -48,6 +50,7 @@ struct Inner {
     options: BridgeOptions,
     changes: Changes,
     parked: Parked,
+    tasks: OwnTasks,
     /// Keeps what is shown current, where that ends with the bridge.
     served: Option<Served>,
     /// Keeps the workspace while it is shown, clients or none.
@@ -124,6 +127,7 @@ impl Bridge {
             options,
             changes,
             parked,
+            tasks: OwnTasks::default(),
             served,
             _lease: lease,
             _news: news,
@@ -143,7 +147,7 @@ impl Seen {
 
 impl Inner {
     fn shows_agent(&self, name: &str) -> bool {
-        let agent = self.served.as_ref().and_then(|served| served.agent());
+        let agent = self.served.as_ref().and_then(Served::agent);
         agent.is_some_and(|agent| agent == name)
     }
 }

@@ -72,6 +72,11 @@ impl Parked {
         Self { patience, run: u64::from_le_bytes(run), calls: Arc::default() }
     }
 
+    /// Tells this run from others.
+    pub(super) fn run(&self) -> u64 {
+        self.run
+    }
+
     /// Puts a call away.
     pub(super) fn put(&self, call: Call) -> Ticket {
         let server = call.question.server.clone();

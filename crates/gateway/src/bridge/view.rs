@@ -11,7 +11,7 @@ use switchboard_core::{Caller, Request, Session, Snapshot};
 use switchboard_wire::client::List;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::meta::{SKILLS_EXTENSION, method};
+use switchboard_wire::meta::{self, method};
 use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 
 use super::lists::Seen;
@@ -166,9 +166,12 @@ impl Handler for View {
             "resources": { "subscribe": true, "listChanged": true },
             "logging": {},
             "completions": {},
+            // Each version is told of the one that it knows.
+            "tasks": { "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } },
+            "extensions": { meta::TASKS_EXTENSION: {} },
         });
         if let Some(skills) = self.skills() {
-            capabilities["extensions"] = json!({ SKILLS_EXTENSION: skills });
+            capabilities["extensions"][meta::SKILLS_EXTENSION] = skills;
         }
         // Plain values of ours: there is nothing in them that could fail.
         let raw = |value| Raw::of(&value).unwrap_or_else(|_| Raw::empty_object());
@@ -190,6 +193,11 @@ impl Handler for View {
                 method::PROMPTS_LIST => self.list(List::Prompts).await,
                 method::RESOURCES_LIST => self.list(List::Resources).await,
                 method::TEMPLATES_LIST => self.list(List::Templates).await,
+                method::TASKS_GET
+                | method::TASKS_UPDATE
+                | method::TASKS_CANCEL
+                | method::TASKS_RESULT
+                | method::TASKS_LIST => self.task(asked, context).await,
                 _ => match self.own(&asked).await {
                     Some(answer) => answer,
                     None => self.forward(own::inner_of(asked)?, context).await,

@@ -67,7 +67,7 @@ impl World {
     async fn client(&self, agent: &str) -> Option<Client> {
         let opening = Opening {
             principal: "me".into(),
-            session: format!("session {}", rand(self)),
+            session: format!("session {}", number()),
             part: Part::Agent(agent.into()),
             transport: "test",
         };
@@ -88,8 +88,13 @@ impl World {
     }
 }
 
+/// Closes a client, and its link with it.
+async fn leave(client: Client) {
+    client.close().await;
+}
+
 /// Tells sessions apart.
-fn rand(_: &World) -> usize {
+fn number() -> usize {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
@@ -119,9 +124,9 @@ async fn an_agent_sees_its_servers_and_tools_and_what_it_brought_ends_with_its_l
     // Another client of the same agent shares what is there.
     let second = world.client("helper").await.unwrap();
     assert_eq!(tools(&second).await, ["own__echo"]);
-    client.close().await;
+    leave(client).await;
     assert!(echo(&second, "own__echo").await.is_ok());
-    second.close().await;
+    leave(second).await;
     let ended = async {
         while world.own() > 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -132,7 +137,7 @@ async fn an_agent_sees_its_servers_and_tools_and_what_it_brought_ends_with_its_l
     // And it comes back with the next.
     let third = world.client("helper").await.unwrap();
     assert!(echo(&third, "own__echo").await.is_ok());
-    third.close().await;
+    leave(third).await;
     world.served.shutdown().await;
     world.engine.shutdown().await;
 }

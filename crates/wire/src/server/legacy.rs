@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Asked, Context, Handler, Reply, Session, context::Severity, session::Greeted};
+use super::{Asked, Context, Handler, Reply, Session, context::Severity, render, session::Greeted};
 use crate::{
     Era, Version,
     client::{Answer, InputRequest},
@@ -69,9 +69,10 @@ fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, Rpc
     });
     let description = session.handler.describe();
     let instructions = description.instructions_member();
+    let capabilities = render::capabilities(version, &description.capabilities);
     let result = format!(
-        r#"{{"protocolVersion":"{version}","capabilities":{},"serverInfo":{}{instructions}}}"#,
-        description.capabilities, description.info
+        r#"{{"protocolVersion":"{version}","capabilities":{capabilities},"serverInfo":{}{instructions}}}"#,
+        description.info
     );
     Ok(Raw::trusted(result.into()))
 }

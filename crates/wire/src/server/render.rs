@@ -75,6 +75,18 @@ fn is_complete(result: &Raw) -> bool {
     matches!(result.get("resultType"), Ok(Some(kind)) if kind.as_str() == "\"complete\"")
 }
 
+/// Capabilities in the words of a version: tasks are called differently in the two that have them.
+pub(super) fn capabilities(version: Version, capabilities: &Raw) -> Raw {
+    let extension = Edit::remove(&["extensions", meta::TASKS_EXTENSION]);
+    let member = Edit::remove(&["tasks"]);
+    let edits: &[Edit<'_>] = match version {
+        Version::V2025_11_25 => &[extension],
+        version if version.era() == Era::Modern => &[member],
+        _ => &[extension, member],
+    };
+    capabilities.with(edits).unwrap_or_else(|_| capabilities.clone())
+}
+
 /// An error under the code its reader knows it by.
 pub(super) fn error(era: Era, asked: &str, mut error: RpcError) -> RpcError {
     let names_uri = error.data.as_ref().is_some_and(|data| matches!(data.get("uri"), Ok(Some(_))));

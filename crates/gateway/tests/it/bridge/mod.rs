@@ -4,6 +4,7 @@ mod matrix;
 mod parked;
 mod search;
 mod server;
+mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;

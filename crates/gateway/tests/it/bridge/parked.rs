@@ -219,7 +219,7 @@ async fn a_part_shows_one_server() {
     let (client, _inbox) = gateway.client_of(Version::LATEST, "{}", "me", part).await;
     let tools = client.list(switchboard_wire::client::List::Tools).await.unwrap();
     let own = |tool: &&Raw| tool.as_str().contains(r#""name":"two__"#);
-    assert_eq!(tools.items.iter().filter(own).count(), 8, "{:?}", tools.items);
-    assert_eq!(tools.items.len(), 9, "and the gateway's own: {:?}", tools.items);
+    assert_eq!(tools.items.iter().filter(own).count(), 9, "{:?}", tools.items);
+    assert_eq!(tools.items.len(), 10, "and the gateway's own: {:?}", tools.items);
     gateway.engine.shutdown().await;
 }
