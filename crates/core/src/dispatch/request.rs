@@ -22,6 +22,8 @@ pub struct Request {
     pub(super) tasks: Tasks,
     pub(super) questions: Questions,
     pub(super) again: Option<Box<Again>>,
+    /// Answers that nobody has asked for yet.
+    pub(super) unasked: Vec<Answer>,
     pub(super) as_task: Option<Raw>,
     pub(super) task: Option<Box<Task>>,
 }
@@ -101,6 +103,7 @@ impl Request {
             tasks: Tasks::Follow,
             questions: Questions::Hold,
             again: None,
+            unasked: Vec::new(),
             as_task: None,
             task: None,
         }
@@ -171,6 +174,14 @@ impl Request {
     #[must_use]
     pub fn again(mut self, carried: Carried, answers: Vec<Answer>) -> Self {
         self.again = Some(Box::new(Again { carried, answers }));
+        self
+    }
+
+    /// Answers what a server that keeps nothing would ask first. Who asks while a call is under way does not take
+    /// answers in advance.
+    #[must_use]
+    pub fn answering(mut self, answers: Vec<Answer>) -> Self {
+        self.unasked = answers;
         self
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
+use switchboard_config::HookEvent;
 use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume, Tasks};
 use switchboard_wire::envelope::code;
 use switchboard_wire::json::{Edit, Raw};
@@ -62,7 +63,10 @@ impl Stage {
                 self.engine.want_logs(&connection, &live, level).await;
             }
             let began = Instant::now();
-            let exchange = begin(placed, &live, &call, told.as_ref())?;
+            let exchange = match &told {
+                Some(told) => resume(placed, &live, &call, told)?,
+                None => self.first(placed, &live, &call, &request.unasked),
+            };
             match self.follow(placed, &connection, exchange, request.questions).await {
                 Ok(sent) => {
                     connection.succeeded(&live, began.elapsed());
@@ -99,7 +103,7 @@ impl Stage {
         let mut call = Call::forward(request.envelope.clone())
             .with_timeout(timeout)
             .with_tasks(request.tasks)
-            .with_capabilities(self.capabilities(placed));
+            .with_capabilities(self.capabilities());
         if let Some(task) = &request.as_task {
             call = call.as_task(task.clone());
         }
@@ -116,7 +120,7 @@ impl Stage {
     }
 
     /// What a modern server may ask of whoever is behind this call.
-    fn capabilities(&self, placed: &Placed) -> Raw {
+    fn capabilities(&self) -> Raw {
         static OURS: LazyLock<Raw> =
             LazyLock::new(|| Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object()));
         let ours = OURS.clone();
@@ -125,10 +129,9 @@ impl Stage {
             .caller
             .can(&["sampling"])
             .then(|| session.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object));
-        let roots = placed.spec.root.is_some() || self.caller.can(&["roots"]);
         let sampling =
             sampling.as_ref().map(|sampling| Edit::set(&["sampling"], sampling.as_str()));
-        let roots = roots.then(|| Edit::set(&["roots"], "{}"));
+        let roots = self.caller.can(&["roots"]).then(|| Edit::set(&["roots"], "{}"));
         let edits: Vec<_> = sampling.into_iter().chain(roots).collect();
         if edits.is_empty() {
             return ours;
@@ -171,6 +174,20 @@ impl Stage {
         }
     }
 
+    /// The call as it is made first. Answers that come along unasked mean something to a server that keeps nothing,
+    /// and would get past hooks that want to see answers.
+    fn first(&self, placed: &Placed, live: &Live, call: &Call, unasked: &[Answer]) -> Exchange {
+        let hears = self.applied.hooks.has(HookEvent::ElicitationResult, &placed.name);
+        match live.client.server().era() {
+            // Nobody but the connection it was made on can ask for a task.
+            Era::Legacy => live.client.call(call.clone().with_tasks(Tasks::Follow)),
+            Era::Modern if unasked.is_empty() || hears => live.client.call(call.clone()),
+            Era::Modern => {
+                live.client.resume(call, Resume::Again { state: None }, unasked.to_vec())
+            }
+        }
+    }
+
     async fn pass_on(&self, event: Event) {
         let event = match event {
             Event::Progress(params) => CallEvent::Progress(params),
@@ -207,21 +224,8 @@ impl Stage {
     }
 }
 
-/// The call at the server: anew, or again with what was asked for.
-fn begin(
-    placed: &Placed,
-    live: &Live,
-    call: &Call,
-    told: Option<&Told>,
-) -> Result<Exchange, CallError> {
-    let Some(told) = told else {
-        let call = match live.client.server().era() {
-            // Nobody but the connection it was made on can ask for it.
-            Era::Legacy => call.clone().with_tasks(Tasks::Follow),
-            Era::Modern => call.clone(),
-        };
-        return Ok(live.client.call(call));
-    };
+/// The call, made again with what was asked for.
+fn resume(placed: &Placed, live: &Live, call: &Call, told: &Told) -> Result<Exchange, CallError> {
     // One that became a server of the other era knows nothing of what it asked.
     if live.client.server().era() == Era::Legacy {
         return Err(CallError::Changed { server: placed.name.clone() });

@@ -16,7 +16,7 @@ use super::handle::{Held, Wanted};
 use super::parked::Call;
 use super::tasks::Wish;
 use super::view::View;
-use super::{consent, refusal};
+use super::{consent, refusal, skills};
 
 // === impl View ===
 
@@ -51,9 +51,10 @@ impl View {
         if context.version.era() == Era::Modern {
             request = request.handing_out();
         }
-        if let Some(carried) = carried {
-            request = request.again(carried, answers);
-        }
+        request = match carried {
+            Some(carried) => request.again(carried, answers),
+            None => request.answering(answers),
+        };
         let running = self.bridge().engine.call(&self.caller(context)?, request);
         self.follow(running, &asked, context).await
     }
@@ -119,6 +120,10 @@ impl View {
             method::SKILLS_LIST | method::SKILLS_GET | method::DIRECTORY_READ => {
                 request.of_server(self.skilled().ok_or_else(|| unknown(&asked.method))?)
             }
+            method::RESOURCES_READ if skills::is_file(asked) => match self.skilled() {
+                Some(server) => request.of_server(server),
+                None => self.aimed(request),
+            },
             _ => self.aimed(request),
         })
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use switchboard_core::Snapshot;
 use switchboard_core::engine::ServerView;
 use switchboard_wire::meta::SKILLS_EXTENSION;
+use switchboard_wire::server::Asked;
 
 use super::view::View;
 
@@ -33,6 +34,12 @@ impl View {
         let first = skilled.next();
         if skilled.next().is_some() { None } else { first }
     }
+}
+
+/// Whether a resource is a file of a skill. Those need not be on any list.
+pub(super) fn is_file(asked: &Asked) -> bool {
+    let uri = asked.params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
+    uri.is_some_and(|uri| uri.starts_with("skill://"))
 }
 
 fn declared(server: &ServerView) -> Option<Value> {

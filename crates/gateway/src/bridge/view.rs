@@ -181,7 +181,7 @@ impl Handler for View {
             "extensions": { TASKS_EXTENSION: {} },
         });
         if let Some(skills) = self.skills() {
-            capabilities["extensions"][SKILLS_EXTENSION] = skills.into();
+            capabilities["extensions"][SKILLS_EXTENSION] = skills;
         }
         // Plain values of ours: there is nothing in them that could fail.
         let raw = |value| Raw::of(&value).unwrap_or_else(|_| Raw::empty_object());

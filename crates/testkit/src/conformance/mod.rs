@@ -16,6 +16,7 @@ mod tools;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use switchboard_wire::Era;
 use switchboard_wire::client::List;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
@@ -31,6 +32,7 @@ pub struct Subject {
 
 const CAPABILITIES: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},
     "resources":{"subscribe":true,"listChanged":true},"logging":{},"completions":{},
+    "tasks":{"cancel":{},"requests":{"tools":{"call":{}}}},
     "extensions":{"io.modelcontextprotocol/tasks":{},
         "io.modelcontextprotocol/skills":{"directoryRead":true}}}"#;
 
@@ -63,7 +65,7 @@ impl Handler for Subject {
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
             match asked.method.as_str() {
-                method::TOOLS_LIST => listed(include_str!("lists/tools.json")),
+                method::TOOLS_LIST => tools::list(context),
                 method::PROMPTS_LIST => listed(include_str!("lists/prompts.json")),
                 method::RESOURCES_LIST => listed(include_str!("lists/resources.json")),
                 method::TEMPLATES_LIST => listed(include_str!("lists/templates.json")),
@@ -72,6 +74,9 @@ impl Handler for Subject {
                 method::RESOURCES_READ => content::read(&asked),
                 method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => {
                     self.tasks.call(&asked, context)
+                }
+                method::TASKS_RESULT if context.version.era() == Era::Legacy => {
+                    self.tasks.result(&asked).await
                 }
                 method::SKILLS_LIST => skills::list(),
                 method::SKILLS_GET => skills::get(&asked),

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use switchboard_wire::Era;
 use switchboard_wire::client::List;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
@@ -13,6 +14,29 @@ use super::{Subject, asking, done, raw, text};
 
 /// Between two notifications of one call, as the suite describes it.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Tools that a client of 2025-11-25 may call as tasks, and whether it has to.
+const TASKS: [(&str, &str); 5] = [
+    ("slow_compute", "optional"),
+    ("failing_job", "required"),
+    ("protocol_error_job", "required"),
+    ("confirm_delete", "optional"),
+    ("multi_input", "optional"),
+];
+
+/// `tools/list`. The newest version does not say which tools become tasks.
+pub(super) fn list(context: &Context) -> Result<Reply, RpcError> {
+    let mut listed: Value = serde_json::from_str(include_str!("lists/tools.json")).unwrap();
+    if context.version.era() == Era::Legacy {
+        for tool in listed["tools"].as_array_mut().into_iter().flatten() {
+            let support = TASKS.iter().find(|(name, _)| tool["name"] == *name);
+            if let Some((_, support)) = support {
+                tool["execution"] = json!({ "taskSupport": support });
+            }
+        }
+    }
+    done(&listed)
+}
 
 /// `tools/call`.
 pub(super) async fn call(

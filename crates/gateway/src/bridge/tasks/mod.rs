@@ -142,6 +142,9 @@ impl View {
             (method::TASKS_LIST, Era::Legacy) => return self.list_tasks(),
             (method::TASKS_LIST | method::TASKS_RESULT, Era::Modern)
             | (method::TASKS_UPDATE, Era::Legacy) => return Err(unknown(&asked.method)),
+            _ if era == Era::Modern && !context.offers(&["extensions", meta::TASKS_EXTENSION]) => {
+                return Err(undeclared());
+            }
             _ => {}
         }
         let id = asked.params.get("taskId").ok().flatten().and_then(|id| id.to_text());
@@ -299,6 +302,17 @@ fn result(id: &str, standing: Standing) -> Result<Reply, RpcError> {
 
 fn unknown(asked: &str) -> RpcError {
     RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
+}
+
+/// What a client is told that asks after tasks and did not say that it knows them.
+fn undeclared() -> RpcError {
+    let error =
+        RpcError::new(code::MISSING_CAPABILITY, "declare the tasks extension to ask after tasks");
+    let needed = json!({ "extensions": { meta::TASKS_EXTENSION: {} } });
+    match Raw::of(&json!({ "requiredCapabilities": needed })) {
+        Ok(data) => error.with_data(data),
+        Err(_) => error,
+    }
 }
 
 fn foreign() -> RpcError {
