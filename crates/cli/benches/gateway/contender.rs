@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::client::{Ask, Client, Era, Place};
 use crate::process::Process;
-use crate::published::Published;
+use crate::published::{self, Published};
 use crate::stand_in::{Behind, WORD};
 
 /// One of those compared.
@@ -61,6 +61,19 @@ impl Contender {
             Self::Ours(_) => "**switchboard**".to_owned(),
             Self::Published(published) => published.name.to_owned(),
         }
+    }
+
+    /// Those that others publish and that work here.
+    pub(crate) async fn published() -> Vec<Self> {
+        let mut working = Vec::new();
+        for contender in published::installed().into_iter().map(Self::Published) {
+            let running = contender.start(Setup { behind: Behind::Stdio, tools: 0 });
+            match running.answers(Era::Legacy).await {
+                Ok(_) => working.push(contender),
+                Err(error) => println!("{} does not work here: {error}", contender.name()),
+            }
+        }
+        working
     }
 
     /// Whether it can stand before such an upstream.
@@ -151,6 +164,11 @@ pub(crate) fn program(home: &TempDir) -> Command {
 impl Running {
     /// A client of it, as soon as it answers a call.
     pub(crate) async fn ready(&self, era: Era) -> Client {
+        self.answers(era).await.unwrap_or_else(|error| panic!("no answer: {error}"))
+    }
+
+    /// The same, if it ever does.
+    pub(crate) async fn answers(&self, era: Era) -> std::io::Result<Client> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let opened = async {
@@ -158,8 +176,8 @@ impl Running {
                 client.ask(Ask::Echo).await.map(|_| client)
             };
             match opened.await {
-                Ok(client) => return client,
-                Err(error) => assert!(Instant::now() < deadline, "no answer: {error}"),
+                Err(error) if Instant::now() < deadline => drop(error),
+                done => return done,
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

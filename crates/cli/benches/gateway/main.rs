@@ -13,6 +13,7 @@
 //! ```
 #![allow(
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::unwrap_used,
     clippy::expect_used,
     reason = "a benchmark tells a person what it saw, and stops where its input is wrong"
@@ -78,7 +79,7 @@ async fn measure(effort: Effort) -> Report {
         Contender::Plain,
         Contender::Ours(Results::Limited),
     ];
-    contenders.extend(published::installed().into_iter().map(Contender::Published));
+    contenders.extend(Contender::published().await);
     let mut speaking: Vec<_> =
         contenders.iter().map(|contender| (contender.clone(), Era::Legacy)).collect();
     let ours = speaking.iter().position(|(who, _)| matches!(who, Contender::Ours(_))).unwrap();

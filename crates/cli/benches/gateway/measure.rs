@@ -45,7 +45,8 @@ pub(crate) struct Rest {
     /// Long lists.
     pub(crate) list: Turn,
     pub(crate) idle: usize,
-    pub(crate) crowded: usize,
+    /// Unknown of those that start a process for each session.
+    pub(crate) crowded: Option<usize>,
     pub(crate) cold: Duration,
 }
 
@@ -152,7 +153,7 @@ async fn turn(running: &Running, clients: &mut [Client], ask: Ask, time: Duratio
     let took = began.elapsed();
     let cpu = running.process.cpu().saturating_sub(cpu);
     seen.sort_unstable();
-    let calls = u32::try_from(seen.len()).unwrap().max(1);
+    let Ok(calls @ 1..) = u32::try_from(seen.len()) else { return Turn::default() };
     Turn {
         per_second: f64::from(calls) / took.as_secs_f64(),
         cpu: cpu / calls,
@@ -179,17 +180,20 @@ fn median(turns: &[Turn]) -> Turn {
 }
 
 /// Bytes in memory after one call, and with many sessions that have each made one.
-async fn memory(contender: &Contender) -> (usize, usize) {
+async fn memory(contender: &Contender) -> (usize, Option<usize>) {
     let running = contender.start(Setup { behind: Behind::Stdio, tools: 0 });
     let first = running.ready(Era::Legacy).await;
     let idle = running.process.resident();
+    if matches!(contender, Contender::Published(_)) {
+        return (idle, None);
+    }
     let mut clients = vec![first];
     while clients.len() < SESSIONS {
         let mut client = Client::open(&running.place, Era::Legacy).await.unwrap();
         client.ask(Ask::Echo).await.unwrap();
         clients.push(client);
     }
-    (idle, running.process.resident())
+    (idle, Some(running.process.resident()))
 }
 
 /// From nothing to the first call that is answered.

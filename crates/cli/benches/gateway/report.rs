@@ -147,7 +147,7 @@ fn rest(rows: &[Rest]) -> String {
             row.list.per_second,
             micros(row.list.cpu),
             megabytes(row.idle),
-            megabytes(row.crowded),
+            row.crowded.map_or_else(|| "–".to_owned(), megabytes),
             row.cold.as_secs_f64() * 1e3,
         );
     }

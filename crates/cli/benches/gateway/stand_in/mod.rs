@@ -1,6 +1,6 @@
 //! The parts that this program plays itself, each in a process of its own: the upstream, the floor, the plain gateway.
 //!
-//! A part that listens says its address in one line, and ends with its standard input.
+//! A part that listens says its address in one line on standard error, as ours does, and ends with its standard input.
 
 mod answers;
 mod floor;
@@ -60,7 +60,7 @@ fn on_one_thread(part: impl Future<Output = ()>) {
 /// Listens on a free port, and says where.
 async fn listen() -> TcpListener {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    println!("{}", listener.local_addr().unwrap());
+    eprintln!("{}", listener.local_addr().unwrap());
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         std::process::exit(0);

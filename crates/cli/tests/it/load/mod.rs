@@ -87,11 +87,14 @@ impl Hub {
             .unwrap();
         let mut child = home
             .command(&["serve", "--json", "--listen", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        said.read_line(&mut line).unwrap();
+        // It must never wait for a reader of what it says later.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
         let said: Value = serde_json::from_str(&line).unwrap();
         let address = said["address"].as_str().unwrap().parse().unwrap();
         Self { child, address, _home: home }
