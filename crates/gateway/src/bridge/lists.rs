@@ -8,7 +8,6 @@ use switchboard_core::results::Spill;
 use switchboard_wire::Version;
 use switchboard_wire::client::List;
 use switchboard_wire::json::{Edit, Raw, quote};
-use switchboard_wire::meta;
 
 use super::own;
 use crate::front::Part;
@@ -20,6 +19,8 @@ pub(super) struct Seen<'a> {
     pub(super) part: &'a Part,
     /// The client's.
     pub(super) version: Version,
+    /// Whether any call of a server may become a task.
+    pub(super) makes_tasks: &'a dyn Fn(&str) -> bool,
     /// Whether tools are looked for, so that only those that are always loaded are listed.
     pub(super) is_searched: bool,
     pub(super) spill: Spill,
@@ -32,7 +33,7 @@ pub(super) struct Made(Mutex<Option<Lists>>);
 struct Lists {
     catalog: Arc<Catalog>,
     /// By what tells them apart; names and limits are the same for all clients of a bridge.
-    lists: HashMap<(List, Part, bool), Raw>,
+    lists: HashMap<(List, Part, bool, bool), Raw>,
 }
 
 // === impl Made ===
@@ -40,7 +41,7 @@ struct Lists {
 impl Made {
     /// The list, made if need be.
     pub(super) fn list(&self, seen: &Seen<'_>, list: List) -> Raw {
-        let which = (list, seen.part.clone(), seen.is_searched);
+        let which = (list, seen.part.clone(), seen.is_searched, seen.tells_of_tasks());
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let lists = match made.take() {
             Some(lists) if Arc::ptr_eq(&lists.catalog, seen.catalog) => lists,
@@ -92,16 +93,15 @@ impl Seen<'_> {
     /// Clients of the version that has tasks in its own words call only what says so as one. Of a modern server any
     /// call may become a task.
     fn with_tasks(&self, server: &str, tool: Raw) -> Raw {
-        let makes_tasks = || {
-            let view = self.snapshot.server(server);
-            let facts = view.and_then(|view| view.facts.as_ref());
-            facts.is_some_and(|facts| facts.offers(&["extensions", meta::TASKS_EXTENSION]))
-        };
-        if self.version != Version::V2025_11_25 || !makes_tasks() {
+        if !self.tells_of_tasks() || !(self.makes_tasks)(server) {
             return tool;
         }
         let support = Edit::set(&["execution", "taskSupport"], r#""optional""#);
         tool.with(&[support]).unwrap_or(tool)
+    }
+
+    fn tells_of_tasks(&self) -> bool {
+        self.version == Version::V2025_11_25
     }
 
     fn has(&self, server: &str) -> bool {

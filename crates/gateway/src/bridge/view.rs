@@ -1,5 +1,6 @@
 //! One client's view.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -92,11 +93,18 @@ impl View {
         });
         let is_searched = *is_searched.await;
         let catalog = bridge.engine.catalog(&bridge.workspace).ok_or_else(ended)?;
+        let snapshot = LazyCell::new(|| bridge.engine.snapshot(&bridge.workspace));
+        let makes_tasks = |server: &str| {
+            let view = snapshot.as_ref().and_then(|snapshot| snapshot.server(server));
+            let facts = view.and_then(|view| view.facts.as_ref());
+            facts.is_some_and(|facts| facts.offers(&["extensions", TASKS_EXTENSION]))
+        };
         let seen = Seen {
             catalog: &catalog,
             names: bridge.options.names,
             part: &self.opening.part,
             version,
+            makes_tasks: &makes_tasks,
             is_searched,
             spill: bridge.options.results.spill,
         };
