@@ -53,6 +53,9 @@ fn script() -> Script {
     })
 }
 
+/// A call, whose it is, how its questions are answered, and what its line says.
+type Case<'a> = (Request, Session, &'a dyn Fn(Question), &'a str);
+
 #[tokio::test]
 async fn every_kind_of_call_has_its_line() {
     let mut bench = Bench::new().await;
@@ -68,7 +71,6 @@ async fn every_kind_of_call_has_its_line() {
     let tool = |name: &str| Request::tool(&format!("mcp__one__{name}"), &Raw::empty_object());
     let typed = || Session { consent: Consent::Typed, ..session(Mode::Default) };
     let (default, client, bypass) = (Mode::Default, Mode::Client, Mode::BypassPermissions);
-    type Case<'a> = (Request, Session, &'a dyn Fn(Question), &'a str);
     let cases: Vec<Case<'_>> = vec![
         (tool("free"), session(default), &drop, "free allow rule mcp__one__free ok"),
         (tool("never"), session(bypass), &drop, "never deny rule mcp__one__never refused"),
@@ -141,7 +143,7 @@ async fn every_kind_of_call_has_its_line() {
             line.at.is_some(),
             line.rule.as_ref().is_some_and(|rule| rule.starts_with("mcp"))
         );
-        assert_eq!(line.server == "one", line.received > 0 || line.server == "one", "{line:?}");
+        assert!(line.received == 0 || line.server == "one", "{line:?}");
         assert!(line.sent > 0 && line.time.ends_with('Z'), "{line:?}");
     }
 }
