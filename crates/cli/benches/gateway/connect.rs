@@ -80,10 +80,17 @@ impl Talk {
         self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
+    /// The next answer; news may come before it.
     fn hear(&mut self) {
-        self.line.clear();
-        self.output.read_line(&mut self.line).unwrap();
-        assert!(self.line.contains("result"), "{}", self.line);
+        loop {
+            self.line.clear();
+            let read = self.output.read_line(&mut self.line).unwrap();
+            assert!(read > 0, "it has ended");
+            if !self.line.contains(r#""method":"#) {
+                break;
+            }
+        }
+        assert!(self.line.contains(r#""result":"#), "{}", self.line);
     }
 
     fn call(&mut self) -> Duration {

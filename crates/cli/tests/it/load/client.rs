@@ -97,7 +97,7 @@ impl Client {
         let answer = self.post(body.as_bytes()).await?;
         expect(&answer, 200)?;
         let session = answer.header("mcp-session-id");
-        self.session = session.ok_or_else(|| wrong("no session", &answer))?.to_owned();
+        session.ok_or_else(|| wrong("no session", &answer))?.clone_into(&mut self.session);
         let greeted = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         expect(&self.post(greeted).await?, 202)?;
         self.seen.sessions += 1;

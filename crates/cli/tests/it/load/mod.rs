@@ -4,6 +4,8 @@
 //! comes back. It runs for ten seconds, or as long as `SWITCHBOARD_LOAD_SECONDS` says (`cargo xtask load`), and nothing
 //! here fails by the clock.
 
+#![allow(clippy::print_stderr, reason = "what was seen, for whoever runs it by hand")]
+
 mod client;
 mod dice;
 
