@@ -92,8 +92,8 @@ pub(crate) enum Command {
     /// Serve every server over the network, until Ctrl-C
     ///
     /// Clients see one MCP server, in whichever version of the protocol they speak: Streamable HTTP at `/mcp` (and
-    /// `/mcp/<server>` for one server), HTTP with server-sent events at `/sse`, WebSocket at `/ws`. Only programs of
-    /// your own on this machine are let in.
+    /// `/mcp/<server>` for one server, `/mcp/agent/<name>` for what an agent sees), HTTP with server-sent events at
+    /// `/sse`, WebSocket at `/ws`. Only programs of your own on this machine are let in.
     #[command(after_help = serving::SERVE_EXAMPLES)]
     Serve(Serve),
     /// End the hub that `connect` has started

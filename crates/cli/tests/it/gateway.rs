@@ -229,6 +229,50 @@ fn served_over_the_network_in_every_version() {
 }
 
 #[test]
+fn an_agent_has_an_endpoint_of_its_own() {
+    let home = home();
+    let agents = home.path().join(".config/switchboard/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let server = program("echo-server");
+    let front = format!("mcpServers:\n  - own:\n      command: {}\n", server.display());
+    std::fs::write(agents.join("helper.md"), format!("---\n{front}---\nBe kind.\n")).unwrap();
+    let mut serving = home
+        .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(serving.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let ready: Value = serde_json::from_str(&line).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let pool = Pool::new(&PoolOptions::default()).unwrap();
+        let connect = async |agent: &str, version: Version| {
+            let url = format!("{}/agent/{agent}", ready["url"].as_str().unwrap());
+            let url = url.parse().unwrap();
+            let target =
+                HttpTarget { url, pool: pool.clone(), options: EndpointOptions::default() };
+            let mut options = ClientOptions::new("test", "1");
+            options.greeting = Greeting::Only(version);
+            Wire::connect(Target::Http(target), options).await
+        };
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let (client, _inbox) = connect("helper", version).await.unwrap();
+            let arguments = Raw::parse(r#"{"text":"hi"}"#).unwrap();
+            let echo = client.call(Call::tool("own__echo", &arguments)).result().await.unwrap();
+            assert!(echo.as_str().contains("hi"), "{version}: {echo}");
+            let other = client.call(Call::tool("one__echo", &arguments)).result().await;
+            assert!(other.is_err(), "{version}: the agent sees what is not its own");
+            client.close().await;
+            assert!(connect("nobody", version).await.is_err(), "{version}");
+        }
+    });
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(serving.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert!(serving.wait().unwrap().success());
+}
+
+#[test]
 fn what_cannot_be_served_is_said() {
     let home = home();
     insta::with_settings!({ snapshot_path => "snapshots" }, {

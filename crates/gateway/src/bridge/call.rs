@@ -19,7 +19,7 @@ use super::{consent, refusal, skills};
 // === impl View ===
 
 impl View {
-    /// Forwards a request, or goes on with one that was parked.
+    /// Forwards a request, or goes on with one that asked something.
     pub(super) async fn forward(
         &self,
         mut asked: Asked,
@@ -28,23 +28,30 @@ impl View {
         let wanted = Wanted::of(&asked);
         let answers = std::mem::take(&mut asked.answers);
         let held = asked.state.as_ref().map(|handle| self.unseal(&wanted, handle)).transpose()?;
-        let running = match held {
+        let carried = match held {
             Some(Held::Call(call)) => {
                 consent::answer(call.question, answers);
-                call.running
+                return self.follow(call.running, &asked, &wanted, context).await;
             }
-            Some(Held::Again(carried)) => {
-                let request = self.handed_out(&asked, context)?.again(*carried, answers);
-                self.bridge().engine.call(&self.caller(context)?, request)
-            }
-            None => {
-                if let Wish::Ours { ttl, task } = self.wish(&asked, context) {
-                    return self.begin_task(&asked, context, ttl, task);
-                }
-                let request = self.handed_out(&asked, context)?.answering(answers);
-                self.bridge().engine.call(&self.caller(context)?, request)
-            }
+            Some(Held::Again(carried)) => Some(*carried),
+            None => None,
         };
+        let tasks = match (self.wish(&asked, context), &carried) {
+            (Wish::Ours { ttl, task }, None) => {
+                return self.begin_task(&asked, context, ttl, task);
+            }
+            (Wish::Theirs, _) => Tasks::Hand,
+            (Wish::Result | Wish::Ours { .. }, _) => Tasks::Follow,
+        };
+        let mut request = self.request(&asked, context)?.with_tasks(tasks);
+        if context.version.era() == Era::Modern {
+            request = request.handing_out();
+        }
+        request = match carried {
+            Some(carried) => request.again(carried, answers),
+            None => request.answering(answers),
+        };
+        let running = self.bridge().engine.call(&self.caller(context)?, request);
         self.follow(running, &asked, &wanted, context).await
     }
 
@@ -90,18 +97,6 @@ impl View {
     fn hand_out(&self, handed: Handed, wanted: &Wanted) -> Result<Reply, RpcError> {
         let handle = self.seal_again(wanted, &handed.carried)?;
         Ok(Reply::NeedsInput { questions: handed.questions, state: Some(handle) })
-    }
-
-    /// The request of a client that keeps what is handed to it, where it does.
-    fn handed_out(&self, asked: &Asked, context: &Context) -> Result<Request, RpcError> {
-        let mut request = self.request(asked, context)?;
-        if context.version.era() == Era::Modern {
-            request = request.handing_out();
-        }
-        if let Wish::Theirs = self.wish(asked, context) {
-            request = request.with_tasks(Tasks::Hand);
-        }
-        Ok(request)
     }
 
     /// The request with names as the engine knows them.

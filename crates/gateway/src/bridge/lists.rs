@@ -5,8 +5,10 @@ use std::sync::Arc;
 use switchboard_core::Snapshot;
 use switchboard_core::catalog::Style;
 use switchboard_core::results::Spill;
+use switchboard_wire::Version;
 use switchboard_wire::client::List;
 use switchboard_wire::json::{Edit, Raw, quote};
+use switchboard_wire::meta;
 
 use super::own;
 use crate::front::Part;
@@ -16,6 +18,8 @@ pub(super) struct Seen<'a> {
     pub(super) snapshot: &'a Arc<Snapshot>,
     pub(super) names: Style,
     pub(super) part: &'a Part,
+    /// The client's.
+    pub(super) version: Version,
     /// Whether tools are looked for, so that only those that are always loaded are listed.
     pub(super) is_searched: bool,
     pub(super) spill: Spill,
@@ -38,7 +42,7 @@ impl Seen<'_> {
         let shown = tools
             .filter(|(_, listed)| self.has(listed.server()))
             .filter(|(_, listed)| !(self.is_searched && listed.deferred))
-            .map(|(name, listed)| named(&listed.tool.item, name));
+            .map(|(name, listed)| self.with_tasks(listed.server(), named(&listed.tool.item, name)));
         list("tools", shown.chain(own::definitions(self.is_searched, self.spill)))
     }
 
@@ -58,6 +62,21 @@ impl Seen<'_> {
         let templates = self.snapshot.catalog.templates().iter();
         let shown = templates.filter(|listed| self.has(listed.server.as_str()));
         list("resourceTemplates", shown.map(|listed| listed.template.item.clone()))
+    }
+
+    /// Clients of the version that has tasks in its own words call only what says so as one. Of a modern server any
+    /// call may become a task.
+    fn with_tasks(&self, server: &str, tool: Raw) -> Raw {
+        let makes_tasks = || {
+            let view = self.snapshot.server(server);
+            let facts = view.and_then(|view| view.facts.as_ref());
+            facts.is_some_and(|facts| facts.offers(&["extensions", meta::TASKS_EXTENSION]))
+        };
+        if self.version != Version::V2025_11_25 || !makes_tasks() {
+            return tool;
+        }
+        let support = Edit::set(&["execution", "taskSupport"], r#""optional""#);
+        tool.with(&[support]).unwrap_or(tool)
     }
 
     fn has(&self, server: &str) -> bool {

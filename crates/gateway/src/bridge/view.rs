@@ -8,6 +8,7 @@ use serde_json::json;
 use switchboard_core::catalog::instructions;
 use switchboard_core::engine::Answers;
 use switchboard_core::{Caller, Request, Session, Snapshot};
+use switchboard_wire::Version;
 use switchboard_wire::client::List;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
@@ -76,7 +77,7 @@ impl View {
     }
 
     /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
-    async fn list(&self, list: List) -> Result<Reply, RpcError> {
+    async fn list(&self, list: List, version: Version) -> Result<Reply, RpcError> {
         let bridge = self.bridge();
         let is_searched = self.searched.get_or_init(|| async {
             let first = bridge.engine.settled(&bridge.workspace, bridge.options.first_list).await;
@@ -88,6 +89,7 @@ impl View {
             snapshot: &snapshot,
             names: bridge.options.names,
             part: &self.opening.part,
+            version,
             is_searched,
             spill: bridge.options.results.spill,
         };
@@ -188,11 +190,12 @@ impl Handler for View {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
+            let version = context.version;
             match asked.method.as_str() {
-                method::TOOLS_LIST => self.list(List::Tools).await,
-                method::PROMPTS_LIST => self.list(List::Prompts).await,
-                method::RESOURCES_LIST => self.list(List::Resources).await,
-                method::TEMPLATES_LIST => self.list(List::Templates).await,
+                method::TOOLS_LIST => self.list(List::Tools, version).await,
+                method::PROMPTS_LIST => self.list(List::Prompts, version).await,
+                method::RESOURCES_LIST => self.list(List::Resources, version).await,
+                method::TEMPLATES_LIST => self.list(List::Templates, version).await,
                 method::TASKS_GET
                 | method::TASKS_UPDATE
                 | method::TASKS_CANCEL

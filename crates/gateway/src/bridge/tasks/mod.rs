@@ -66,22 +66,18 @@ impl View {
         if asked.method != method::TOOLS_CALL {
             return Wish::Result;
         }
-        let support = self.task_support(asked);
-        let task = || support.then(Raw::empty_object);
         match context.version {
             Version::V2025_11_25 => match asked.params.get("task").ok().flatten() {
                 None => Wish::Result,
                 Some(wanted) => {
                     let ttl = wanted.get("ttl").ok().flatten().and_then(|ttl| ttl.decode().ok());
                     let ttl = ttl.map_or(KEPT, Duration::from_millis).min(MOST);
-                    Wish::Ours { ttl, task: support.then_some(wanted) }
+                    Wish::Ours { ttl, task: self.task_support(asked).then_some(wanted) }
                 }
             },
-            version if version.era() == Era::Modern => {
-                if !context.offers(&["extensions", meta::TASKS_EXTENSION]) {
-                    Wish::Result
-                } else if support {
-                    Wish::Ours { ttl: KEPT, task: task() }
+            Version::V2026_07_28 if context.offers(&["extensions", meta::TASKS_EXTENSION]) => {
+                if self.task_support(asked) {
+                    Wish::Ours { ttl: KEPT, task: Some(Raw::empty_object()) }
                 } else {
                     Wish::Theirs
                 }

@@ -113,10 +113,10 @@ impl Server {
 impl Server {
     /// Makes a task of a call, if whoever calls can follow one.
     fn begin(&self, asked: &Asked, arguments: &Raw, context: &Context) -> Reply {
-        let is_modern = context.version.era() == Era::Modern;
-        let wanted = match is_modern {
-            true => context.offers(&["extensions", "io.modelcontextprotocol/tasks"]),
-            false => matches!(asked.params.get("task"), Ok(Some(_))),
+        let era = context.version.era();
+        let wanted = match era {
+            Era::Modern => context.offers(&["extensions", "io.modelcontextprotocol/tasks"]),
+            Era::Legacy => matches!(asked.params.get("task"), Ok(Some(_))),
         };
         if !wanted {
             return done(r#"{"content":[],"at once":true}"#);
@@ -125,10 +125,10 @@ impl Server {
         let id = format!("t-{}", tasks.len());
         let asks = matches!(arguments.get("ask"), Ok(Some(_)));
         tasks.insert(id.clone(), Task { asks, ..Task::default() });
-        let state = state(&id, "working", context.version.era());
-        match is_modern {
-            true => done(&format!(r#"{{"resultType":"task",{state}}}"#)),
-            false => done(&format!(r#"{{"task":{{{state}}}}}"#)),
+        let state = state(&id, "working", era);
+        match era {
+            Era::Modern => done(&format!(r#"{{"resultType":"task",{state}}}"#)),
+            Era::Legacy => done(&format!(r#"{{"task":{{{state}}}}}"#)),
         }
     }
 

