@@ -14,6 +14,8 @@ mod state;
 mod tasks;
 mod tools;
 
+use std::fmt::Write as _;
+
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use switchboard_wire::Era;
@@ -88,8 +90,17 @@ impl Handler for Subject {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
 fn listed(text: &str) -> Result<Reply, RpcError> {
     Ok(Reply::Complete(raw(text)))
+}
+
+/// A digest in the way it is written.
+fn hex(digest: &[u8]) -> String {
+    digest.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// A member of the parameters that is text; empty where there is none.

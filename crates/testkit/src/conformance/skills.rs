@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::server::{Asked, Reply};
 
-use super::{done, invalid, text};
+use super::{done, hex, invalid, text};
 
 /// The only skill's folder.
 const FOLDER: &str = "skill://greeting";
@@ -65,8 +65,7 @@ pub(super) fn folder(asked: &Asked) -> Result<Reply, RpcError> {
 
 fn entry() -> Value {
     let files = FILES.map(|(path, _, content)| {
-        let digest: String =
-            Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&Sha256::digest(content));
         json!({ "uri": address(path), "digest": format!("sha256:{digest}"), "size": content.len() })
     });
     let frontmatter = json!({ "name": "greeting", "description": "How to greet somebody" });

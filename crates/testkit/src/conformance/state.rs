@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
 
-use super::invalid;
+use super::{hex, invalid};
 
 /// Worth nothing outside these tests; a real server would make one of its own.
 const SECRET: &[u8] = b"known to this server alone";
@@ -26,5 +26,5 @@ pub(super) fn open(state: Option<&Raw>) -> Result<Option<String>, RpcError> {
 fn digest(word: &str) -> String {
     let inner = Sha256::new().chain_update(SECRET).chain_update(word).finalize();
     let outer = Sha256::new().chain_update(SECRET).chain_update(inner).finalize();
-    outer.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&outer)
 }

@@ -63,13 +63,13 @@ pub(super) const FEATURES: &[Feature] = &[
 
 impl Client {
     async fn names(&self, list: List, key: &str) -> Result<Vec<String>, String> {
-        let listed = self.wire.list(list).await.map_err(told)?;
+        let listed = self.wire.list(list).await.map_err(|error| told(&error))?;
         let name = |item: &Raw| item.get(key).ok().flatten().and_then(|name| name.to_text());
         Ok(listed.items.iter().filter_map(name).collect())
     }
 
     async fn call(&self, call: Call) -> Result<Value, String> {
-        let result = self.wire.call(call).result().await.map_err(told)?;
+        let result = self.wire.call(call).result().await.map_err(|error| told(&error))?;
         Ok(result.decode().unwrap_or_default())
     }
 
@@ -78,7 +78,7 @@ impl Client {
         let mut exchange = self.wire.call(call);
         let mut method = String::new();
         loop {
-            match exchange.next().await.map_err(told)? {
+            match exchange.next().await.map_err(|error| told(&error))? {
                 Event::NeedsInput(questions) => {
                     method.clone_from(&questions[0].method);
                     let answer = Raw::of(answer).unwrap();
@@ -96,7 +96,7 @@ fn tool(name: &str, arguments: &Value) -> Call {
     Call::tool(name, &Raw::of(arguments).unwrap())
 }
 
-fn told(error: Error) -> String {
+fn told(error: &Error) -> String {
     error.to_string()
 }
 
@@ -196,11 +196,11 @@ async fn roots(client: Client) -> Seen {
 
 /// A modern client hears on the call, a legacy one beside it.
 async fn logging(mut client: Client) -> Seen {
-    client.wire.set_log_level("info").await.map_err(told)?;
+    client.wire.set_log_level("info").await.map_err(|error| told(&error))?;
     let mut exchange = client.wire.call(tool("test_tool_with_logging", &json!({})));
     loop {
         tokio::select! {
-            event = exchange.next() => match event.map_err(told)? {
+            event = exchange.next() => match event.map_err(|error| told(&error))? {
                 Event::Log(_) => return Ok(()),
                 Event::Done(_) => break,
                 _ => {}
@@ -219,7 +219,7 @@ async fn progress(client: Client) -> Seen {
     let mut exchange = client.wire.call(call);
     let mut steps = Vec::new();
     loop {
-        match exchange.next().await.map_err(told)? {
+        match exchange.next().await.map_err(|error| told(&error))? {
             Event::Progress(params) => {
                 steps.push(params.get("progress").ok().flatten().unwrap().to_string());
             }
@@ -247,14 +247,14 @@ async fn cancellation(client: Client) -> Seen {
 
 async fn subscriptions(client: Client) -> Seen {
     let uri = "test://watched-resource";
-    client.wire.subscribe(uri).await.map_err(told)?;
+    client.wire.subscribe(uri).await.map_err(|error| told(&error))?;
     let is_it =
         |heard: &Incoming| matches!(heard, Incoming::ResourceUpdated { uri: it, .. } if it == uri);
     hear(client, is_it).await
 }
 
 async fn changed_lists(client: Client) -> Seen {
-    client.wire.list(List::Tools).await.map_err(told)?;
+    client.wire.list(List::Tools).await.map_err(|error| told(&error))?;
     hear(client, |heard| matches!(heard, Incoming::ListChanged(List::Tools))).await
 }
 
@@ -268,7 +268,7 @@ async fn hear(mut client: Client, is_it: impl Fn(&Incoming) -> bool) -> Seen {
         }
     };
     let hearing = async {
-        while !is_it(&client.inbox.next().await.map_err(told)?) {}
+        while !is_it(&client.inbox.next().await.map_err(|error| told(&error))?) {}
         Ok(())
     };
     tokio::select! { heard = hearing => heard, () = announcing => Ok(()) }
