@@ -251,4 +251,18 @@ mod tests {
         assert_eq!(raw.as_str(), "[1.0, 1e400]");
         assert_eq!(serde_json::to_string(&raw).unwrap(), "[1.0, 1e400]");
     }
+
+    #[test]
+    fn a_large_text_is_read_as_a_small_one_is() {
+        let filler = "x".repeat(5000);
+        for (written, key) in [("a", "a"), (r"is\u0045rror", "isError"), (r"a\/b", "a/b")] {
+            let raw = Raw::parse(format!(r#"{{"text":"{filler}","{written}":1}}"#)).unwrap();
+            assert_eq!(raw.get(key).unwrap().unwrap().as_str(), "1", "{written}");
+            let without = raw.with(&[Edit::remove(&[key])]).unwrap();
+            assert_eq!(without.as_str(), format!(r#"{{"text":"{filler}"}}"#), "{written}");
+        }
+        let list = Raw::parse(format!(r#"["{filler}"]"#)).unwrap();
+        assert_eq!(list.get("b").unwrap(), None);
+        assert!(list.with(&[Edit::remove(&["b"])]).is_err(), "a list has no members");
+    }
 }
