@@ -32,7 +32,8 @@ impl Gateway {
         let servers = json!({ "mcpServers": { "subject": server } });
         fs::write(&config, servers.to_string()).about("write", &config)?;
         let log = folder.join("gateway.log");
-        let stderr = File::create(&log).about("write", &log)?;
+        let stdout = File::create(&log).about("write", &log)?;
+        let stderr = stdout.try_clone().about("write", &log)?;
         let mut command = Command::new(&programs.gateway);
         command
             .args(["serve", "--json", "--listen", "127.0.0.1:0", "--names", "bare"])
@@ -44,7 +45,7 @@ impl Gateway {
             .env("HOME", folder)
             .current_dir(folder)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(stdout)
             .stderr(stderr)
             .process_group(0);
         let failed = || {
@@ -68,12 +69,13 @@ impl Gateway {
         Ok(ended.and_then(|status| status.code()))
     }
 
-    /// Where it listens, once it says so in its first line.
+    /// Where it listens, once it says so.
     fn listening(&mut self, log: &PathBuf) -> Option<String> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
             let said = fs::read_to_string(log).unwrap_or_default();
-            if let Some((line, _)) = said.split_once('\n') {
+            let mut whole = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            if let Some(line) = whole.find(|line| line.starts_with('{')) {
                 let ready: Value = serde_json::from_str(line).ok()?;
                 return ready["url"].as_str().map(str::to_owned);
             }

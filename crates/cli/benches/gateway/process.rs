@@ -15,8 +15,8 @@ pub(crate) struct Process(Child);
 impl Process {
     /// Starts it, and reads the line in which it says where it is.
     pub(crate) fn start(command: &mut Command) -> (Self, String) {
-        let mut process = Self::start_silent(command.stdout(Stdio::null()).stderr(Stdio::piped()));
-        let mut said = BufReader::new(process.0.stderr.take().unwrap());
+        let mut process = Self::start_silent(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+        let mut said = BufReader::new(process.0.stdout.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
         // It must never wait for a reader of what it says later.

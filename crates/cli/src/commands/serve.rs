@@ -99,7 +99,7 @@ fn ready(
     if printer.is_json() {
         let text = serde_json::to_string(&json!({ "url": url, "address": address }))
             .map_err(|error| Failure::new("cannot write JSON", error))?;
-        printer.raw(format_args!("{text}\n"));
+        printer.text(&text);
         return Ok(());
     }
     let ready = desired.ready().count();

@@ -296,10 +296,10 @@ fn serving_beside_a_hub_shares_its_servers() {
     let one = kiosks(&story);
     let mut serving = story
         .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
-        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(serving.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut said = BufReader::new(serving.stdout.take().unwrap()).lines().map(Result::unwrap);
     let ready = said.find(|line| line.starts_with('{')).unwrap();
     let ready: Value = serde_json::from_str(&ready).unwrap();
     let address = ready["address"].as_str().unwrap().to_owned();

@@ -196,11 +196,11 @@ fn served_over_the_network_in_every_version() {
     let home = home();
     let mut serving = home
         .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
-        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(serving.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(serving.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let ready: Value = serde_json::from_str(&line).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -241,11 +241,11 @@ fn an_agent_has_an_endpoint_of_its_own() {
     std::fs::write(agents.join("helper.md"), format!("---\n{front}---\nBe kind.\n")).unwrap();
     let mut serving = home
         .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
-        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(serving.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(serving.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let ready: Value = serde_json::from_str(&line).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {

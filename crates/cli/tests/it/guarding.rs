@@ -28,9 +28,9 @@ impl Serving {
         let listen: &[&str] =
             if flags.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         let args = [&["serve", "--json"], listen, flags].concat();
-        let mut child = home.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = home.command(&args).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
         let text = |key: &str| ready[key].as_str().unwrap().to_owned();
         Self { child, address: text("address").parse().unwrap(), url: text("url") }

@@ -74,11 +74,11 @@ impl Serving {
         let story = everything();
         let mut child = story
             .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
-            .stderr(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap();
         Self { story, child, url: ready["url"].as_str().unwrap().to_owned() }
     }

@@ -21,7 +21,7 @@ pub(super) async fn prompt(
 ) -> Result<Finish, CallError> {
     let params = request.params();
     let name = text(&params, "name")?;
-    let found = find_prompt(stage, &name).await?;
+    let found = find_prompt(stage, &name, request.server.as_deref()).await?;
     let raw = quote(&found.item);
     let request = edited(request, &params, &[Edit::set(&["name"], &raw)])?;
     through(stage, &found.placed, &name, request, record).await
@@ -58,7 +58,7 @@ pub(super) async fn complete(
     let reference =
         reference.ok_or_else(|| CallError::Request { reason: "`ref` is missing".to_owned() })?;
     if let Ok(name) = text(&reference, "name") {
-        let found = find_prompt(stage, &name).await?;
+        let found = find_prompt(stage, &name, request.server.as_deref()).await?;
         let raw = quote(&found.item);
         let request = edited(request, &params, &[Edit::set(&["ref", "name"], &raw)])?;
         return through(stage, &found.placed, &name, request, record).await;
@@ -116,12 +116,16 @@ pub(super) async fn anything(
 }
 
 /// A prompt by its full name: whose it is, and what its server calls it.
-async fn find_prompt(stage: &Stage, name: &str) -> Result<Found<String>, CallError> {
+async fn find_prompt(
+    stage: &Stage,
+    name: &str,
+    server: Option<&str>,
+) -> Result<Found<String>, CallError> {
     let look = |catalog: &Catalog| {
         let listed = catalog.prompt(name)?;
         Some((listed.server().to_owned(), listed.prompt.name.clone()))
     };
-    stage.find(name, look).await
+    stage.find(name, look).await?.meant(name, server)
 }
 
 async fn through(

@@ -46,7 +46,7 @@ pub(super) async fn call(
     });
     let found = match found.await {
         Err(CallError::NotFound { name, similar }) => return Err(stage.hidden(name, similar)),
-        found => found?,
+        found => found?.meant(&name, request.server.as_deref())?,
     };
     record.server(&found.placed.name);
     let arguments = member(&params, "arguments")?.unwrap_or_else(Raw::empty_object);

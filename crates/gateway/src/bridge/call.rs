@@ -115,8 +115,6 @@ impl View {
             request = request.with_log_level(level);
         }
         Ok(match asked.method.as_str() {
-            // The name says whose these are.
-            method::TOOLS_CALL | method::PROMPTS_GET => request,
             method::SKILLS_LIST | method::SKILLS_GET | method::DIRECTORY_READ => {
                 request.of_server(self.skilled().ok_or_else(|| unknown(&asked.method))?)
             }

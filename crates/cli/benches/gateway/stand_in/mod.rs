@@ -60,7 +60,7 @@ fn on_one_thread(part: impl Future<Output = ()>) {
 /// Listens on a free port, and says where.
 async fn listen() -> TcpListener {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    eprintln!("{}", listener.local_addr().unwrap());
+    println!("{}", listener.local_addr().unwrap());
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         std::process::exit(0);

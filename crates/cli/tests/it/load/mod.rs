@@ -89,10 +89,10 @@ impl Hub {
             .unwrap();
         let mut child = home
             .command(&["serve", "--json", "--listen", "127.0.0.1:0"])
-            .stderr(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut said = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
         // It must never wait for a reader of what it says later.

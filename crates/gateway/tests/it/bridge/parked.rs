@@ -221,5 +221,8 @@ async fn a_part_shows_one_server() {
     let own = |tool: &&Raw| tool.as_str().contains(r#""name":"two__"#);
     assert_eq!(tools.items.iter().filter(own).count(), 9, "{:?}", tools.items);
     assert_eq!(tools.items.len(), 10, "and the gateway's own: {:?}", tools.items);
+    soon(client.call(Call::tool("two__echo", &raw("{}"))).result()).await.unwrap();
+    let other = soon(client.call(Call::tool("one__echo", &raw("{}"))).result()).await.unwrap_err();
+    assert!(other.to_string().contains("`mcp__one__echo`"), "{other}");
     gateway.engine.shutdown().await;
 }
