@@ -13,6 +13,7 @@ mod conformance;
 mod everything;
 mod failure;
 mod fuzz;
+mod load;
 mod paths;
 mod peers;
 mod repository;
@@ -29,15 +30,19 @@ usage: cargo xtask <verb>
 
   test                    everything: format, lints, docs, peers, tests, conformance, fuzz, licences
   peers                   install the MCP servers and SDKs the tests talk to, and print where they are
-  conformance             the official suite's client scenarios, against our client
+  conformance             the official suite: our client, and the gateway before a server of either era
+      --side S            `client` or `server` (default: both)
       --line L            `stable` or `alpha` (default: both)
       --scenario NAME     this scenario only
       --driver PATH       another client than ours
-      --record            write the observed counts of checks to tests/conformance/client.json
+      --record            write the observed counts of checks under tests/conformance
   fuzz                    each fuzz target, on its seeds
       --seconds N         for this long each (default: 20)
+  load                    a thousand sessions before one hub, with clients that misbehave
+      --seconds N         for this long (default: 60)
   bench wire [ARGS]       what a message costs to forward; ARGS go to the benchmark
-  bench engine [ARGS]     what the engine adds to a call and to the start of servers";
+  bench engine [ARGS]     what the engine adds to a call and to the start of servers
+  bench gateway [ARGS]    the whole program beside a bare floor and other gateways";
 
 fn main() -> ExitCode {
     match dispatch(Args::from_env()) {
@@ -56,6 +61,7 @@ fn dispatch(mut args: Args) -> Result<()> {
         Some("conformance") => conformance::Options::parse(args).and_then(|o| conformance::run(&o)),
         Some("fuzz") => fuzz::Options::parse(args).and_then(fuzz::run),
         Some("bench") => bench::run(args),
+        Some("load") => load::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

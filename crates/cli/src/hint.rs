@@ -32,6 +32,8 @@ pub(crate) fn of(error: &Error, subject: &Subject<'_>) -> Option<String> {
                 "a first start through npx or uvx can be slow; allow more with `MCP_TIMEOUT` (milliseconds)"
             }
         },
+        // Whoever told it gave the advice there was.
+        Error::Told(_) => return None,
         Error::NoCommonVersion { .. } => {
             "the server is too new or too old; `switchboard --version` tells which this is"
         }

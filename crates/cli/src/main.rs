@@ -5,6 +5,7 @@ mod ask;
 mod builtin;
 mod commands;
 mod environment;
+mod guarding;
 mod hint;
 mod hub;
 mod notice;

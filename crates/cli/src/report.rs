@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use switchboard_config::Location;
-use switchboard_wire::{Error, Remedy, sanitize};
+use switchboard_wire::{Error, Remedy, Told, sanitize};
 
 use crate::hint::{self, Subject};
 
@@ -55,12 +55,9 @@ impl Failure {
             Remedy::SignIn => Kind::NeedsAuthentication,
             _ => Kind::Failed,
         };
-        let mut causes = chain(error);
-        if matches!(error, Error::Http(_) | Error::WebSocket(_)) {
-            // Between what we were doing and what the system said are the layers of libraries.
-            causes.drain(1..causes.len().saturating_sub(1).max(1));
-        }
-        Self { causes, hint: hint::of(error, subject), ..Self::plain(kind, message) }
+        let Told { causes, hint, .. } = Told::wire(error);
+        let hint = hint.or_else(|| hint::of(error, subject));
+        Self { causes, hint, ..Self::plain(kind, message) }
     }
 
     /// A change to the configuration that was not made.

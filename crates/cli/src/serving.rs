@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use switchboard_config::{Asked, Desired, Mode, Surroundings};
-use switchboard_core::Engine;
 use switchboard_core::catalog::Style;
 use switchboard_core::connection::Timing;
 use switchboard_core::engine::InProcess;
 use switchboard_core::results::{Policy, Spill};
+use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
-use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening};
-use switchboard_gateway::hub::{Extra, Options, Served, Snapshot};
+use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
+use switchboard_gateway::hub::{Agents, Extra, Options, Served, Snapshot};
 use switchboard_wire::process::Guard;
 use switchboard_wire::server::Changes;
 
@@ -23,8 +23,9 @@ use crate::surroundings::Caller;
 
 /// One workspace, shown in one way.
 pub(crate) struct Serving {
-    served: Served,
+    served: Arc<Served>,
     bridge: Bridge,
+    agents: Agents,
 }
 
 /// Whose workspace it is.
@@ -37,27 +38,29 @@ pub(crate) struct Whose {
 // === impl Serving ===
 
 impl Serving {
+    /// Of a workspace that nobody else serves.
     pub(crate) async fn open(engine: Engine, view: &View, whose: Whose) -> Result<Self, Failure> {
-        let guard = Guard::this_program().map_err(|error| {
-            Failure::new("cannot open this program to guard what it starts", error)
-        })?;
-        let mut asked = whose.asked;
-        asked.agent.clone_from(&view.agent);
-        let builtin = InProcess::new(hub::BUILTIN, Arc::new(Builtin), Changes::default());
-        let extra = Extra {
-            otherwise: Some(builtin),
-            only: (!view.servers.is_empty()).then(|| view.servers.clone()),
-        };
-        let (surroundings, variables) = (whose.surroundings, whose.variables);
-        let options = Options::new(guard);
-        let served =
-            Served::start(engine.clone(), surroundings, asked, variables, options, extra).await;
+        let agents = agents(&engine, view, &whose)?;
+        let served = Arc::new(start(&engine, view, whose).await?);
+        let opened = Self::over(engine, Arc::clone(&served), view, agents);
+        if opened.is_err() {
+            end(served).await;
+        }
+        opened
+    }
+
+    /// Of a workspace that others may serve too.
+    pub(crate) fn over(
+        engine: Engine,
+        served: Arc<Served>,
+        view: &View,
+        agents: Agents,
+    ) -> Result<Self, Failure> {
         if let Some(failure) = wrong(view, &served.snapshot().desired) {
-            served.shutdown().await;
             return Err(failure);
         }
         let bridge = Bridge::new(engine, served.workspace().clone(), self::options(view));
-        Ok(Self { served, bridge })
+        Ok(Self { served, bridge, agents })
     }
 
     /// What is desired, and what is wrong with it.
@@ -67,15 +70,56 @@ impl Serving {
 
     /// Ends the watching of files.
     pub(crate) async fn close(self) {
-        self.served.shutdown().await;
+        end(self.served).await;
+    }
+}
+
+/// Opens the workspaces of agents as they are asked for.
+pub(crate) fn agents(engine: &Engine, view: &View, whose: &Whose) -> Result<Agents, Failure> {
+    let (surroundings, variables) = (whose.surroundings.clone(), whose.variables.clone());
+    let (asked, shown) = (whose.asked(view), self::options(view));
+    let agents = Agents::new(engine.clone(), surroundings, asked, variables, sources()?, shown);
+    Ok(agents.only(extra(view).only))
+}
+
+/// Loads a workspace and keeps it current.
+pub(crate) async fn start(engine: &Engine, view: &View, whose: Whose) -> Result<Served, Failure> {
+    let (asked, extra, options) = (whose.asked(view), extra(view), sources()?);
+    let (surroundings, variables) = (whose.surroundings, whose.variables);
+    Ok(Served::start(engine.clone(), surroundings, asked, variables, options, extra).await)
+}
+
+/// How files are watched and catalogues fetched.
+fn sources() -> Result<Options, Failure> {
+    let guard = Guard::this_program()
+        .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
+    Ok(Options::new(guard))
+}
+
+/// Ends the watching of files, if nobody else wants them watched.
+async fn end(served: Arc<Served>) {
+    if let Some(served) = Arc::into_inner(served) {
+        served.shutdown().await;
+    }
+}
+
+/// What is served besides what files name.
+fn extra(view: &View) -> Extra {
+    let builtin = InProcess::new(hub::BUILTIN, Arc::new(Builtin), Changes::default());
+    Extra {
+        otherwise: Some(builtin),
+        only: (!view.servers.is_empty()).then(|| view.servers.clone()),
     }
 }
 
 impl Front for Serving {
     type View = <Bridge as Front>::View;
 
-    fn open(&self, opening: Opening) -> Result<Opened<Self::View>, NoSuchPart> {
-        self.bridge.open(opening)
+    async fn open(&self, opening: Opening) -> Result<Opened<Self::View>, NoSuchPart> {
+        match &opening.part {
+            Part::Agent(_) => self.agents.open(opening).await,
+            Part::Everything | Part::Server(_) => self.bridge.open(opening).await,
+        }
     }
 }
 
@@ -98,6 +142,15 @@ impl Whose {
             asked: caller.asked().clone(),
             variables: caller.variables.clone(),
         }
+    }
+
+    /// The workspace it is, by its files as they are. May block.
+    pub(crate) fn id(&self, view: &View) -> WorkspaceId {
+        Served::id_of(&self.surroundings, &self.asked(view), &self.variables, &extra(view))
+    }
+
+    fn asked(&self, view: &View) -> Asked {
+        Asked { agent: view.agent.clone(), ..self.asked.clone() }
     }
 }
 

@@ -95,6 +95,26 @@ pub(crate) fn grouped(number: usize) -> String {
     head.into_iter().chain(groups).collect::<Vec<_>>().join(",")
 }
 
+/// Rows with their columns below one another; the last is as long as it is.
+pub(crate) fn columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> Vec<String> {
+    let rows: Vec<_> = rows.into_iter().collect();
+    let width = |text: &String| text.chars().count();
+    let widest = |at: usize| rows.iter().map(|row| width(&row[at])).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(widest);
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A moment, in seconds since 1970, to the minute: `2026-07-28 09:05Z`.
+pub(crate) fn moment(seconds: u64) -> String {
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+    let stamp = switchboard_core::logs::stamp(at);
+    format!("{}Z", stamp[..16].replace('T', " "))
+}
+
 /// How many there are of something, with its plural.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

@@ -26,6 +26,8 @@ pub(crate) struct Caller {
     pub(crate) surroundings: Surroundings,
     pub(crate) workspace: Workspace,
     asked: Asked,
+    /// Whether nothing is to be shared with the hub.
+    standalone: bool,
     /// What the servers of the organisation's catalogue are reached with.
     pub(crate) catalogue: Option<Arc<dyn Credentials>>,
     /// What went wrong before the command began.
@@ -63,6 +65,7 @@ impl Caller {
             workspace: Workspace::new(surroundings.clone(), asked.clone()),
             surroundings,
             asked,
+            standalone: global.standalone,
             catalogue: None,
             notices: Vec::new(),
             variables: variables(),
@@ -88,10 +91,9 @@ impl Caller {
         Ok(self)
     }
 
-    /// Whether only what the command line gives counts.
-    /// Whether configuration was given for this run alone.
-    pub(crate) fn is_dynamic(&self) -> bool {
-        !self.asked.dynamic.is_empty()
+    /// Whether everything happens in this process: that was asked for, or what counts is given for this run alone.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.standalone || self.asked.strict || !self.asked.dynamic.is_empty()
     }
 
     /// What was asked for besides the surroundings.
@@ -99,6 +101,7 @@ impl Caller {
         &self.asked
     }
 
+    /// Whether only what the command line gives counts.
     pub(crate) fn is_strict(&self) -> bool {
         self.asked.strict
     }

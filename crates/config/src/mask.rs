@@ -106,7 +106,7 @@ fn masked_argument(text: &str) -> Value {
 }
 
 /// Text anywhere else: a URL in it loses its secrets, a well-known form of token is one.
-pub(crate) fn masked_text(text: &str) -> String {
+pub fn masked_text(text: &str) -> String {
     if looks_like_token(text) {
         return MASK.to_owned();
     }
@@ -201,6 +201,7 @@ fn looks_like_token(text: &str) -> bool {
         "ntn_",
         "sk_live_",
         "sk_test_",
+        "sb_",
     ];
     text.len() >= 16
         && prefixes.iter().any(|prefix| text.starts_with(prefix))

@@ -70,6 +70,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent_loop;
+pub mod audit;
 pub mod catalog;
 pub mod connection;
 pub mod dispatch;
@@ -81,6 +82,8 @@ pub mod permission;
 pub mod problem;
 pub mod results;
 pub mod schema;
+pub mod sealing;
+pub mod told;
 
 pub use dispatch::{CallError, CallEvent, Outcome, Request, Running};
 pub use engine::{Caller, Engine, EngineOptions, Session, Snapshot, Workspace, WorkspaceId};

@@ -1,9 +1,9 @@
 //! What is wrong with a server's items or a setting, shown beside what works.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What kind of problem it is. The names are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ProblemKind {
@@ -26,15 +26,15 @@ pub enum ProblemKind {
 }
 
 /// One thing that is wrong. It never stops what works.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// What kind of problem.
     pub kind: ProblemKind,
     /// The server it concerns, as configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The tool, prompt, resource, hook or rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
     /// One sentence, safe to show.
     pub message: String,

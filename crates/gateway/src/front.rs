@@ -13,7 +13,10 @@ pub trait Front: Send + Sync + 'static {
     type View: Handler;
 
     /// A view for one client. It lives as long as somebody holds it.
-    fn open(&self, opening: Opening) -> Result<Opened<Self::View>, NoSuchPart>;
+    fn open(
+        &self,
+        opening: Opening,
+    ) -> impl Future<Output = Result<Opened<Self::View>, NoSuchPart>> + Send;
 }
 
 /// Who opens a view, and onto what.

@@ -5,9 +5,11 @@
 //! refuses to decide permissions, and leaves the meaning of every file to `switchboard-config`.
 #![forbid(unsafe_code)]
 
+pub mod admin;
 pub mod attach;
 pub mod bridge;
 pub mod face;
 pub mod front;
 pub mod hub;
 pub mod socket;
+pub mod tokens;

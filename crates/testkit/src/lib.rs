@@ -1,9 +1,12 @@
 //! Scripted peers and faults, for tests only.
 
+pub mod benchmarks;
+pub mod conformance;
 pub mod face;
 pub mod fault;
 pub mod fixture;
 pub mod http;
+pub mod http1;
 pub mod lines;
 pub mod older;
 #[cfg(target_os = "linux")]

@@ -43,6 +43,7 @@ impl Error {
             | Self::StreamLost { .. }
             | Self::Timeout { .. }
             | Self::Busy => Remedy::Retry,
+            Self::Told(told) => told.remedy,
             Self::InputNeeded { .. } => Remedy::AskUser,
             Self::NoCommonVersion { .. } => Remedy::Reconfigure,
             Self::Malformed(_)

@@ -1,6 +1,8 @@
 //! What can go wrong between us and a peer, and what would help.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{fmt, io, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     client::skills::Mismatch,
@@ -8,6 +10,7 @@ use crate::{
     http::HttpError,
     json::SpliceError,
     process::{Exit, SpawnError},
+    sanitize,
     ws::WsError,
 };
 
@@ -132,10 +135,26 @@ pub enum Error {
         /// The capability or method.
         what: &'static str,
     },
+    /// Another process holds the connection, and told what went wrong with it.
+    #[error("{0}")]
+    Told(Arc<Told>),
+}
+
+/// What went wrong in another process, as that process tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// What was being done, then why it failed; safe to show.
+    pub causes: Vec<String>,
+    /// What would help.
+    pub remedy: Remedy,
+    /// What a person can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// What would help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Remedy {
     /// Try again, later or on a new connection.
     Retry,
@@ -178,6 +197,44 @@ impl Error {
                 | Self::Io { .. }
                 | Self::Closed
         )
+    }
+}
+
+// === impl Told ===
+
+impl Told {
+    /// An error and everything below it, each once and cleaned.
+    pub fn of(error: &dyn std::error::Error, remedy: Remedy) -> Self {
+        let mut causes = vec![sanitize::block(&error.to_string()).into_owned()];
+        let mut next = error.source();
+        while let Some(cause) = next {
+            let text = sanitize::block(&cause.to_string()).into_owned();
+            if !causes.iter().any(|said| said.contains(&text)) {
+                causes.push(text);
+            }
+            next = cause.source();
+        }
+        Self { causes, remedy, hint: None }
+    }
+
+    /// An error of ours. Between what we were doing and what the system said are the layers of libraries, which nobody
+    /// wants to know.
+    pub fn wire(error: &Error) -> Self {
+        if let Error::Told(told) = error {
+            return Self::clone(told);
+        }
+        let mut told = Self::of(error, error.remedy());
+        if matches!(error, Error::Http(_) | Error::WebSocket(_)) {
+            let last = told.causes.len().saturating_sub(1).max(1);
+            told.causes.drain(1..last);
+        }
+        told
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.causes.join(": "))
     }
 }
 

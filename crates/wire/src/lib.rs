@@ -23,5 +23,5 @@ mod classify;
 mod error;
 mod version;
 
-pub use error::{Error, Remedy};
+pub use error::{Error, Remedy, Told};
 pub use version::{Era, UnknownVersion, Version};

@@ -39,6 +39,7 @@ pub mod method {
     pub const TEMPLATES_LIST: &str = "resources/templates/list";
     pub const SKILLS_LIST: &str = "skills/list";
     pub const SKILLS_GET: &str = "skills/get";
+    pub const DIRECTORY_READ: &str = "resources/directory/read";
     pub const COMPLETE: &str = "completion/complete";
     pub const SET_LEVEL: &str = "logging/setLevel";
     pub const LISTEN: &str = "subscriptions/listen";
@@ -57,6 +58,7 @@ pub mod method {
     pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
     pub const TASKS_GET: &str = "tasks/get";
     pub const TASKS_UPDATE: &str = "tasks/update";
+    pub const TASKS_LIST: &str = "tasks/list";
     pub const TASKS_RESULT: &str = "tasks/result";
     pub const TASKS_CANCEL: &str = "tasks/cancel";
     pub const TASKS_STATUS: &str = "notifications/tasks/status";

@@ -1,18 +1,21 @@
-//! `tests/conformance/client.json`: for each line, scenario and version the exact number of checks
-//! that succeed for a good client, and the scenarios in which a client has to end with an error.
+//! `tests/conformance/client.json` and `server.json`: for each line, scenario, version and subject the exact number of
+//! checks that succeed. Beside the counts stand the scenarios in which a client has to end with an error (`refusals`),
+//! and the checks that cannot pass with a server of some era behind the gateway, each with the reason (`cannot`).
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::case::{Case, Line};
 use super::judge::Demand;
 use super::run::Ran;
-use super::{Case, Line};
 use crate::failure::{AboutFile, Failure, Result};
 
 /// The key of the list of scenarios that are about refusing.
 const REFUSALS: &str = "refusals";
+/// The key of the list of checks that cannot pass.
+const CANNOT: &str = "cannot";
 
 #[derive(Debug)]
 pub(super) struct Expected(Map<String, Value>);
@@ -20,10 +23,16 @@ pub(super) struct Expected(Map<String, Value>);
 impl Expected {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).about("read", path)?;
-        let data = serde_json::from_str(&text);
-        data.map(Self).map_err(|why| {
-            Failure::new(format!("cannot understand `{}`", path.display())).because(why)
-        })
+        let misread = || Failure::new(format!("cannot understand `{}`", path.display()));
+        let data: Map<String, Value> =
+            serde_json::from_str(&text).map_err(|why| misread().because(why))?;
+        let expected = Self(data);
+        if let Some(entry) = expected.cannot().find(|entry| !is_sound(entry)) {
+            return Err(misread().because(format!(
+                "an entry of `{CANNOT}` lacks its place, its checks or its reason: {entry}"
+            )));
+        }
+        Ok(expected)
     }
 
     pub(super) fn write(&self, path: &Path) -> Result<()> {
@@ -34,27 +43,45 @@ impl Expected {
 
     pub(super) fn demand(&self, line: Line, case: &Case) -> Demand {
         let scenario = self.0.get(line.name()).and_then(|line| line.get(&case.scenario));
-        let successes = scenario.and_then(|counts| counts.get(&case.version)?.as_u64());
+        let counts = scenario.and_then(|counts| counts.get(&case.version));
         let refusals = self.0.get(REFUSALS).and_then(Value::as_array);
-        let must_refuse =
-            refusals.is_some_and(|list| list.contains(&Value::from(case.scenario.as_str())));
-        Demand { successes, must_refuse }
+        Demand {
+            successes: counts.and_then(|counts| counts.get(case.subject.name())?.as_u64()),
+            must_refuse: refusals
+                .is_some_and(|list| list.contains(&Value::from(case.scenario.as_str()))),
+            excused: self.excused(line, case),
+        }
+    }
+
+    fn excused(&self, line: Line, case: &Case) -> Vec<String> {
+        let entries = self.cannot().filter(|entry| covers(entry, line, case));
+        let checks = entries.filter_map(|entry| entry["checks"].as_array()).flatten();
+        checks.filter_map(|check| check.as_str().map(str::to_owned)).collect()
+    }
+
+    fn cannot(&self) -> impl Iterator<Item = &Value> {
+        self.0.get(CANNOT).and_then(Value::as_array).into_iter().flatten()
     }
 
     /// Entries for which the suite has no case any more.
     pub(super) fn stale(&self, line: Line, cases: &[Case]) -> Vec<String> {
-        let offered = |scenario: &str, version: &str| {
-            cases.iter().any(|case| case.scenario == scenario && case.version == version)
-        };
         let scenarios = self.0.get(line.name()).and_then(Value::as_object).into_iter().flatten();
-        scenarios
-            .flat_map(|(scenario, counts)| {
-                let versions = counts.as_object().into_iter().flatten();
-                versions.map(move |(version, _)| (scenario, version))
+        let counted = scenarios.flat_map(|(scenario, versions)| {
+            let versions = versions.as_object().into_iter().flatten();
+            versions.flat_map(move |(version, subjects)| {
+                let subjects = subjects.as_object().into_iter().flatten();
+                subjects.map(move |(subject, _)| {
+                    (scenario.as_str(), version.as_str(), subject.as_str())
+                })
             })
-            .filter(|(scenario, version)| !offered(scenario, version))
-            .map(|(scenario, version)| {
-                format!("{} {scenario} {version}: the suite does not offer it", line.name())
+        });
+        let excused = self.cannot().filter(|entry| entry["line"] == line.name()).map(place);
+        counted
+            .chain(excused)
+            .filter(|place| !cases.iter().any(|case| *place == of(case)))
+            .map(|(scenario, version, subject)| {
+                let line = line.name();
+                format!("{line} {scenario} {version} {subject}: the suite does not offer it")
             })
             .collect()
     }
@@ -68,10 +95,34 @@ impl Expected {
         for ran in all {
             let (line, case, count) = ran.count();
             let scenarios = child(&mut self.0, line.name())?;
-            child(scenarios, &case.scenario)?.insert(case.version.clone(), count.into());
+            let versions = child(scenarios, &case.scenario)?;
+            let subjects = child(versions, &case.version)?;
+            subjects.insert(case.subject.name().to_owned(), count.into());
         }
         Ok(())
     }
+}
+
+/// Scenario, version and subject.
+type Spot<'a> = (&'a str, &'a str, &'a str);
+
+fn of(case: &Case) -> Spot<'_> {
+    (&case.scenario, &case.version, case.subject.name())
+}
+
+fn place(entry: &Value) -> Spot<'_> {
+    let text = |key: &str| entry[key].as_str().unwrap_or_default();
+    (text("scenario"), text("version"), text("behind"))
+}
+
+fn covers(entry: &Value, line: Line, case: &Case) -> bool {
+    entry["line"] == line.name() && place(entry) == of(case)
+}
+
+fn is_sound(entry: &Value) -> bool {
+    let has = |key: &str| entry[key].as_str().is_some_and(|text| !text.is_empty());
+    let checks = entry["checks"].as_array().is_some_and(|checks| !checks.is_empty());
+    ["line", "scenario", "version", "behind", "reason"].into_iter().all(has) && checks
 }
 
 fn child<'a>(map: &'a mut Map<String, Value>, key: &str) -> Result<&'a mut Map<String, Value>> {
@@ -81,38 +132,69 @@ fn child<'a>(map: &'a mut Map<String, Value>, key: &str) -> Result<&'a mut Map<S
 
 #[cfg(test)]
 mod tests {
+    use super::super::case::{Behind, Subject};
     use super::*;
     use serde_json::json;
 
     fn expected() -> Expected {
         let data = json!({
-            "alpha": { "tools_call": { "2025-11-25": 2 }, "skill": { "2026-07-28": 1 } },
+            "alpha": {
+                "tools_call": { "2025-11-25": { "client": 2 } },
+                "skill": { "2026-07-28": { "client": 1, "legacy": 5 } },
+            },
             "refusals": ["skill"],
+            "cannot": [{ "line": "alpha", "scenario": "skill", "version": "2026-07-28",
+                         "behind": "legacy", "checks": ["c"], "reason": "it is so" }],
         });
         Expected(data.as_object().unwrap().clone())
     }
 
     fn case(scenario: &str, version: &str) -> Case {
-        Case { scenario: scenario.into(), version: version.into(), forced: false }
+        Case {
+            scenario: scenario.into(),
+            version: version.into(),
+            subject: Subject::Client,
+            forced: false,
+        }
+    }
+
+    fn behind(behind: Behind) -> Case {
+        Case { subject: Subject::Gateway(behind), ..case("skill", "2026-07-28") }
     }
 
     #[test]
-    fn demands_are_per_line_scenario_and_version() {
+    fn demands_are_per_line_scenario_version_and_subject() {
         let demand = |line, case: &Case| {
             let demand = expected().demand(line, case);
-            (demand.successes, demand.must_refuse)
+            (demand.successes, demand.must_refuse, demand.excused.len())
         };
-        assert_eq!(demand(Line::Alpha, &case("tools_call", "2025-11-25")), (Some(2), false));
-        assert_eq!(demand(Line::Alpha, &case("tools_call", "2026-07-28")), (None, false));
-        assert_eq!(demand(Line::Stable, &case("tools_call", "2025-11-25")), (None, false));
-        assert_eq!(demand(Line::Alpha, &case("skill", "2026-07-28")), (Some(1), true));
+        assert_eq!(demand(Line::Alpha, &case("tools_call", "2025-11-25")), (Some(2), false, 0));
+        assert_eq!(demand(Line::Alpha, &case("tools_call", "2026-07-28")), (None, false, 0));
+        assert_eq!(demand(Line::Stable, &case("tools_call", "2025-11-25")), (None, false, 0));
+        assert_eq!(demand(Line::Alpha, &case("skill", "2026-07-28")), (Some(1), true, 0));
+        assert_eq!(demand(Line::Alpha, &behind(Behind::Legacy)), (Some(5), true, 1));
+        assert_eq!(demand(Line::Alpha, &behind(Behind::Modern)), (None, true, 0));
+        assert_eq!(demand(Line::Stable, &behind(Behind::Legacy)), (None, true, 0));
     }
 
     #[test]
     fn entries_the_suite_dropped_are_told() {
-        let cases = [case("tools_call", "2025-11-25")];
+        let cases = [case("tools_call", "2025-11-25"), case("skill", "2026-07-28")];
         let stale = expected().stale(Line::Alpha, &cases);
-        assert_eq!(stale, ["alpha skill 2026-07-28: the suite does not offer it"]);
+        let gone = "alpha skill 2026-07-28 legacy: the suite does not offer it";
+        assert_eq!(stale, [gone, gone], "the count and the excuse");
         assert!(expected().stale(Line::Stable, &cases).is_empty());
+    }
+
+    #[test]
+    fn an_excuse_without_a_reason_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("server.json");
+        let mut data = expected();
+        data.write(&path).unwrap();
+        assert!(Expected::read(&path).is_ok());
+        data.0["cannot"][0]["reason"] = json!("");
+        data.write(&path).unwrap();
+        assert!(Expected::read(&path).is_err());
     }
 }

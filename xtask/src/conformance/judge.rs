@@ -1,26 +1,36 @@
-//! Judging one run: the checks the suite wrote, and how the client ended.
+//! Judging one run: the checks the suite wrote, and how the program under test ended.
 
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 
 /// What a run must show.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
     /// The exact number of successful checks; none is known before the first recording.
     pub(super) successes: Option<u64>,
-    /// The client has to end with an error, since refusing is what the scenario is about.
+    /// The program has to end with an error, since refusing is what the scenario is about.
     pub(super) must_refuse: bool,
+    /// Checks that cannot pass, for a reason that is written down. None of them may pass.
+    pub(super) excused: Vec<String>,
 }
 
 /// What a run showed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Evidence {
     pub(super) successes: u64,
-    /// Failures and warnings, in the suite's words.
-    pub(super) complaints: Vec<String>,
-    /// The client's exit status; none if it did not end.
+    pub(super) complaints: Vec<Complaint>,
+    /// Checks that the suite did not make.
+    skipped: Vec<String>,
+    /// The exit status of the program under test; none if it did not end.
     pub(super) status: Option<i32>,
+}
+
+/// A failure or a warning, in the suite's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Complaint {
+    check: String,
+    text: String,
 }
 
 impl Evidence {
@@ -33,8 +43,9 @@ impl Evidence {
         for check in &checks {
             match check["status"].as_str() {
                 Some("SUCCESS") => evidence.successes += 1,
-                Some("SKIPPED" | "INFO") => {}
-                Some(_) => evidence.complaints.push(complaint(check)),
+                Some("INFO") => {}
+                Some("SKIPPED") => evidence.skipped.push(word(check, "id").to_owned()),
+                Some(_) => evidence.complaints.push(Complaint::read(check)),
                 None => return Err(malformed().because("a check has no status")),
             }
         }
@@ -42,7 +53,7 @@ impl Evidence {
     }
 
     /// Everything that keeps the run from passing.
-    pub(super) fn problems(&self, demand: Demand) -> Vec<String> {
+    pub(super) fn problems(&self, demand: &Demand) -> Vec<String> {
         let mut problems = self.faults(demand);
         match demand.successes {
             Some(wanted) if wanted == self.successes => {}
@@ -57,36 +68,64 @@ impl Evidence {
         problems
     }
 
-    /// Whether the count may be recorded: nothing is wrong but, perhaps, the number itself.
-    pub(super) fn is_clean(&self, demand: Demand) -> bool {
-        self.successes > 0 && self.faults(demand).is_empty()
+    /// Whether the count may be recorded: nothing is wrong but, perhaps, the number itself. A run in which nothing
+    /// succeeded shows nothing, unless it is written down why.
+    pub(super) fn is_clean(&self, demand: &Demand) -> bool {
+        let shows = self.successes > 0 || !demand.excused.is_empty();
+        shows && self.faults(demand).is_empty()
     }
 
-    fn faults(&self, demand: Demand) -> Vec<String> {
+    fn faults(&self, demand: &Demand) -> Vec<String> {
         let ended = match self.status {
             Some(0) if demand.must_refuse => {
                 Some("the client was content with what it has to refuse".to_owned())
             }
             Some(0) => None,
             Some(_) if demand.must_refuse => None,
-            Some(status) => Some(format!("the client ended with status {status}")),
-            None => Some("the client did not end".to_owned()),
+            Some(status) => Some(format!("the program ended with status {status}")),
+            None => Some("the program did not end".to_owned()),
         };
-        self.complaints.iter().cloned().chain(ended).collect()
+        let excused = |complaint: &&Complaint| !demand.excused.contains(&complaint.check);
+        let complaints = self.complaints.iter().filter(excused).map(|it| it.text.clone());
+        complaints.chain(self.unneeded(demand)).chain(ended).collect()
+    }
+
+    /// Excuses for what passes, or is not there.
+    fn unneeded(&self, demand: &Demand) -> impl Iterator<Item = String> {
+        let fails = |check: &String| {
+            self.skipped.contains(check) || self.complaints.iter().any(|it| it.check == *check)
+        };
+        let unneeded = demand.excused.iter().filter(move |check| !fails(check));
+        unneeded
+            .map(|check| format!("{check} is excused, but does not fail"))
+            .collect::<Vec<_>>()
+            .into_iter()
     }
 }
 
-fn complaint(check: &Value) -> String {
-    let text = |key: &str| check[key].as_str().unwrap_or("?");
-    let reason = check["errorMessage"].as_str().unwrap_or_else(|| text("description"));
-    format!("{} {}: {reason}", text("status"), text("id"))
+impl Complaint {
+    fn read(check: &Value) -> Self {
+        let reason = check["errorMessage"].as_str().unwrap_or_else(|| word(check, "description"));
+        let (status, id) = (word(check, "status"), word(check, "id"));
+        Self { check: id.to_owned(), text: format!("{status} {id}: {reason}") }
+    }
+}
+
+fn word<'a>(check: &'a Value, key: &str) -> &'a str {
+    check[key].as_str().unwrap_or("?")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const DEMAND: Demand = Demand { successes: Some(2), must_refuse: false };
+    fn demand() -> Demand {
+        Demand { successes: Some(2), ..Demand::default() }
+    }
+
+    fn excused(check: &str) -> Demand {
+        Demand { excused: vec![check.to_owned()], ..demand() }
+    }
 
     fn evidence(statuses: &[&str], status: Option<i32>) -> Evidence {
         let checks: Vec<_> = statuses
@@ -96,50 +135,68 @@ mod tests {
         Evidence::from_checks(&serde_json::to_string(&checks).unwrap(), status).unwrap()
     }
 
-    fn check(statuses: &[&str], status: Option<i32>, demand: Demand, problems: &[&str]) {
+    fn check(statuses: &[&str], status: Option<i32>, demand: &Demand, problems: &[&str]) {
         assert_eq!(evidence(statuses, status).problems(demand), problems);
     }
 
     #[test]
     fn the_exact_count_passes() {
-        check(&["SUCCESS", "INFO", "SKIPPED", "SUCCESS"], Some(0), DEMAND, &[]);
+        check(&["SUCCESS", "INFO", "SKIPPED", "SUCCESS"], Some(0), &demand(), &[]);
     }
 
     #[test]
-    fn a_client_that_did_nothing_fails() {
-        check(&[], Some(0), DEMAND, &["0 successful checks instead of 2"]);
-        check(&["SKIPPED"], Some(0), DEMAND, &["0 successful checks instead of 2"]);
+    fn a_program_that_did_nothing_fails() {
+        check(&[], Some(0), &demand(), &["0 successful checks instead of 2"]);
+        check(&["SKIPPED"], Some(0), &demand(), &["0 successful checks instead of 2"]);
     }
 
     #[test]
     fn too_many_checks_fail_as_well() {
-        check(&["SUCCESS"; 3], Some(0), DEMAND, &["3 successful checks instead of 2"]);
+        check(&["SUCCESS"; 3], Some(0), &demand(), &["3 successful checks instead of 2"]);
     }
 
     #[test]
     fn failures_and_warnings_fail() {
-        check(&["SUCCESS", "SUCCESS", "FAILURE"], Some(0), DEMAND, &["FAILURE c: d"]);
-        check(&["SUCCESS", "SUCCESS", "WARNING"], Some(0), DEMAND, &["WARNING c: d"]);
+        check(&["SUCCESS", "SUCCESS", "FAILURE"], Some(0), &demand(), &["FAILURE c: d"]);
+        check(&["SUCCESS", "SUCCESS", "WARNING"], Some(0), &demand(), &["WARNING c: d"]);
+    }
+
+    #[test]
+    fn what_is_excused_may_fail_and_has_to() {
+        let good = ["SUCCESS", "SUCCESS"];
+        check(&["SUCCESS", "SUCCESS", "FAILURE"], Some(0), &excused("c"), &[]);
+        check(
+            &["SUCCESS", "FAILURE"],
+            Some(0),
+            &excused("c"),
+            &["1 successful checks instead of 2"],
+        );
+        check(&["SUCCESS", "SUCCESS", "SKIPPED"], Some(0), &excused("c"), &[]);
+        check(&good, Some(0), &excused("c"), &["c is excused, but does not fail"]);
+        let other = ["FAILURE c: d", "x is excused, but does not fail"];
+        check(&["SUCCESS", "SUCCESS", "FAILURE"], Some(0), &excused("x"), &other);
     }
 
     #[test]
     fn the_exit_status_counts_and_a_refusal_is_one() {
         let good = ["SUCCESS"; 2];
-        check(&good, Some(1), DEMAND, &["the client ended with status 1"]);
-        check(&good, None, DEMAND, &["the client did not end"]);
-        let refusal = Demand { must_refuse: true, ..DEMAND };
-        check(&good, Some(1), refusal, &[]);
-        check(&good, Some(0), refusal, &["the client was content with what it has to refuse"]);
-        check(&good, None, refusal, &["the client did not end"]);
+        check(&good, Some(1), &demand(), &["the program ended with status 1"]);
+        check(&good, None, &demand(), &["the program did not end"]);
+        let refusal = Demand { must_refuse: true, ..demand() };
+        check(&good, Some(1), &refusal, &[]);
+        check(&good, Some(0), &refusal, &["the client was content with what it has to refuse"]);
+        check(&good, None, &refusal, &["the program did not end"]);
     }
 
     #[test]
     fn only_a_clean_run_may_be_recorded() {
-        let unknown = Demand { successes: None, must_refuse: false };
-        assert!(evidence(&["SUCCESS"], Some(0)).is_clean(unknown));
-        assert!(!evidence(&["SUCCESS"], Some(0)).problems(unknown).is_empty());
-        assert!(!evidence(&["SUCCESS", "WARNING"], Some(0)).is_clean(unknown));
-        assert!(!evidence(&[], Some(0)).is_clean(unknown));
+        let unknown = Demand::default();
+        assert!(evidence(&["SUCCESS"], Some(0)).is_clean(&unknown));
+        assert!(!evidence(&["SUCCESS"], Some(0)).problems(&unknown).is_empty());
+        assert!(!evidence(&["SUCCESS", "WARNING"], Some(0)).is_clean(&unknown));
+        assert!(!evidence(&[], Some(0)).is_clean(&unknown));
+        assert!(!evidence(&["INFO"], Some(0)).is_clean(&unknown));
+        assert!(evidence(&["FAILURE"], Some(0)).is_clean(&excused("c")));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! What the suite offers, read from its own `list --client`.
+//! What the suite offers, read from its own `list --client` and `list --server`.
 
-use super::{Case, Line};
+use super::case::{Case, Line, Side};
 
 /// Scenarios of extensions that the client does not have yet: keys that tokens are bound to, identities of workloads,
 /// and signing in through an organisation's identity provider.
@@ -11,12 +11,15 @@ const NOT_YET: [&str; 5] = [
     "auth/enterprise-managed-authorization",
     "auth/cross-app-access-complete-flow",
 ];
+/// Servers declare extensions from this version on; before it the suite cannot even send some of its requests (its
+/// "stateful wire" has no headers of its own).
+const EXTENSIONS_OF_SERVERS: [&str; 1] = ["2026-07-28"];
 
 /// The scenarios of a line's listing that are expected to pass. An entry reads `  - name [version,version]`.
-pub(super) fn parse(line: Line, listing: &str) -> Vec<Case> {
+pub(super) fn parse(line: Line, listing: &str, side: Side) -> Vec<Case> {
     let entries = listing.lines().filter_map(entry);
     let built = entries.filter(|(scenario, _)| !NOT_YET.contains(scenario));
-    built.flat_map(|(scenario, tags)| cases(line, scenario, tags)).collect()
+    built.flat_map(|(scenario, tags)| cases(line, scenario, tags, side)).collect()
 }
 
 fn entry(line: &str) -> Option<(&str, &str)> {
@@ -24,41 +27,66 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     Some((scenario, tags.strip_suffix(']')?))
 }
 
-fn cases(line: Line, scenario: &str, tags: &str) -> Vec<Case> {
-    // Neither is on the list of any version: they run once in each era the line knows, at the newest version of it.
-    let forced = matches!(tags, "extension" | "draft");
-    let versions = if forced { line.eras().to_vec() } else { tags.split(',').collect() };
-    let case = |version: &str| Case { scenario: scenario.into(), version: version.into(), forced };
-    versions.into_iter().map(case).collect()
+fn cases(line: Line, scenario: &str, tags: &str, side: Side) -> Vec<Case> {
+    // Neither is on the list of any version. A client runs them once in each era the line knows.
+    let forced = matches!((tags, side), ("extension", _) | ("draft", Side::Client));
+    let versions = match side {
+        Side::Client if forced => line.eras().to_vec(),
+        Side::Server if forced => EXTENSIONS_OF_SERVERS.to_vec(),
+        _ => tags.split(',').collect(),
+    };
+    let at = |version: &str| {
+        let (scenario, version) = (scenario.to_owned(), version.to_owned());
+        side.subjects().iter().map(move |subject| Case {
+            scenario: scenario.clone(),
+            version: version.clone(),
+            subject: *subject,
+            forced,
+        })
+    };
+    versions.into_iter().flat_map(at).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn found(listing: &str, side: Side) -> Vec<(String, bool)> {
+        parse(Line::Alpha, listing, side).iter().map(|case| (case.slug(), case.forced)).collect()
+    }
+
     #[test]
     fn versions_extensions_and_what_is_not_built_are_told_apart() {
         let listing = "Client scenarios (test against a client):\n  - initialize [2025-06-18,2025-11-25]\n  \
                        - auth/dpop [extension]\n  - sep-2640-client-no-prefetch [extension]\n  \
                        - auth/resource-mismatch [draft]\n";
-        let found = |line| {
-            let cases = parse(line, listing).into_iter();
-            cases.map(|case| (case.scenario, case.version, case.forced)).collect::<Vec<_>>()
-        };
-        let case =
-            |scenario: &str, version: &str, forced| (scenario.into(), version.into(), forced);
-        let [only, ..] = &found(Line::Stable)[3..] else { panic!("too few") };
-        assert_eq!(*only, case("auth/resource-mismatch", "2025-11-25", true));
+        let expected = [
+            ("initialize-2025-06-18-client", false),
+            ("initialize-2025-11-25-client", false),
+            ("sep-2640-client-no-prefetch-2025-11-25-client", true),
+            ("sep-2640-client-no-prefetch-2026-07-28-client", true),
+            ("auth/resource-mismatch-2025-11-25-client", true),
+            ("auth/resource-mismatch-2026-07-28-client", true),
+        ];
         assert_eq!(
-            found(Line::Alpha),
-            [
-                case("initialize", "2025-06-18", false),
-                case("initialize", "2025-11-25", false),
-                case("sep-2640-client-no-prefetch", "2025-11-25", true),
-                case("sep-2640-client-no-prefetch", "2026-07-28", true),
-                case("auth/resource-mismatch", "2025-11-25", true),
-                case("auth/resource-mismatch", "2026-07-28", true),
-            ]
+            found(listing, Side::Client),
+            expected.map(|(slug, forced)| (slug.into(), forced))
+        );
+    }
+
+    #[test]
+    fn a_server_scenario_is_run_with_each_era_behind_the_gateway() {
+        let listing = "Server scenarios (test against a server):\n  - ping [2025-11-25]\n  \
+                       - tasks-lifecycle [extension]\n";
+        let expected = [
+            ("ping-2025-11-25-legacy", false),
+            ("ping-2025-11-25-modern", false),
+            ("tasks-lifecycle-2026-07-28-legacy", true),
+            ("tasks-lifecycle-2026-07-28-modern", true),
+        ];
+        assert_eq!(
+            found(listing, Side::Server),
+            expected.map(|(slug, forced)| (slug.into(), forced))
         );
     }
 }

@@ -1,52 +1,46 @@
-//! The official conformance suite's client scenarios, against our client.
+//! The official conformance suite's scenarios: the client's against our client, the server's
+//! through the gateway onto a server of either era.
 //!
-//! The suite itself ticks clients that did nothing, so its verdict is not asked for. Each scenario
-//! runs alone, at each protocol version it knows; then the checks it wrote are counted against
-//! `tests/conformance/client.json`, and the client's own exit status is demanded too.
+//! The suite itself ticks programs that did nothing, so its verdict is not asked for. Each scenario runs alone, at each
+//! protocol version it knows; then the checks it wrote are counted against `tests/conformance`, and the exit status of
+//! the program under test is demanded too. A check that cannot pass is listed there with the reason, and has to fail.
 
+mod case;
 mod expected;
+mod gateway;
 mod judge;
 mod listing;
 mod run;
+mod subject;
+mod suite;
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use crate::args::Args;
-use crate::command::{cargo, run as run_command};
 use crate::failure::{Failure, Result};
 use crate::peers::{self, Peers};
 use crate::{paths, table};
+use case::{Case, Line, Side};
 use expected::Expected;
-use run::{Ran, Suite};
-
-/// The two published lines of the suite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
-    Stable,
-    Alpha,
-}
-
-/// One scenario at one protocol version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Case {
-    scenario: String,
-    version: String,
-    /// Extensions are on no version's list: the suite runs them only when forced.
-    forced: bool,
-}
+use run::{Ran, Runner};
+use subject::Programs;
+use suite::Suite;
 
 #[derive(Debug, Default)]
 pub(crate) struct Options {
+    side: Option<Side>,
     line: Option<Line>,
     scenario: Option<String>,
     driver: Option<PathBuf>,
     record: bool,
 }
 
+// === impl Options ===
+
 impl Options {
     pub(crate) fn parse(mut args: Args) -> Result<Self> {
         let options = Self {
+            side: args.value("--side")?,
             line: args.value("--line")?,
             scenario: args.value("--scenario")?,
             driver: args.value("--driver")?,
@@ -56,8 +50,16 @@ impl Options {
         Ok(options)
     }
 
+    fn sides(&self) -> Vec<Side> {
+        self.side.map_or_else(|| Side::ALL.to_vec(), |side| vec![side])
+    }
+
     fn lines(&self) -> Vec<Line> {
-        self.line.map_or_else(|| vec![Line::Stable, Line::Alpha], |line| vec![line])
+        self.line.map_or_else(|| Line::ALL.to_vec(), |line| vec![line])
+    }
+
+    fn wants(&self, case: &Case) -> bool {
+        self.scenario.as_ref().is_none_or(|name| *name == case.scenario)
     }
 }
 
@@ -66,45 +68,48 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 pub(crate) fn run_with(options: &Options, peers: &Peers) -> Result<()> {
-    let driver = options.driver.clone().map_or_else(build_driver, Ok)?;
-    let path = paths::root().join("tests/conformance/client.json");
-    let mut expected = Expected::read(&path)?;
+    let programs = Programs::build(options.driver.clone(), &options.sides())?;
     let mut all = Vec::new();
     let mut problems = Vec::new();
-    for line in options.lines() {
-        let suite = Suite::new(line, peers, &driver);
-        let cases = suite.cases()?;
-        problems.extend(expected.stale(line, &cases));
-        let wanted = cases.into_iter().filter(|case| options.wants(case)).collect();
-        all.extend(suite.run(wanted, &expected)?);
+    for side in options.sides() {
+        let (ran, stale) = run_side(side, options, peers, &programs)?;
+        all.extend(ran);
+        problems.extend(stale);
     }
     if all.is_empty() {
-        return Err(
-            Failure::new("no scenario has that name").hint("see tests/conformance/client.json")
-        );
+        return Err(Failure::new("no scenario has that name").hint("see tests/conformance"));
     }
     if options.record {
-        expected.record(&all)?;
-        expected.write(&path)?;
         println!("\n{}", tabulate(&all));
-        println!("\nrecorded in tests/conformance/client.json: read the difference");
+        println!("\nrecorded in tests/conformance: read the difference");
         return Ok(());
     }
     problems.extend(all.iter().flat_map(Ran::problems));
     report(&all, &problems)
 }
 
-impl Options {
-    fn wants(&self, case: &Case) -> bool {
-        self.scenario.as_ref().is_none_or(|name| *name == case.scenario)
+/// The cases of one side, run, and what is expected of cases that are no more.
+fn run_side(
+    side: Side,
+    options: &Options,
+    peers: &Peers,
+    programs: &Programs,
+) -> Result<(Vec<Ran>, Vec<String>)> {
+    let path = paths::root().join(format!("tests/conformance/{}.json", side.name()));
+    let mut expected = Expected::read(&path)?;
+    let (mut all, mut stale) = (Vec::new(), Vec::new());
+    for line in options.lines() {
+        let runner = Runner { suite: Suite::new(line, peers), programs, expected: &expected };
+        let cases = runner.suite.cases(side)?;
+        stale.extend(expected.stale(line, &cases));
+        let wanted = cases.into_iter().filter(|case| options.wants(case)).collect();
+        all.extend(runner.run(side, wanted)?);
     }
-}
-
-fn build_driver() -> Result<PathBuf> {
-    let program = ["-p", "switchboard-testkit", "--features", "conformance"];
-    let program = program.into_iter().chain(["--bin", "conformance-client"]);
-    run_command(cargo(&["build", "--locked"]).args(program))?;
-    Ok(paths::target().join("debug/conformance-client"))
+    if options.record {
+        expected.record(&all)?;
+        expected.write(&path)?;
+    }
+    Ok((all, stale))
 }
 
 fn report(all: &[Ran], problems: &[String]) -> Result<()> {
@@ -121,38 +126,5 @@ fn report(all: &[Ran], problems: &[String]) -> Result<()> {
 
 fn tabulate(all: &[Ran]) -> String {
     let rows: Vec<_> = all.iter().map(Ran::row).collect();
-    table::render(&["line", "scenario", "version", "checks", "result"], &rows)
-}
-
-impl Line {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Stable => "stable",
-            Self::Alpha => "alpha",
-        }
-    }
-
-    /// The newest version of each era it knows.
-    const fn eras(self) -> &'static [&'static str] {
-        match self {
-            Self::Stable => &["2025-11-25"],
-            Self::Alpha => &["2025-11-25", "2026-07-28"],
-        }
-    }
-
-    /// The package in the peers' main npm tree.
-    const fn package(self) -> &'static str {
-        match self {
-            Self::Stable => "conformance-stable",
-            Self::Alpha => "@modelcontextprotocol/conformance",
-        }
-    }
-}
-
-impl FromStr for Line {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Stable, Self::Alpha].into_iter().find(|line| line.name() == text).ok_or(())
-    }
+    table::render(&["line", "scenario", "version", "subject", "checks", "result"], &rows)
 }

@@ -17,7 +17,8 @@ use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
 
 /// npm trees, each apart because their versions clash.
-const NPM: [&str; 4] = ["npm", "npm-2024-11-05", "npm-2025-03-26", "npm-2025-06-18"];
+const NPM: [&str; 5] =
+    ["npm", "npm-2024-11-05", "npm-2025-03-26", "npm-2025-06-18", "npm-inspector"];
 const PYTHON: [&str; 2] = ["python", "python-legacy"];
 const STAMP: &str = "installed";
 

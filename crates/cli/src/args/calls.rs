@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::probe::seconds;
+use super::span::span;
 
 pub(super) const TOOLS_EXAMPLES: &str = "\
 Examples:
@@ -42,7 +43,57 @@ Examples:
 pub(super) const LOGS_EXAMPLES: &str = "\
 Examples:
   switchboard logs github
-  switchboard logs github -f -n 100";
+  switchboard logs github -f -n 100
+  switchboard logs --audit --since 1h --server github";
+
+pub(super) const ANSWER_EXAMPLES: &str = "\
+Examples:
+  switchboard answer q3                        on a terminal: the form, or the choice
+  switchboard answer q3 name=Ada colour=green  a form, filled in
+  switchboard answer q3 --decline
+  switchboard answer q4 --allow                a call, this time
+  switchboard answer q4 --allow always";
+
+#[derive(Debug, Args)]
+pub(crate) struct Questions {
+    /// Stay, and show each question as it comes, until Ctrl-C; while you do, calls whose clients cannot be asked wait for you
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    /// Let the call happen: `once`, for the `session`, in this `project`, or `always`
+    #[arg(long, value_name = "SPAN", num_args = 0..=1, default_missing_value = "once")]
+    pub(crate) allow: Option<Span>,
+    /// Do not let the call happen
+    #[arg(long, conflicts_with = "allow")]
+    pub(crate) deny: bool,
+    /// Do not do what the server asks
+    #[arg(long, conflicts_with_all = ["allow", "deny"])]
+    pub(crate) decline: bool,
+    /// Put the question away
+    #[arg(long, conflicts_with_all = ["allow", "deny", "decline"])]
+    pub(crate) cancel: bool,
+    /// The question, as `switchboard questions` names it
+    pub(crate) id: String,
+    /// What to fill into its form
+    #[arg(value_name = "ARGUMENT")]
+    pub(crate) arguments: Vec<String>,
+}
+
+/// For how long a yes counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Span {
+    /// This time
+    Once,
+    /// Until the client's session ends
+    Session,
+    /// In this project
+    Project,
+    /// Everywhere
+    Always,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Tools {
@@ -117,6 +168,16 @@ pub(crate) struct Logs {
     /// How many lines
     #[arg(short = 'n', long, value_name = "LINES", default_value = "50")]
     pub(crate) lines: usize,
+    /// Show the record of calls: who called what, what was decided and by which rule, how it ended
+    #[arg(long)]
+    pub(crate) audit: bool,
+    /// Only calls of this server
+    #[arg(long = "server", value_name = "SERVER", requires = "audit", conflicts_with = "server")]
+    pub(crate) only: Option<String>,
+    /// Only calls since so long ago: 15m, 1h, 2d
+    #[arg(long, value_name = "SPAN", value_parser = span, requires = "audit")]
+    pub(crate) since: Option<Duration>,
     /// Which server
-    pub(crate) server: String,
+    #[arg(required_unless_present = "audit")]
+    pub(crate) server: Option<String>,
 }

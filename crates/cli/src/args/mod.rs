@@ -1,17 +1,22 @@
 //! What may be typed.
 
 mod calls;
+mod guarding;
 mod probe;
 mod servers;
 mod serving;
 mod signing_in;
+mod span;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand};
 
-pub(crate) use calls::{Call, Complete, Logs, OfServer, Prompt, Read, Server, Tools};
+pub(crate) use calls::{
+    Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Span, Tools,
+};
+pub(crate) use guarding::{Auth, CreateToken, Guarding, Token};
 pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
     Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Named, Remove, ScopeArg, Switch,
@@ -44,6 +49,9 @@ pub(crate) struct Global {
     /// Use nothing but what `--mcp-config` gives
     #[arg(long, global = true)]
     pub(crate) strict_mcp_config: bool,
+    /// Run everything in this process, and share nothing with the hub
+    #[arg(long, global = true)]
+    pub(crate) standalone: bool,
     /// Where your own settings are [env: `SWITCHBOARD_CONFIG_DIR`]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) config_dir: Option<PathBuf>,
@@ -95,12 +103,25 @@ pub(crate) enum Command {
     /// Serve every server over the network, until Ctrl-C
     ///
     /// Clients see one MCP server, in whichever version of the protocol they speak: Streamable HTTP at `/mcp` (and
-    /// `/mcp/<server>` for one server), HTTP with server-sent events at `/sse`, WebSocket at `/ws`. Only programs of
-    /// your own on this machine are let in.
+    /// `/mcp/<server>` for one server, `/mcp/agent/<name>` for what an agent sees), HTTP with server-sent events at
+    /// `/sse`, WebSocket at `/ws`. On this machine your own programs are let in; everybody else needs a token.
     #[command(after_help = serving::SERVE_EXAMPLES)]
     Serve(Serve),
+    /// Make, show and revoke the tokens that clients of other machines and users need
+    #[command(subcommand, after_help = guarding::TOKEN_EXAMPLES)]
+    Token(Token),
+    /// Show the hub that `connect` has started, who uses it, and what they use
+    Status,
     /// End the hub that `connect` has started
     Stop,
+    /// Show the questions that wait in the hub
+    ///
+    /// What a server or a rule asks goes to the client that made the call. Where that client cannot be asked it waits
+    /// here, as long as somebody watches, and is cancelled in the end.
+    Questions(Questions),
+    /// Answer a question that waits in the hub
+    #[command(after_help = calls::ANSWER_EXAMPLES)]
+    Answer(Answer),
     /// The hub that `connect` starts
     #[command(hide = true)]
     Hub,
@@ -147,7 +168,7 @@ pub(crate) enum Command {
     ///
     /// Takes the tokens back at the authorization server, where that is possible, and forgets them.
     Logout(Logout),
-    /// Show what a server wrote to its standard error
+    /// Show what a server wrote to its standard error, or with `--audit` who called what
     #[command(after_help = calls::LOGS_EXAMPLES)]
     Logs(Logs),
     /// Look at everything, and say what is wrong and what to do

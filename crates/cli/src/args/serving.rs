@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use clap::{Args as ClapArgs, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use super::guarding::Guarding;
+
 /// How a client sees the servers.
 #[derive(Debug, Clone, ClapArgs, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -79,32 +81,44 @@ pub(crate) enum Search {
 pub(crate) struct Connect {
     #[command(flatten)]
     pub(crate) view: View,
-    /// Run everything in this process, and share nothing
-    #[arg(long)]
-    pub(crate) standalone: bool,
 }
 
 /// Serve clients over the network.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) view: View,
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
     pub(crate) listen: SocketAddr,
-    /// A host name that clients may call this machine by; may be given several times
-    #[arg(long, value_name = "HOST")]
-    pub(crate) allow_host: Vec<String>,
-    /// An origin of web pages that may call; may be given several times
-    #[arg(long, value_name = "ORIGIN")]
-    pub(crate) allow_origin: Vec<String>,
+    #[command(flatten)]
+    pub(crate) guarding: Guarding,
+}
+
+// === impl View ===
+
+impl View {
+    /// Everything, or everything of one agent.
+    pub(crate) fn plain(agent: Option<String>) -> Self {
+        Self {
+            names: Names::Full,
+            servers: Vec::new(),
+            agent,
+            mode: ModeArg::Default,
+            tool_search: Search::Off,
+            result_limit: None,
+        }
+    }
 }
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
   switchboard serve                        http://127.0.0.1:7420/mcp, for your own clients on this machine
   switchboard serve --listen 127.0.0.1:0   on a free port, which is printed
-  switchboard serve --project ~/work/app   the servers of another project";
+  switchboard serve --project ~/work/app   the servers of another project
+  switchboard serve --listen 0.0.0.0:7420 --tls-cert hub.pem --tls-key hub.key
+                                           for other machines, whose clients need a token";
 
 pub(super) const CONNECT_EXAMPLES: &str = "\
 Examples:

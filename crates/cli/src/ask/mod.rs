@@ -5,6 +5,7 @@
 mod field;
 mod form;
 mod keyboard;
+mod permission;
 mod visit;
 
 use std::collections::VecDeque;
@@ -85,10 +86,22 @@ async fn answer(question: Question, keyboard: Arc<Keyboard>, printer: &Printer) 
             let said = elicitation(&server, params, &keyboard, printer).await;
             Reply::Result(Ok(said.result()))
         }
-        // What a person typed is not asked about again, and there is no model here.
-        About::Permission(_) | About::Sampling { .. } => Reply::Cancel,
+        // What a person typed is not asked about again; there is no model here, and no folder but the project's.
+        About::Permission(_) | About::Sampling { .. } | About::Roots => Reply::Cancel,
     };
     question.answer(reply);
+}
+
+/// Asks one question that waits in the hub's queue. What cannot be asked here is cancelled.
+pub(crate) async fn one(server: &str, about: &About, printer: &Printer) -> Reply {
+    let keyboard = Keyboard::default();
+    match about {
+        About::Elicitation { params } => {
+            Reply::Result(Ok(elicitation(server, params, &keyboard, printer).await.result()))
+        }
+        About::Permission(consent) => permission::ask(consent, &keyboard, printer).await,
+        About::Sampling { .. } | About::Roots => Reply::Cancel,
+    }
 }
 
 async fn elicitation(server: &str, params: &Raw, keyboard: &Keyboard, printer: &Printer) -> Said {

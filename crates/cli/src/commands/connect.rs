@@ -72,7 +72,8 @@ async fn speak(serving: &Serving) -> Result<(), Failure> {
         part: Part::Everything,
         transport: "stdio",
     };
-    let opened = serving.open(opening).map_err(|error| Failure::new("cannot serve", error))?;
+    let opened = serving.open(opening).await;
+    let opened = opened.map_err(|error| Failure::new("cannot serve", error))?;
     let (writer, reader, writing) = stdio::link(LONGEST);
     let answering = serve((writer, reader), opened.view, &opened.changes, ServeOptions::default());
     tokio::select! {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
-use switchboard_config::Severity;
-use switchboard_core::Request;
+use switchboard_config::{Server, Severity};
 use switchboard_core::engine::ServerView;
+use switchboard_core::{Request, Snapshot};
 use switchboard_wire::Era;
 use switchboard_wire::envelope::{Id, Request as Envelope};
 
@@ -51,12 +51,9 @@ pub(super) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failur
 
 async fn examine(hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let snapshot = hub.settled(Wanted::All, printer).await;
-    let servers = join_all(
-        // What is shown stands in the order of what is desired.
-        snapshot.servers.iter().enumerate().map(|(at, view)| examined(hub, at, view)),
-    );
+    let servers =
+        join_all(hub.desired.servers.iter().map(|server| examined(hub, server, &snapshot)));
     let servers = wait::shown(printer, "asking every server", servers).await;
-    let servers: Vec<_> = servers.into_iter().flatten().collect();
     let failing = servers.iter().filter(|server| server.row.is_failing()).count();
     // What has a row is told there.
     let told = hub.desired.problems.iter().filter(|problem| is_told(problem, &hub.desired));
@@ -83,24 +80,26 @@ async fn examine(hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Fa
     }
 }
 
-async fn examined(hub: &Hub, at: usize, view: &ServerView) -> Option<Examined> {
-    let server = hub.desired.servers.get(at)?;
+async fn examined(hub: &Hub, server: &Server, snapshot: &Snapshot) -> Examined {
     let mut row = Row::new(server, &hub.desired);
-    if let Some(status) = status(hub, view) {
+    let view = hub::view_of(snapshot, server);
+    if let Some(status) = view.and_then(|view| status(hub, view)) {
         row.checked(status);
     }
-    let is_process = view.transport == Some("stdio");
-    let logs = hub.engine.logs().filter(|_| is_process);
-    let place = server.working_dir.to_string_lossy();
-    Some(Examined {
+    let is_process = view.is_some_and(|view| view.transport == Some("stdio"));
+    let answer_millis = match view {
+        Some(view) => answer(hub, view).await,
+        None => None,
+    };
+    Examined {
         row,
-        answer_millis: answer(hub, view).await,
-        pid: view.stats.as_ref().and_then(|stats| stats.pid),
-        tool_count: view.tools,
-        cost: view.cost,
-        log: logs.map(|logs| logs.path(&server.name, &place)).filter(|path| path.exists()),
-        is_connected: view.facts.is_some(),
-    })
+        answer_millis,
+        pid: view.and_then(|view| view.stats.as_ref()?.pid),
+        tool_count: view.map_or(0, |view| view.tools),
+        cost: view.map_or(0, |view| view.cost),
+        log: if is_process { hub.log(server) } else { None },
+        is_connected: view.is_some_and(|view| view.facts.is_some()),
+    }
 }
 
 /// How long a server takes for a small question; `None` where there is none to ask, or it does not answer.

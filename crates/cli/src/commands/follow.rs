@@ -2,14 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use switchboard_core::engine::{Event, Happened};
 use switchboard_core::{CallError, CallEvent, Outcome, Request};
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::ask::Asking;
-use crate::hub::Hub;
+use crate::hub::{Aside, Hub};
 use crate::printer::{DIM, Printer, Waiting};
 use crate::wait;
 
@@ -37,8 +35,7 @@ pub(super) async fn follow(
     let mut line = Line { printer, what, began: Instant::now(), progress: None, waiting: None };
     let mut asking = Asking::new(printer);
     // Servers of older versions ask and log beside the call.
-    let mut strays = hub.engine.strays(&hub.attached);
-    let mut events = hub.engine.events();
+    let mut asides = hub.asides();
     let mut running = hub.call(request);
     loop {
         tokio::select! {
@@ -50,17 +47,18 @@ pub(super) async fn follow(
                     line.clear();
                     asking.push(question);
                 }
-                CallEvent::Notification(_) | CallEvent::Task(_) => {}
+                // Nothing is handed out here: whoever typed the call is there to answer.
+                CallEvent::Notification(_)
+                | CallEvent::Task(_)
+                | CallEvent::Handed(_)
+                | CallEvent::Tasked(_) => {}
             },
-            Some(question) = strays.recv() => {
-                line.clear();
-                asking.push(question);
-            }
-            event = events.recv() => match event {
-                Ok(Event { what: Happened::Log(params), .. }) => line.log(&params),
-                Ok(_) | Err(RecvError::Lagged(_)) => {}
-                // The engine outlives the call.
-                Err(RecvError::Closed) => return Err(CallError::Ended),
+            aside = asides.next() => match aside {
+                Aside::Question(question) => {
+                    line.clear();
+                    asking.push(question);
+                }
+                Aside::Log(params) => line.log(&params),
             },
             () = asking.answered(), if asking.is_busy() => {}
             () = tokio::time::sleep(TICK), if !asking.is_busy() => line.draw(),

@@ -4,6 +4,7 @@ use serde_json::json;
 use switchboard_core::logs::Logs;
 use switchboard_wire::sanitize;
 
+use super::audit;
 use crate::args;
 use crate::hint;
 use crate::printer::Printer;
@@ -15,7 +16,9 @@ pub(super) async fn run(
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let name = &asked.server;
+    let Some(name) = asked.server.as_ref().filter(|_| !asked.audit) else {
+        return audit::run(asked, caller, printer).await;
+    };
     let desired = caller.workspace.desired();
     let Some(server) = desired.named(name).next() else {
         let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));

@@ -2,7 +2,9 @@
 
 mod add;
 mod add_json;
+mod answer;
 mod approve;
+mod audit;
 mod builtin;
 mod call;
 mod complete;
@@ -28,6 +30,7 @@ mod pending;
 mod probe;
 mod prompt;
 mod prompts;
+mod questions;
 mod read;
 mod reconnect;
 mod reject;
@@ -35,11 +38,15 @@ mod remove;
 mod reset;
 mod resources;
 mod serve;
+mod status;
 mod stop;
 mod switch;
+mod token;
 mod tools;
 mod uninstall;
 mod written;
+
+pub(crate) use token::failed as token_failed;
 
 use switchboard_config::{Desired, Kind, Problem, Server, State, Switch};
 
@@ -61,12 +68,16 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Remove(remove) => remove::run(remove, &caller()?, printer),
         Command::List(list) => list::run(list, &ready().await?, printer).await,
         Command::Serve(serve) => serve::run(serve, &ready().await?, printer).await,
-        Command::Connect(connect) if connect.standalone || caller()?.is_dynamic() => {
+        Command::Connect(connect) if caller()?.is_alone() => {
             connect::standalone(connect, &ready().await?).await
         }
         Command::Connect(connect) => connect::run(connect, &args.global, &caller()?).await,
         Command::Hub => hub::run(&ready().await?).await,
+        Command::Token(token) => token::run(token, &caller()?, printer),
+        Command::Status => status::run(&caller()?, printer).await,
         Command::Stop => stop::run(&caller()?, printer).await,
+        Command::Questions(asked) => questions::run(asked, &caller()?, printer).await,
+        Command::Answer(given) => answer::run(given, &caller()?, printer).await,
         Command::Tools(tools) => tools::run(tools, &ready().await?, printer).await,
         Command::Call(call) => call::run(call, &ready().await?, printer).await,
         Command::Resources(of) => resources::run(of, &ready().await?, printer).await,

@@ -22,8 +22,8 @@ pub(super) async fn run(
     .await
 }
 
-/// The engine of this command is new, so whatever it connects to it knows nothing of.
 async fn show(server: &str, hub: &Hub, printer: &Printer) -> Result<(), Failure> {
+    hub.reconnect(server).await?;
     let snapshot = hub.settled(Wanted::Server(server), printer).await;
     if let Some(failure) = hub::missing(hub, &snapshot, server) {
         return Err(failure);

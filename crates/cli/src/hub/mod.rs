@@ -1,34 +1,42 @@
-//! The engine behind one command: every server of the configuration, for as long as the command runs.
+//! The engine behind one command: the running hub's, shared with its clients, or one of the command's own.
 //!
-//! Everything that is configured is connected to at once, and a command waits only for what it needs, so that a dead
-//! server delays nobody. However the command ends, nothing is left of the servers.
+//! Where a hub runs for this user, a command goes through it, and no server is started twice. Else everything that is
+//! configured is connected to at once, and a command waits only for what it needs, so that a dead server delays nobody.
+//! However the command ends, nothing is left of the servers it started itself.
 
+mod aside;
 mod credentials;
+mod hints;
 mod options;
+mod own;
+mod running;
 mod why;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use switchboard_config::Desired;
-use switchboard_core::engine::{Environment, InProcess, ServerView};
-use switchboard_core::permission::Consent;
-use switchboard_core::results::{BlobPolicy, ImagePolicy, Policy};
-use switchboard_core::{
-    Caller as Attached, Engine, Request, Running, Session, Snapshot, Workspace, WorkspaceId, ide,
-};
-use switchboard_wire::server::Changes;
+use switchboard_config::{Desired, Server};
+use switchboard_core::engine::ServerView;
+use switchboard_core::logs::Logs;
+use switchboard_core::{Request, Running, Snapshot};
+use switchboard_gateway::admin::client::Attached;
+use tokio::sync::watch;
 
+pub(crate) use aside::{Aside, Asides};
 pub(crate) use credentials::signs_in;
+pub(crate) use hints::Hints;
 pub(crate) use options::{engine as engine_options, not_numbers};
+pub(crate) use running::{refused, running, whose};
+pub(crate) use switchboard_gateway::admin::Room;
 pub(crate) use why::{call_failed, failed, missing, unconnected};
 
-use crate::builtin::Builtin;
 use crate::notice::Notice;
 use crate::printer::Printer;
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
+use own::Own;
 
 /// The name of the server that is there when nothing is configured.
 pub(crate) const BUILTIN: &str = "builtin";
@@ -40,13 +48,20 @@ const UNNOTICED: Duration = Duration::from_secs(1);
 
 /// The engine of one command.
 pub(crate) struct Hub {
-    pub(crate) engine: Engine,
-    pub(crate) attached: Attached,
     pub(crate) desired: Desired,
-    /// What is wrong with files of editors.
+    /// What is wrong with files of editors, or with the hub that runs.
     pub(crate) notices: Vec<Notice>,
-    workspace: WorkspaceId,
+    behind: Behind,
+    logs: Option<Logs>,
     connect: Duration,
+}
+
+/// Whose engine it is.
+enum Behind {
+    /// The command's own.
+    Own(Own),
+    /// The running hub's.
+    Hub(Attached),
 }
 
 /// What a command waits for.
@@ -65,15 +80,6 @@ pub(crate) enum Otherwise {
     Builtin,
     /// Nothing.
     Nothing,
-}
-
-/// How large a result may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
-    /// Somebody reads it from a screen.
-    Screen,
-    /// It goes on to another program, whole.
-    Pipe,
 }
 
 /// Opens the hub, does `work` with it, and leaves nothing behind; also when the person does not want it any more.
@@ -97,34 +103,63 @@ pub(crate) async fn with<T>(
 impl Hub {
     async fn open(caller: &Caller, room: Room, otherwise: Otherwise) -> Result<Self, Failure> {
         let mut desired = caller.workspace.desired();
-        let notices = add_editor(caller, &mut desired);
-        let environment = environment(&desired, caller);
-        let options = options::engine(&desired, caller)?;
-        let connect = options.timing.connect;
-        let is_empty = desired.servers.is_empty() && !desired.exclusive;
-        let in_process = match otherwise {
-            Otherwise::Builtin if is_empty => {
-                vec![InProcess::new(BUILTIN, Arc::new(Builtin), Changes::default())]
-            }
-            _ => Vec::new(),
-        };
-        let id = WorkspaceId::of(&desired, &environment, "");
-        let workspace = Workspace { id: id.clone(), environment, in_process };
-        let engine = Engine::start(options).await;
-        engine.apply(&workspace, desired.clone());
-        let attached = engine.attach(&id, session(room));
-        let attached = attached
-            .ok_or_else(|| Failure::plain(crate::report::Kind::Failed, "the engine has ended"))?;
-        Ok(Self { engine, attached, desired, notices, workspace: id, connect })
+        let connect = options::connect(&desired, caller);
+        let (attached, mut notices) = running::attach(caller, room).await;
+        if let Some(attached) = attached {
+            let logs = Logs::open(caller.surroundings.state_dir.join("logs")).ok();
+            return Ok(Self { desired, notices, behind: Behind::Hub(attached), logs, connect });
+        }
+        notices.extend(own::add_editor(caller, &mut desired));
+        let own = Own::open(caller, &desired, room, otherwise).await?;
+        let logs = own.engine.logs().cloned();
+        Ok(Self { desired, notices, behind: Behind::Own(own), logs, connect })
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        // It is there as long as this session is attached to it.
-        self.engine.snapshot(&self.workspace).unwrap_or_else(|| Arc::new(Snapshot::default()))
+        match &self.behind {
+            Behind::Own(own) => own.snapshot(),
+            Behind::Hub(attached) => attached.snapshot(),
+        }
+    }
+
+    /// Changes whenever the snapshot does.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        match &self.behind {
+            Behind::Own(own) => own.engine.changes(),
+            Behind::Hub(attached) => attached.changes(),
+        }
     }
 
     pub(crate) fn call(&self, request: Request) -> Running {
-        self.engine.call(&self.attached, request)
+        match &self.behind {
+            Behind::Own(own) => own.engine.call(&own.attached, request),
+            Behind::Hub(attached) => attached.call(&request),
+        }
+    }
+
+    /// What servers ask and log beside calls.
+    pub(crate) fn asides(&self) -> Asides {
+        match &self.behind {
+            Behind::Own(own) => Asides::own(own),
+            Behind::Hub(attached) => Asides::hub(attached),
+        }
+    }
+
+    /// Connects to a server anew. An engine of the command's own knows nothing of any server yet.
+    pub(crate) async fn reconnect(&self, server: &str) -> Result<(), Failure> {
+        let Behind::Hub(attached) = &self.behind else { return Ok(()) };
+        if self.snapshot().server(server).is_none_or(|view| view.stats.is_none()) {
+            return Ok(());
+        }
+        let failed = |error| refused(format!("cannot connect to `{server}` anew"), error);
+        attached.reconnect(server).await.map_err(failed)
+    }
+
+    /// Where a server's output is kept, if anything is there.
+    pub(crate) fn log(&self, server: &Server) -> Option<PathBuf> {
+        let place = server.working_dir.to_string_lossy();
+        let path = self.logs.as_ref()?.path(&server.name, &place);
+        path.exists().then_some(path)
     }
 
     /// Waits until nothing more is expected of the servers that are wanted.
@@ -142,7 +177,7 @@ impl Hub {
         printer: &Printer,
         so: impl Fn(&Snapshot) -> bool,
     ) -> Arc<Snapshot> {
-        let mut changes = self.engine.changes();
+        let mut changes = self.changes();
         let deadline = Instant::now() + self.connect + LISTS;
         let began = Instant::now();
         let mut waiting = None;
@@ -157,55 +192,31 @@ impl Hub {
                 waiting = printer.waiting(&waiting_for(&snapshot, began.elapsed()));
             }
             // Looked at every second, for whoever watches and for the deadline.
-            let _ = tokio::time::timeout(UNNOTICED, changes.changed()).await;
+            let waited = tokio::time::timeout(UNNOTICED, changes.changed()).await;
+            if matches!(waited, Ok(Err(_))) {
+                // The hub is gone, and nothing more will come.
+                return snapshot;
+            }
         }
     }
 
-    /// Stops everything, within a few seconds whatever the servers do.
+    /// Stops everything that is the command's own, within a few seconds whatever the servers do.
     async fn close(self) {
-        let Self { engine, attached, .. } = self;
-        drop(attached);
-        engine.shutdown().await;
+        if let Behind::Own(own) = self.behind {
+            own.close().await;
+        }
     }
+}
+
+/// What became of a configured server, as a snapshot shows it.
+pub(crate) fn view_of<'s>(snapshot: &'s Snapshot, server: &Server) -> Option<&'s ServerView> {
+    let is_it =
+        |view: &&ServerView| view.name == server.name && view.at.as_ref() == Some(&server.at);
+    snapshot.servers.iter().find(is_it)
 }
 
 fn waiting_for(snapshot: &Snapshot, waited: Duration) -> String {
     let names: Vec<_> = snapshot.coming().map(|view| show::word(&view.name)).collect();
     let names = show::shortened(&names.join(", "), 60);
     format!("waiting for {names} … {} s", waited.as_secs())
-}
-
-fn session(room: Room) -> Session {
-    let mut session = Session::new(format!("cli-{}", std::process::id()));
-    "switchboard".clone_into(&mut session.client);
-    session.consent = Consent::Typed;
-    // Images and blobs are for the person, who gets them as they are.
-    let whole = Policy { images: ImagePolicy::Leave, blobs: BlobPolicy::Leave, ..Policy::local() };
-    session.results = match room {
-        Room::Screen => whole,
-        Room::Pipe => Policy { max_chars: usize::MAX, max_tokens: usize::MAX, ..whole },
-    };
-    session
-}
-
-/// The caller's environment with what settings put on top of it.
-fn environment(desired: &Desired, caller: &Caller) -> Environment {
-    let set = &desired.settings.env;
-    let is_set =
-        |name: &std::ffi::OsString| name.to_str().is_some_and(|name| set.contains_key(name));
-    let kept = caller.variables.iter().filter(|(name, _)| !is_set(name)).cloned();
-    let set = set.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
-    kept.chain(set).collect()
-}
-
-/// The editor in which the project is open becomes a server, unless one of its name is configured.
-fn add_editor(caller: &Caller, desired: &mut Desired) -> Vec<Notice> {
-    if desired.exclusive || caller.is_strict() || desired.named(ide::NAME).next().is_some() {
-        return Vec::new();
-    }
-    let (editors, problems) = ide::editors(&caller.editors(), &desired.root);
-    if let Some(editor) = editors.first() {
-        desired.servers.push(editor.server(&desired.root));
-    }
-    problems.iter().map(Notice::from).collect()
 }

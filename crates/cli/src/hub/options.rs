@@ -33,6 +33,11 @@ pub(crate) fn engine(desired: &Desired, caller: &Caller) -> Result<EngineOptions
     Ok(options)
 }
 
+/// How long a server may take to connect.
+pub(super) fn connect(desired: &Desired, caller: &Caller) -> Duration {
+    timing(desired, caller).connect
+}
+
 fn timing(desired: &Desired, caller: &Caller) -> Timing {
     let usual = Timing::default();
     let limits = &desired.settings.limits;

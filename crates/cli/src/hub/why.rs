@@ -7,7 +7,7 @@ use switchboard_core::engine::{ServerView, Snapshot, Status};
 use switchboard_core::permission::Because;
 use switchboard_wire::{Error as WireError, Remedy, http::HttpError};
 
-use super::{Hub, signs_in};
+use super::{Hub, hints::take_away, signs_in};
 use crate::hint::{self, Subject};
 use crate::notice::Notice;
 use crate::report::{Failure, Kind};
@@ -41,8 +41,7 @@ pub(crate) fn failed(message: &str, view: &ServerView, desired: &Desired) -> Opt
 fn of_connection(message: &str, server: &str, error: &Error) -> Failure {
     match error {
         Error::Wire(error) => Failure::server(message, error, &Subject::Configured(server)),
-        Error::Loop => Failure::new(message, error)
-            .hinted(format!("take it away with `switchboard remove {}`", show::word(server))),
+        Error::Loop => Failure::new(message, error).hinted(take_away(server)),
         error => Failure::new(message, error),
     }
 }
@@ -144,6 +143,8 @@ pub(crate) fn call_failed(message: &str, error: &CallError, hub: &Hub) -> Failur
             Failure::server(message, error, &Subject::Configured(server))
         }
         CallError::Busy { .. } => Failure::new(message, error).hinted("try again"),
+        CallError::Lost => Failure::new(message, error)
+            .hinted("look what became of it before you call again; a new hub starts by itself"),
         _ => Failure::new(message, error),
     }
 }

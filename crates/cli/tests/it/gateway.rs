@@ -1,7 +1,7 @@
 //! Clients before the gateway: over standard streams through the hub they share, and over the network.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::Home;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client that has started the program.
-struct Client {
+pub(crate) struct Client {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -27,9 +27,12 @@ struct Client {
 }
 
 impl Client {
-    fn start(home: &Home, args: &[&str]) -> Self {
-        let mut child = home
-            .command(args)
+    pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
+        Self::spawn(home.command(args))
+    }
+
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -49,14 +52,14 @@ impl Client {
         writeln!(self.input, "{message}").unwrap();
     }
 
-    fn send(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.id += 1;
         let id = self.id;
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         id
     }
 
-    fn hear(&mut self, id: u64) -> Result<Value, Value> {
+    pub(crate) fn hear(&mut self, id: u64) -> Result<Value, Value> {
         loop {
             let mut line = String::new();
             assert!(self.output.read_line(&mut line).unwrap() > 0, "the program has ended");
@@ -70,16 +73,16 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
         let id = self.send(method, params);
         self.hear(id)
     }
 
-    fn call(&mut self, tool: &str) -> Result<Value, Value> {
+    pub(crate) fn call(&mut self, tool: &str) -> Result<Value, Value> {
         self.ask("tools/call", &json!({ "name": tool, "arguments": {} }))
     }
 
-    fn leave(mut self) {
+    pub(crate) fn leave(mut self) {
         drop(self.input);
         assert!(self.child.wait().unwrap().success());
     }
@@ -102,7 +105,7 @@ fn servers(home: &Home) -> Vec<Identity> {
     working_in(home.path()).into_iter().filter(is_server).collect()
 }
 
-fn until(what: &str, so: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !so() {
         assert!(Instant::now() < deadline, "{what}");
@@ -111,14 +114,14 @@ fn until(what: &str, so: impl Fn() -> bool) {
 }
 
 /// The hub, as it says itself when it is stopped.
-fn stop(home: &Home) -> Option<u32> {
+pub(crate) fn stop(home: &Home) -> Option<u32> {
     let output = home.command(&["stop", "--json"]).output().unwrap();
     let said: Value = serde_json::from_slice(&output.stdout).unwrap();
     said["pid"].as_u64().map(|pid| u32::try_from(pid).unwrap())
 }
 
 /// The parents' parent of a server: its guard's parent is the hub.
-fn hub_of(server: Identity) -> Identity {
+pub(crate) fn hub_of(server: Identity) -> Identity {
     server.parent().unwrap().parent().unwrap()
 }
 
@@ -193,11 +196,11 @@ fn served_over_the_network_in_every_version() {
     let home = home();
     let mut serving = home
         .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
-        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(serving.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(serving.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let ready: Value = serde_json::from_str(&line).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -226,6 +229,50 @@ fn served_over_the_network_in_every_version() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     assert!(serving.wait().unwrap().success());
     until("a server outlived the gateway", || servers(&home).is_empty());
+}
+
+#[test]
+fn an_agent_has_an_endpoint_of_its_own() {
+    let home = home();
+    let agents = home.path().join(".config/switchboard/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let server = program("echo-server");
+    let front = format!("mcpServers:\n  - own:\n      command: {}\n", server.display());
+    std::fs::write(agents.join("helper.md"), format!("---\n{front}---\nBe kind.\n")).unwrap();
+    let mut serving = home
+        .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(serving.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let ready: Value = serde_json::from_str(&line).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let pool = Pool::new(&PoolOptions::default()).unwrap();
+        let connect = async |agent: &str, version: Version| {
+            let url = format!("{}/agent/{agent}", ready["url"].as_str().unwrap());
+            let url = url.parse().unwrap();
+            let target =
+                HttpTarget { url, pool: pool.clone(), options: EndpointOptions::default() };
+            let mut options = ClientOptions::new("test", "1");
+            options.greeting = Greeting::Only(version);
+            Wire::connect(Target::Http(target), options).await
+        };
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let (client, _inbox) = connect("helper", version).await.unwrap();
+            let arguments = Raw::parse(r#"{"text":"hi"}"#).unwrap();
+            let echo = client.call(Call::tool("own__echo", &arguments)).result().await.unwrap();
+            assert!(echo.as_str().contains("hi"), "{version}: {echo}");
+            let other = client.call(Call::tool("one__echo", &arguments)).result().await;
+            assert!(other.is_err(), "{version}: the agent sees what is not its own");
+            client.close().await;
+            assert!(connect("nobody", version).await.is_err(), "{version}");
+        }
+    });
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(serving.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert!(serving.wait().unwrap().success());
 }
 
 #[test]

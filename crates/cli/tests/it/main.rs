@@ -8,8 +8,10 @@
 )]
 
 mod add;
+mod admin;
 mod approve;
 mod asking;
+mod attached;
 mod call;
 mod change;
 mod concurrent;
@@ -18,10 +20,12 @@ mod doctor;
 mod edit;
 mod gateway;
 mod global;
+mod guarding;
 mod hostile;
 mod import;
 mod install;
 mod list;
+mod load;
 mod managed;
 mod peers;
 mod probe;

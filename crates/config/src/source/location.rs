@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What a text was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,8 +57,17 @@ impl Serialize for Origin {
     }
 }
 
+impl<'de> Deserialize<'de> for Origin {
+    /// What was written down is for people; that a whole path was a file is all that is left to know.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let label = String::deserialize(deserializer)?;
+        let is_file = Path::new(&label).is_absolute();
+        Ok(if is_file { Self::file(label) } else { Self::text(label) })
+    }
+}
+
 /// A place in a text; lines and columns count from one, columns in characters.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Location {
     /// The text.
     pub origin: Origin,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::diff::{Change, changes};
 use super::item::{Item, ItemKind, folder_key};
-use crate::edit::{self, Privacy, update};
+use crate::edit::StateFile;
 use crate::error::Error;
 
 /// What is known about an item.
@@ -104,28 +104,23 @@ impl Approvals {
 /// The file that holds [`Approvals`]: private, replaced atomically, changed under a lock.
 #[derive(Debug, Clone)]
 pub struct ApprovalStore {
-    state_dir: PathBuf,
+    file: StateFile,
 }
 
 impl ApprovalStore {
     /// The store in this state folder.
     pub fn new(state_dir: &Path) -> Self {
-        Self { state_dir: state_dir.to_owned() }
+        Self { file: StateFile::new(state_dir, "approvals.json") }
     }
 
     /// Where the record is.
     pub fn path(&self) -> PathBuf {
-        self.state_dir.join("approvals.json")
+        self.file.path().to_owned()
     }
 
     /// Reads the record; none is an empty one.
     pub fn load(&self) -> Result<Approvals, Error> {
-        let path = self.path();
-        match std::fs::read_to_string(&path) {
-            Ok(text) => parse(&path, &text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Approvals::default()),
-            Err(source) => Err(Error::Read { path, source }),
-        }
+        self.file.load()
     }
 
     /// Records that a person agreed to these items.
@@ -141,29 +136,13 @@ impl ApprovalStore {
     /// Forgets every decision about files in or below `root`, and says how many there were.
     pub fn reset(&self, root: &Path) -> Result<usize, Error> {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let mut forgotten = 0;
-        self.change(|approvals| forgotten = approvals.forget(&root))?;
-        Ok(forgotten)
+        self.change(|approvals| approvals.forget(&root))
     }
 
-    fn change(&self, change: impl FnOnce(&mut Approvals)) -> Result<(), Error> {
-        edit::close_folder(&self.state_dir)?;
-        let path = self.path();
-        let mut change = Some(change);
-        update(&path, &self.state_dir, Privacy::State, |text| {
-            let mut approvals =
-                if text.is_empty() { Approvals::default() } else { parse(&path, text)? };
-            if let Some(change) = change.take() {
-                change(&mut approvals);
-            }
+    fn change<R>(&self, change: impl FnOnce(&mut Approvals) -> R) -> Result<R, Error> {
+        self.file.change(|approvals: &mut Approvals| {
             approvals.version = 1;
-            serde_json::to_string_pretty(&approvals)
-                .map(|text| text + "\n")
-                .map_err(|error| Error::State { path: path.clone(), source: error })
+            Ok(change(approvals))
         })
     }
-}
-
-fn parse(path: &Path, text: &str) -> Result<Approvals, Error> {
-    serde_json::from_str(text).map_err(|source| Error::State { path: path.to_owned(), source })
 }

@@ -158,7 +158,7 @@ fn agent_sees(agent: &ToolFilter, tool: &Tool, label: &Label) -> bool {
 // === impl Places ===
 
 impl Places {
-    fn of(catalog: &Catalog) -> Self {
+    pub(super) fn of(catalog: &Catalog) -> Self {
         let mut places = Self::default();
         for (place, listed) in catalog.tools.iter().enumerate() {
             let tools = places.tools.entry(listed.server().to_owned()).or_default();

@@ -23,6 +23,7 @@ mod search;
 mod suggest;
 mod template;
 mod text;
+mod told;
 mod tool;
 mod words;
 
@@ -38,4 +39,5 @@ pub use prompt::{Argument, Prompt, prompts};
 pub use resource::{Resource, Template, resources, templates};
 pub use search::Hit;
 pub use template::{BadTemplate, UriTemplate};
+pub use told::{Told, ToldItem, ToldServer};
 pub use tool::{SchemaCheck, Tool, ToolMeta, tools};

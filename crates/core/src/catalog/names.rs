@@ -116,6 +116,16 @@ impl Neighbours {
 // === impl ServerName ===
 
 impl ServerName {
+    /// Whether another configured server could be mistaken for it.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
+    /// A server of a catalog that was put together elsewhere.
+    pub(super) fn told(raw: String, normal: String, is_crowded: bool) -> Arc<Self> {
+        Arc::new(Self { raw, normal, is_crowded })
+    }
+
     /// The name as configured.
     pub fn as_str(&self) -> &str {
         &self.raw
@@ -159,6 +169,16 @@ impl Label {
     /// The item's name as it stands in rules.
     pub fn normal(&self) -> &str {
         &self.normal
+    }
+
+    /// Whether the list has another item that is reduced to the same text.
+    pub(super) fn has_twin(&self) -> bool {
+        self.has_twin
+    }
+
+    /// The label of one item of a list that is not at hand.
+    pub(super) fn alone(server: &Arc<ServerName>, item: &str, has_twin: bool) -> Self {
+        Self { has_twin, ..server.label(item) }
     }
 
     /// `mcp__<server>__<tool>`, neither cut nor marked: what rules and globs are written for.

@@ -97,7 +97,7 @@ async fn read(stage: &Stage, params: &Raw, record: &mut Record) -> Result<Outcom
     let mut request =
         Request::forward(Envelope::new(&Id::number(0), method::RESOURCES_READ, Some(&read)));
     request.server = server;
-    let read = super::other::read(stage, request, record).await?;
+    let read = super::other::read(stage, request, record).await?.outcome()?;
     let contents = member(&read.result, "contents")?.unwrap_or_else(Raw::null);
     let content: Vec<_> = contents
         .elements()

@@ -39,13 +39,15 @@ impl Stage {
             Verdict::Classify => self.classify(call).await,
             verdict => verdict,
         };
-        let allow = permissions.allowing(&server, &tool);
+        let allow = || permissions.allowing(&server, &tool);
         match verdict {
             Verdict::Allow { because } => Ok(because),
-            Verdict::Deny { because } => Err(denied(&call.name, because, allow)),
+            Verdict::Deny { because } => Err(denied(&call.name, because, allow())),
             // A classifier that passes the question on has said that a person should decide.
-            Verdict::Classify => Err(denied(&call.name, Because::Mode { mode: Mode::Auto }, allow)),
-            Verdict::Ask { because } => self.ask_consent(call, because, allow).await,
+            Verdict::Classify => {
+                Err(denied(&call.name, Because::Mode { mode: Mode::Auto }, allow()))
+            }
+            Verdict::Ask { because } => self.ask_consent(call, because, allow()).await,
         }
     }
 

@@ -23,29 +23,19 @@ impl Stage {
         join_all(questions.iter().map(|question| self.answer_one(placed, question))).await
     }
 
-    async fn answer_one(&self, placed: &Placed, question: &InputRequest) -> Answer {
+    pub(super) async fn answer_one(&self, placed: &Placed, question: &InputRequest) -> Answer {
         match question.method.as_str() {
             method::ELICIT => question.answer(self.elicit(placed, &question.params).await),
             method::SAMPLE => self.sample(placed, question).await,
-            method::ROOTS_LIST => match roots(placed) {
-                Some(roots) => question.answer(roots),
-                None => question.refuse("no folders are offered"),
-            },
+            method::ROOTS_LIST => self.folders(placed, question).await,
             _ => question.refuse("nobody here knows such a question"),
         }
     }
 
     /// The result of `elicitation/create`: accept, decline or cancel.
     pub(super) async fn elicit(&self, placed: &Placed, params: &Raw) -> Raw {
-        let hooks = &self.applied.hooks;
-        let asked = Asked::of(params);
-        let question = asked.question(placed, &self.caller.session().id, self.mode());
-        if hooks.has(HookEvent::Elicitation, &placed.name) {
-            let said = hooks.elicitation(&question).await;
-            self.note(placed, &said.notes);
-            if let Some(answer) = said.answer {
-                return result(&answer);
-            }
+        if let Some(answer) = self.foretold(placed, params).await {
+            return answer;
         }
         let about = About::Elicitation { params: params.clone() };
         let given = match self.ask(placed, about).await {
@@ -53,9 +43,43 @@ impl Stage {
             Some(Reply::Deny(_)) => result(&plain(Action::Decline)),
             _ => result(&plain(Action::Cancel)),
         };
+        self.overhear(placed, params, given).await
+    }
+
+    /// What comes of a question before anybody is asked: a hook's answer, or *cancel* where the caller cannot show it.
+    pub(super) async fn elicited_here(&self, placed: &Placed, params: &Raw) -> Option<Raw> {
+        if let Some(answer) = self.foretold(placed, params).await {
+            return Some(answer);
+        }
+        let is_url = Asked::of(params).url.is_some();
+        let shown: &[&str] = if is_url { &["elicitation", "url"] } else { &["elicitation"] };
+        if self.caller.can(shown) {
+            return None;
+        }
+        Some(self.overhear(placed, params, result(&plain(Action::Cancel))).await)
+    }
+
+    /// The answer of a hook that has one before anybody is asked.
+    async fn foretold(&self, placed: &Placed, params: &Raw) -> Option<Raw> {
+        let hooks = &self.applied.hooks;
+        if !hooks.has(HookEvent::Elicitation, &placed.name) {
+            return None;
+        }
+        let asked = Asked::of(params);
+        let question = asked.question(placed, &self.caller.session().id, self.mode());
+        let said = hooks.elicitation(&question).await;
+        self.note(placed, &said.notes);
+        said.answer.map(|answer| result(&answer))
+    }
+
+    /// Shows an answer to hooks, which may put another in its place.
+    pub(super) async fn overhear(&self, placed: &Placed, params: &Raw, given: Raw) -> Raw {
+        let hooks = &self.applied.hooks;
         if !hooks.has(HookEvent::ElicitationResult, &placed.name) {
             return given;
         }
+        let asked = Asked::of(params);
+        let question = asked.question(placed, &self.caller.session().id, self.mode());
         let said = hooks.elicitation_result(&question, &answer(&given)).await;
         self.note(placed, &said.notes);
         said.answer.map_or(given, |answer| result(&answer))
@@ -68,6 +92,20 @@ impl Stage {
         }
         let about = About::Sampling { params: question.params.clone() };
         match self.ask(placed, about).await {
+            Some(Reply::Result(outcome)) => Answer { key: question.key.clone(), outcome },
+            _ => question.refuse("nobody answered"),
+        }
+    }
+
+    /// The project's folder, for a server of the project; else what the caller offers.
+    async fn folders(&self, placed: &Placed, question: &InputRequest) -> Answer {
+        if let Some(roots) = roots(placed) {
+            return question.answer(roots);
+        }
+        if !self.caller.can(&["roots"]) {
+            return question.refuse("no folders are offered");
+        }
+        match self.ask(placed, About::Roots).await {
             Some(Reply::Result(outcome)) => Answer { key: question.key.clone(), outcome },
             _ => question.refuse("nobody answered"),
         }

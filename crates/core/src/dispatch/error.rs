@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use switchboard_config::Location;
 use switchboard_wire::{Error as WireError, Remedy};
 
@@ -105,13 +106,29 @@ pub enum CallError {
         /// How often it was done.
         times: u32,
     },
+    /// A call cannot go on: the server that asked is gone, or another one under its name.
+    #[error("`{server}` is no longer the server that asked; make the call again")]
+    Changed {
+        /// The server.
+        server: String,
+    },
+    /// The server asked something, and was to be handed to its caller, who does not take it.
+    #[error("`{server}` asks for something before it answers")]
+    InputNeeded {
+        /// The server.
+        server: String,
+    },
     /// The workspace has ended.
     #[error("the workspace has ended")]
     Ended,
+    /// The process that made the call for us is gone.
+    #[error("the hub ended before the answer came; whether the call was carried out is not known")]
+    Lost,
 }
 
 /// The two ways not to do what a server asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Refusal {
     /// A person said no.
     Declined,
@@ -127,10 +144,33 @@ impl CallError {
         match self {
             Self::NotConnected { error, .. } => error.remedy(),
             Self::Server { error, .. } => error.remedy(),
-            Self::Busy { .. } => Remedy::Retry,
-            Self::Unanswered { .. } | Self::NotDone { .. } => Remedy::AskUser,
+            Self::Busy { .. } | Self::Changed { .. } => Remedy::Retry,
+            Self::Unanswered { .. } | Self::NotDone { .. } | Self::InputNeeded { .. } => {
+                Remedy::AskUser
+            }
             Self::NotStarted { .. } => Remedy::Reconfigure,
             _ => Remedy::GiveUp,
+        }
+    }
+
+    /// What kind of error it is, in a word that stays.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not-found",
+            Self::Arguments { .. } => "arguments",
+            Self::Request { .. } => "request",
+            Self::Denied { .. } => "denied",
+            Self::Unanswered { .. } => "unanswered",
+            Self::NotConnected { .. } => "not-connected",
+            Self::NotStarted { .. } => "not-started",
+            Self::Busy { .. } => "busy",
+            Self::Server { error, .. } => of_server(error),
+            Self::NotDone { how, .. } => how.word(),
+            Self::AskedTooOften { .. } => "asked-too-often",
+            Self::Ended => "ended",
+            Self::Changed { .. } => "changed",
+            Self::InputNeeded { .. } => "input-needed",
+            Self::Lost => "lost",
         }
     }
 
@@ -151,6 +191,20 @@ impl Refusal {
             Self::Declined => "declined",
             Self::Cancelled => "cancelled",
         }
+    }
+}
+
+fn of_server(error: &WireError) -> &'static str {
+    match error {
+        WireError::Timeout { .. } => "timeout",
+        WireError::Rpc(_) => "server-error",
+        WireError::Exited { .. } => "exited",
+        WireError::Closed | WireError::StreamLost { .. } | WireError::Io { .. } => "lost",
+        WireError::Http(_) | WireError::WebSocket(_) | WireError::Status { .. } => "transport",
+        WireError::Malformed(_) | WireError::InvalidResult { .. } => "malformed",
+        WireError::Busy => "busy",
+        WireError::TaskCancelled { .. } => "task-cancelled",
+        _ => "server",
     }
 }
 

@@ -15,6 +15,20 @@ pub(super) struct Found<T> {
     pub(super) placed: Arc<Placed>,
 }
 
+// === impl Found ===
+
+impl<T> Found<T> {
+    /// The same, unless it is of another server than the one that is meant.
+    pub(super) fn meant(self, name: &str, server: Option<&str>) -> Result<Self, CallError> {
+        match server {
+            Some(server) if server != self.placed.name => {
+                Err(CallError::NotFound { name: name.to_owned(), similar: Vec::new() })
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
 // === impl Stage ===
 
 impl Stage {

@@ -9,12 +9,14 @@ mod consent;
 mod elicit;
 mod error;
 mod find;
+mod handed;
 mod other;
 mod question;
 mod record;
 mod request;
 mod running;
 mod stage;
+mod tasks;
 mod tool;
 mod upstream;
 mod visit;
@@ -26,9 +28,11 @@ use switchboard_wire::meta::method;
 
 pub use builtin::{LIST_RESOURCES, READ_RESOURCE, definitions as builtin_definitions};
 pub use error::{CallError, Refusal};
+pub use handed::{Carried, Handed};
 pub use question::{About, Consent, Question, Reply};
 pub use request::{Reference, Request};
-pub use running::{CallEvent, Running};
+pub use running::{CallEvent, Emit, Running};
+pub use tasks::{Task, Tasked};
 
 use record::Record;
 use stage::Stage;
@@ -53,9 +57,20 @@ pub struct Outcome {
     pub kept: Option<Kept>,
 }
 
+/// How the engine's part in a call ended.
+#[derive(Debug)]
+pub(crate) enum Finish {
+    /// With an outcome.
+    Done(Box<Outcome>),
+    /// With questions for whoever made it.
+    Handed(Box<Handed>),
+    /// With a task for whoever made it.
+    Tasked(Box<Tasked>),
+}
+
 /// Starts a call; it runs while it is polled.
 pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Running {
-    Running::new(move |emit| async move {
+    Running::finishing(move |emit| async move {
         let applied = caller.workspace().applied();
         let mut record = Record::new(engine.clone(), &caller, &request);
         let stage = Stage { engine, caller, applied, emit };
@@ -68,7 +83,10 @@ pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Run
 // === impl Stage ===
 
 impl Stage {
-    async fn run(&self, request: Request, record: &mut Record) -> Result<Outcome, CallError> {
+    async fn run(&self, mut request: Request, record: &mut Record) -> Result<Finish, CallError> {
+        if let Some(task) = request.task.take() {
+            return tasks::ask(self, request, *task, record).await;
+        }
         match request.envelope.method().as_ref() {
             method::TOOLS_CALL => tool::call(self, request, record).await,
             method::PROMPTS_GET => other::prompt(self, request, record).await,
@@ -81,6 +99,31 @@ impl Stage {
             }
             method::COMPLETE => other::complete(self, request, record).await,
             _ => other::anything(self, request, record).await,
+        }
+    }
+}
+
+// === impl Finish ===
+
+impl Finish {
+    fn done(outcome: Outcome) -> Self {
+        Self::Done(Box::new(outcome))
+    }
+
+    /// The outcome, for those who take nothing else.
+    fn outcome(self) -> Result<Outcome, CallError> {
+        match self {
+            Self::Done(outcome) => Ok(*outcome),
+            Self::Tasked(tasked) => Ok(Outcome {
+                result: tasked.state,
+                server: Some(tasked.task.server),
+                decision: None,
+                context: Vec::new(),
+                kept: None,
+            }),
+            Self::Handed(handed) => {
+                Err(CallError::InputNeeded { server: handed.carried.server().to_owned() })
+            }
         }
     }
 }

@@ -4,9 +4,11 @@ use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::{Edit, Raw, quote};
 
 use super::find::Found;
+use super::handed::Passed;
 use super::record::Record;
 use super::tool::{member, text};
-use super::{CallError, Outcome, Request, Stage};
+use super::upstream::Sent;
+use super::{CallError, Finish, Outcome, Request, Stage};
 use crate::catalog::Catalog;
 use crate::engine::Placed;
 use crate::results::Shape;
@@ -16,10 +18,10 @@ pub(super) async fn prompt(
     stage: &Stage,
     request: Request,
     record: &mut Record,
-) -> Result<Outcome, CallError> {
+) -> Result<Finish, CallError> {
     let params = request.params();
     let name = text(&params, "name")?;
-    let found = find_prompt(stage, &name).await?;
+    let found = find_prompt(stage, &name, request.server.as_deref()).await?;
     let raw = quote(&found.item);
     let request = edited(request, &params, &[Edit::set(&["name"], &raw)])?;
     through(stage, &found.placed, &name, request, record).await
@@ -30,13 +32,19 @@ pub(super) async fn read(
     stage: &Stage,
     request: Request,
     record: &mut Record,
-) -> Result<Outcome, CallError> {
+) -> Result<Finish, CallError> {
     let uri = text(&request.params(), "uri")?;
-    let placed = stage.owner(&request, &uri).await?;
+    let placed = match &request.again {
+        None => stage.owner(&request, &uri).await?,
+        Some(again) => stage.placed(again.carried.server())?,
+    };
     record.server(&placed.name);
-    let outcome = through(stage, &placed, &uri, request, record).await?;
+    let outcome = match through(stage, &placed, &uri, request, record).await? {
+        Finish::Done(outcome) => *outcome,
+        other => return Ok(other),
+    };
     let kept = stage.limit(Shape::Resource, stage.policy(), outcome.result).await;
-    Ok(Outcome { result: kept.result.clone(), kept: Some(kept), ..outcome })
+    Ok(Finish::done(Outcome { result: kept.result.clone(), kept: Some(kept), ..outcome }))
 }
 
 /// Completes an argument of a prompt or a variable of a template.
@@ -44,13 +52,13 @@ pub(super) async fn complete(
     stage: &Stage,
     request: Request,
     record: &mut Record,
-) -> Result<Outcome, CallError> {
+) -> Result<Finish, CallError> {
     let params = request.params();
     let reference = member(&params, "ref")?;
     let reference =
         reference.ok_or_else(|| CallError::Request { reason: "`ref` is missing".to_owned() })?;
     if let Ok(name) = text(&reference, "name") {
-        let found = find_prompt(stage, &name).await?;
+        let found = find_prompt(stage, &name, request.server.as_deref()).await?;
         let raw = quote(&found.item);
         let request = edited(request, &params, &[Edit::set(&["ref", "name"], &raw)])?;
         return through(stage, &found.placed, &name, request, record).await;
@@ -73,7 +81,7 @@ pub(super) async fn watch(
     request: Request,
     record: &mut Record,
     watch: Watch,
-) -> Result<Outcome, CallError> {
+) -> Result<Finish, CallError> {
     let uri = text(&request.params(), "uri")?;
     let placed = stage.owner(&request, &uri).await?;
     record.server(&placed.name);
@@ -86,7 +94,7 @@ pub(super) async fn watch(
         Watch::Off => engine.unsubscribe(caller, &connection, &live, &uri).await,
     };
     done.map_err(|error| CallError::server(&placed.name, error))?;
-    Ok(plain(&placed, Raw::empty_object()))
+    Ok(Finish::done(plain(&placed, Raw::empty_object())))
 }
 
 /// A method nobody here knows goes through only where one server is meant.
@@ -94,7 +102,7 @@ pub(super) async fn anything(
     stage: &Stage,
     request: Request,
     record: &mut Record,
-) -> Result<Outcome, CallError> {
+) -> Result<Finish, CallError> {
     let method = request.envelope.method().into_owned();
     let placed = match (&request.server, stage.applied.placed.all()) {
         (Some(server), _) => stage.placed(server)?,
@@ -108,27 +116,41 @@ pub(super) async fn anything(
 }
 
 /// A prompt by its full name: whose it is, and what its server calls it.
-async fn find_prompt(stage: &Stage, name: &str) -> Result<Found<String>, CallError> {
+async fn find_prompt(
+    stage: &Stage,
+    name: &str,
+    server: Option<&str>,
+) -> Result<Found<String>, CallError> {
     let look = |catalog: &Catalog| {
         let listed = catalog.prompt(name)?;
         Some((listed.server().to_owned(), listed.prompt.name.clone()))
     };
-    stage.find(name, look).await
+    stage.find(name, look).await?.meant(name, server)
 }
 
 async fn through(
     stage: &Stage,
     placed: &Placed,
     name: &str,
-    request: Request,
+    mut request: Request,
     record: &mut Record,
-) -> Result<Outcome, CallError> {
+) -> Result<Finish, CallError> {
     record.server(&placed.name);
     stage.visible(placed, name)?;
-    let result = stage.send(placed, request).await?;
+    let again = request.again.take();
+    if let Some(again) = &again {
+        again.carried.fits(placed)?;
+    }
+    let result = match stage.send(placed, request, again.as_deref()).await? {
+        Sent::Result(result) => result,
+        Sent::Asked(open) => {
+            let handed = open.handed(placed, Passed::default(), record.since());
+            return Ok(Finish::Handed(Box::new(handed)));
+        }
+    };
     record.received(result.as_str().len());
     stage.mention(placed, &result);
-    Ok(plain(placed, result))
+    Ok(Finish::done(plain(placed, result)))
 }
 
 fn plain(placed: &Placed, result: Raw) -> Outcome {

@@ -1,6 +1,6 @@
 //! Questions that come up during a call, and who answers them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use switchboard_wire::{envelope::RpcError, json::Raw};
 use tokio::sync::oneshot;
 
@@ -32,10 +32,12 @@ pub enum About {
         /// As the server sent them.
         params: Raw,
     },
+    /// Which folders the client works in: `roots/list`.
+    Roots,
 }
 
 /// A call that waits for consent.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Consent {
     /// The tool's full name.
     pub tool: String,
@@ -62,10 +64,28 @@ pub enum Reply {
     Cancel,
 }
 
+// === impl About ===
+
+impl About {
+    /// Reads what was written by [`Serialize`]; `None` where it is of a kind that is not known here.
+    pub fn read(text: &Raw) -> Option<Self> {
+        let kind = text.get("kind").ok()??.to_text()?;
+        let params = || text.get("params").ok().flatten();
+        Some(match kind.as_str() {
+            "permission" => Self::Permission(Box::new(text.decode().ok()?)),
+            "elicitation" => Self::Elicitation { params: params()? },
+            "sampling" => Self::Sampling { params: params()? },
+            "roots" => Self::Roots,
+            _ => return None,
+        })
+    }
+}
+
 // === impl Question ===
 
 impl Question {
-    pub(crate) fn new(server: &str, about: About) -> (Self, oneshot::Receiver<Reply>) {
+    /// A question, and where its answer comes out.
+    pub fn new(server: &str, about: About) -> (Self, oneshot::Receiver<Reply>) {
         let (reply, answer) = oneshot::channel();
         (Self { server: server.to_owned(), about, reply }, answer)
     }

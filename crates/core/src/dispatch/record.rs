@@ -1,19 +1,24 @@
-//! One line for every call, however it ends; even one that its caller dropped.
+//! One record for every call, however it ends; even one that its caller dropped.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
-use super::{CallError, Outcome, Request};
-use crate::engine::{Called, Caller, Ended, Event, Happened, Inner, WorkspaceId};
+use super::handed::now;
+use super::{CallError, Finish, Request};
+use crate::audit::{Called, Decision, Ended};
+use crate::engine::{Caller, Inner, Standing};
 use crate::permission::Because;
 
 /// What is known of a call so far. Told when the call ends.
 pub(super) struct Record {
     engine: Arc<Inner>,
-    workspace: WorkspaceId,
-    server: String,
-    called: Called,
+    standing: Arc<Standing>,
+    /// There until it is told.
+    called: Option<Called>,
     began: Instant,
+    since: u64,
+    /// How long it was away, with whoever it was handed to.
+    away: Duration,
 }
 
 // === impl Record ===
@@ -21,55 +26,74 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn new(engine: Arc<Inner>, caller: &Caller, request: &Request) -> Self {
         let params = request.params();
-        let named = |key| params.get(key).ok().flatten().and_then(|value| value.to_text());
-        let session = caller.session();
+        let named = |path: &[&str]| params.get_path(path).ok().flatten()?.to_text();
+        let name = named(&["name"]).or_else(|| named(&["uri"]));
+        let name = name.or_else(|| named(&["ref", "name"])).or_else(|| named(&["ref", "uri"]));
+        let so_far = Called {
+            at: SystemTime::now(),
+            who: Arc::clone(caller.who()),
+            server: request.server.clone().unwrap_or_default(),
+            method: request.envelope.method().into_owned(),
+            name: name.unwrap_or_default(),
+            decision: None,
+            ended: Ended::Dropped,
+            took: Duration::ZERO,
+            sent: params.as_str().len(),
+            received: 0,
+        };
         Self {
             engine,
-            workspace: caller.workspace().id.clone(),
-            server: request.server.clone().unwrap_or_default(),
-            called: Called {
-                session: session.id.clone(),
-                principal: session.principal.clone(),
-                method: request.envelope.method().into_owned(),
-                name: named("name").or_else(|| named("uri")).unwrap_or_default(),
-                decision: None,
-                ended: Ended::Dropped,
-                took: std::time::Duration::ZERO,
-                sent: params.as_str().len(),
-                received: 0,
-            },
+            standing: Arc::clone(caller.workspace()),
+            called: Some(so_far),
             began: Instant::now(),
+            since: request.again.as_ref().map_or_else(now, |again| again.since()),
+            away: request.again.as_ref().map(|again| again.waited()).unwrap_or_default(),
         }
     }
 
+    /// Whose it is, as soon as that is known.
     pub(super) fn server(&mut self, server: &str) {
-        server.clone_into(&mut self.server);
+        if let Some(called) = &mut self.called {
+            server.clone_into(&mut called.server);
+            self.standing.uses(&called.who.session, server);
+        }
     }
 
     pub(super) fn decided(&mut self, because: &Because) {
-        self.called.decision = Some(because.clone());
+        if let Some(called) = &mut self.called {
+            called.decision = Some(Decision::Allowed(because.clone()));
+        }
+    }
+
+    /// When it was first made, in milliseconds since 1970.
+    pub(super) fn since(&self) -> u64 {
+        self.since
     }
 
     pub(super) fn received(&mut self, bytes: usize) {
-        self.called.received = bytes;
+        if let Some(called) = &mut self.called {
+            called.received = bytes;
+        }
     }
 
-    pub(super) fn end(&mut self, ended: &Result<Outcome, CallError>) {
-        self.called.ended = match ended {
-            Ok(outcome) if outcome.is_error() => Ended::ToolError,
-            Ok(_) => Ended::Result,
-            Err(error) => Ended::Error(error.to_string()),
-        };
+    pub(super) fn end(&mut self, ended: &Result<Finish, CallError>) {
+        match (ended, &mut self.called) {
+            // It goes on when it is made again, and is told of then.
+            (Ok(Finish::Handed(_)), called) => *called = None,
+            (Ok(Finish::Done(outcome)), Some(called)) => called.end(Ok(outcome)),
+            // What comes of the task is asked for by calls of their own.
+            (Ok(Finish::Tasked(_)), Some(called)) => called.ended = Ended::Result,
+            (Err(error), Some(called)) => called.end(Err(error)),
+            (_, None) => {}
+        }
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.called.took = self.began.elapsed();
-        self.engine.happened(Event {
-            workspaces: vec![self.workspace.clone()],
-            server: std::mem::take(&mut self.server),
-            what: Happened::Called(Box::new(self.called.clone())),
-        });
+        if let Some(mut called) = self.called.take() {
+            called.took = self.away + self.began.elapsed();
+            self.engine.called(&self.standing.id, Arc::new(called));
+        }
     }
 }

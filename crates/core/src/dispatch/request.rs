@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use switchboard_wire::client::Tasks;
+use switchboard_wire::client::{Answer, Tasks};
 use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
+
+use super::handed::{Again, Carried, Questions};
+use super::tasks::Task;
+use crate::told::Call;
 
 /// A request of a caller. What it does not understand goes through as it is.
 #[derive(Debug, Clone)]
@@ -16,6 +20,12 @@ pub struct Request {
     pub(super) timeout: Option<Duration>,
     pub(super) log_level: Option<String>,
     pub(super) tasks: Tasks,
+    pub(super) questions: Questions,
+    pub(super) again: Option<Box<Again>>,
+    /// Answers that nobody has asked for yet.
+    pub(super) unasked: Vec<Answer>,
+    pub(super) as_task: Option<Raw>,
+    pub(super) task: Option<Box<Task>>,
 }
 
 /// Whether a caller wants to hear how far its call is.
@@ -91,6 +101,11 @@ impl Request {
             timeout: None,
             log_level: None,
             tasks: Tasks::Follow,
+            questions: Questions::Hold,
+            again: None,
+            unasked: Vec::new(),
+            as_task: None,
+            task: None,
         }
     }
 
@@ -122,14 +137,55 @@ impl Request {
         self
     }
 
-    /// What to do when the server makes a task of it.
+    /// What to do when the server makes a task of it. Only tasks of modern servers are handed over, and only where no hook
+    /// wants to see what comes of them; all others are followed.
     #[must_use]
     pub fn with_tasks(mut self, tasks: Tasks) -> Self {
         self.tasks = tasks;
         self
     }
 
-    fn of(method: &str, params: &str) -> Self {
+    /// Asks a 2025-11-25 server to make a task of it, with this `task` member; the task is followed.
+    #[must_use]
+    pub fn as_task(mut self, task: Raw) -> Self {
+        self.as_task = Some(task);
+        self
+    }
+
+    /// Asks something of a task that was handed over: `tasks/get`, `tasks/update` or `tasks/cancel`. The task's id in
+    /// the parameters is the server's, whatever stands there.
+    #[must_use]
+    pub fn of_task(mut self, task: Task) -> Self {
+        self.task = Some(Box::new(task));
+        self
+    }
+
+    /// Hands the call out where its server wants it made again with answers: it ends then, with
+    /// [`super::CallEvent::Handed`], and nothing of it is kept here. What asks on the way without ending it is still
+    /// held, and so are our own questions.
+    #[must_use]
+    pub fn handing_out(mut self) -> Self {
+        self.questions = Questions::HandOut;
+        self
+    }
+
+    /// Makes the call again after it was handed out, with answers under the keys they were asked by. It goes on after
+    /// the stages that are over.
+    #[must_use]
+    pub fn again(mut self, carried: Carried, answers: Vec<Answer>) -> Self {
+        self.again = Some(Box::new(Again { carried, answers }));
+        self
+    }
+
+    /// Answers what a server that keeps nothing would ask first. Who asks while a call is under way does not take
+    /// answers in advance.
+    #[must_use]
+    pub fn answering(mut self, answers: Vec<Answer>) -> Self {
+        self.unasked = answers;
+        self
+    }
+
+    pub(super) fn of(method: &str, params: &str) -> Self {
         // Every part was quoted or is JSON already.
         let params = Raw::parse(params.to_owned()).unwrap_or_else(|_| Raw::empty_object());
         Self::forward(Envelope::new(&Id::number(0), method, Some(&params)))
@@ -137,5 +193,21 @@ impl Request {
 
     pub(super) fn params(&self) -> Raw {
         self.envelope.params().unwrap_or_else(Raw::empty_object)
+    }
+}
+
+// === impl Call ===
+
+impl From<&Request> for Call {
+    fn from(request: &Request) -> Self {
+        let timeout = request.timeout.map(|timeout| timeout.as_millis());
+        Self {
+            method: request.envelope.method().into_owned(),
+            params: request.params(),
+            server: request.server.clone(),
+            progress: request.progress == Progress::Wanted,
+            timeout_millis: timeout.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)),
+            log_level: request.log_level.clone(),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use switchboard_wire::{envelope::Notification, json::Raw};
 use tokio::sync::mpsc;
 
-use super::{CallError, Outcome, Question};
+use super::{CallError, Finish, Handed, Outcome, Question, Tasked};
 
 /// What happens to a call.
 #[derive(Debug)]
@@ -20,6 +20,12 @@ pub enum CallEvent {
     Task(Raw),
     /// Somebody has to decide something; the call waits.
     Question(Question),
+    /// It is to be made again, with answers. Nothing comes after it. Only where [`super::Request::handing_out`] asks for
+    /// it.
+    Handed(Box<Handed>),
+    /// The server made a task of it, which is the caller's to follow. Nothing comes after it. Only where
+    /// [`super::Request::with_tasks`] asks for it.
+    Tasked(Box<Tasked>),
     /// How it ended. Nothing comes after it.
     Done(Box<Outcome>),
 }
@@ -29,17 +35,17 @@ pub enum CallEvent {
 pub struct Running {
     driver: Option<Driver>,
     events: mpsc::Receiver<CallEvent>,
-    ended: Option<Result<Outcome, CallError>>,
+    ended: Option<Result<Finish, CallError>>,
 }
 
 /// Events that may wait for a caller that is busy with another.
 const QUEUE: usize = 16;
 
-type Driver = Pin<Box<dyn Future<Output = Result<Outcome, CallError>> + Send>>;
+type Driver = Pin<Box<dyn Future<Output = Result<Finish, CallError>> + Send>>;
 
 /// Where a call says what happens to it.
 #[derive(Debug, Clone)]
-pub(super) struct Emit(mpsc::Sender<CallEvent>);
+pub struct Emit(mpsc::Sender<CallEvent>);
 
 // === impl Emit ===
 
@@ -48,7 +54,8 @@ impl Emit {
         self.0.clone()
     }
 
-    pub(super) async fn event(&self, event: CallEvent) {
+    /// Something happens; waits while the caller is busy with what came before.
+    pub async fn event(&self, event: CallEvent) {
         // The receiver lives as long as the driver is polled.
         let _ = self.0.send(event).await;
     }
@@ -57,9 +64,21 @@ impl Emit {
 // === impl Running ===
 
 impl Running {
-    pub(super) fn new<F>(drive: impl FnOnce(Emit) -> F) -> Self
+    /// A call that `drive` carries out, in this process or through another.
+    pub fn new<F>(drive: impl FnOnce(Emit) -> F) -> Self
     where
         F: Future<Output = Result<Outcome, CallError>> + Send + 'static,
+    {
+        Self::finishing(|emit| {
+            let driving = drive(emit);
+            async { driving.await.map(Finish::done) }
+        })
+    }
+
+    /// The same of a call that may be handed out.
+    pub(super) fn finishing<F>(drive: impl FnOnce(Emit) -> F) -> Self
+    where
+        F: Future<Output = Result<Finish, CallError>> + Send + 'static,
     {
         let (emit, events) = mpsc::channel(QUEUE);
         Self { driver: Some(Box::pin(drive(Emit(emit)))), events, ended: None }
@@ -74,7 +93,7 @@ impl Running {
                     return Ok(event);
                 }
                 return match self.ended.take() {
-                    Some(ended) => ended.map(|outcome| CallEvent::Done(Box::new(outcome))),
+                    Some(ended) => ended.map(CallEvent::from),
                     None => Err(CallError::Ended),
                 };
             }
@@ -93,9 +112,22 @@ impl Running {
     /// How it ended. Questions on the way are cancelled, everything else is ignored.
     pub async fn outcome(mut self) -> Result<Outcome, CallError> {
         loop {
-            if let CallEvent::Done(outcome) = self.next().await? {
-                return Ok(*outcome);
+            match self.next().await? {
+                CallEvent::Done(outcome) => return Ok(*outcome),
+                CallEvent::Handed(handed) => return Finish::Handed(handed).outcome(),
+                CallEvent::Tasked(tasked) => return Finish::Tasked(tasked).outcome(),
+                _ => {}
             }
+        }
+    }
+}
+
+impl From<Finish> for CallEvent {
+    fn from(finish: Finish) -> Self {
+        match finish {
+            Finish::Done(outcome) => Self::Done(outcome),
+            Finish::Handed(handed) => Self::Handed(handed),
+            Finish::Tasked(tasked) => Self::Tasked(tasked),
         }
     }
 }

@@ -56,6 +56,10 @@ impl Stage {
 
     /// Remembers which resources a result speaks of, so that they can be read from the same server.
     pub(super) fn mention(&self, placed: &Placed, result: &Raw) {
+        // Most results speak of none, and a large one is not to be walked through to learn it.
+        if memchr::memmem::find(result.as_str().as_bytes(), b"uri").is_none() {
+            return;
+        }
         let links = ["content", "contents"]
             .into_iter()
             .filter_map(|key| result.get(key).ok().flatten())

@@ -5,8 +5,11 @@ use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::{Edit, Raw, quote};
 
 use super::find::Found;
+use super::handed::{Again, Passed};
 use super::record::Record;
-use super::{CallError, Outcome, Request, Stage, builtin};
+use super::tasks::{Task, Tasked};
+use super::upstream::Sent;
+use super::{CallError, Finish, Outcome, Request, Stage, builtin};
 use crate::catalog::Listed;
 use crate::hooks::ToolUse;
 use crate::results::{Kept, Shape};
@@ -28,42 +31,57 @@ pub(super) struct ToolCall {
 /// Takes a tool's call through every stage.
 pub(super) async fn call(
     stage: &Stage,
-    request: Request,
+    mut request: Request,
     record: &mut Record,
-) -> Result<Outcome, CallError> {
+) -> Result<Finish, CallError> {
     let params = request.params();
     let name = text(&params, "name")?;
     if let Some(outcome) = builtin::call(stage, &name, &params, record).await {
-        return outcome;
+        return outcome.map(Finish::done);
     }
+    let again = request.again.take();
     let found = stage.find(&name, |catalog| {
         let listed = catalog.tool(&name)?;
         Some((listed.server().to_owned(), listed.clone()))
     });
     let found = match found.await {
         Err(CallError::NotFound { name, similar }) => return Err(stage.hidden(name, similar)),
-        found => found?,
+        found => found?.meant(&name, request.server.as_deref())?,
     };
     record.server(&found.placed.name);
     let arguments = member(&params, "arguments")?.unwrap_or_else(Raw::empty_object);
     let uncut = found.item.label.uncut();
     let mut call = ToolCall { name, found, params, arguments, uncut, id: stage.engine.call_id() };
-    call.validate()?;
+    let passed = match &again {
+        None => stage.pass(&mut call).await?,
+        Some(again) => call.passed_before(again)?,
+    };
+    if let Some(because) = &passed.decision {
+        record.decided(because);
+    }
 
-    let before = stage.before(&mut call).await?;
-    let because = stage.permit(&mut call, before.verdict).await?;
-    record.decided(&because);
-
-    let request = call.request(request)?;
-    let result = stage.send(&call.found.placed, request).await?;
+    let mut request = call.request(request)?;
+    request.tasks = stage.tasks(&call, request.tasks);
+    let placed = &call.found.placed;
+    let result = match stage.send(placed, request, again.as_deref()).await? {
+        Sent::Result(result) => match Task::of(&call, &result) {
+            None => result,
+            Some(task) => return Ok(Finish::Tasked(Box::new(Tasked { state: result, task }))),
+        },
+        Sent::Asked(open) => {
+            let handed = open.handed(placed, passed, record.since());
+            return Ok(Finish::Handed(Box::new(handed)));
+        }
+    };
     record.received(result.as_str().len());
 
     let kept = stage.keep(&call, result).await;
     let after = stage.after(&call, &kept.result).await;
-    let context = before.context.into_iter().chain(after.context).collect();
+    let context = passed.context.into_iter().chain(after.context).collect();
     let server = Some(call.found.placed.name.clone());
     let result = after.result.unwrap_or_else(|| kept.result.clone());
-    Ok(Outcome { result, server, decision: Some(because), context, kept: Some(kept) })
+    let decision = passed.decision;
+    Ok(Finish::done(Outcome { result, server, decision, context, kept: Some(kept) }))
 }
 
 /// What hooks said before a call.
@@ -81,6 +99,18 @@ struct After {
 // === impl ToolCall ===
 
 impl ToolCall {
+    /// Takes the call to where it was when it was handed out.
+    fn passed_before(&mut self, again: &Again) -> Result<Passed, CallError> {
+        again.carried.fits(&self.found.placed)?;
+        let passed = again.carried.passed.clone();
+        self.id.clone_from(&passed.id);
+        if let Some(arguments) = &passed.arguments {
+            self.arguments = arguments.clone();
+        }
+        self.validate()?;
+        Ok(passed)
+    }
+
     pub(super) fn validate(&self) -> Result<(), CallError> {
         let wrong = |mistakes| CallError::Arguments { name: self.name.clone(), mistakes };
         match self.found.item.tool.validator() {
@@ -88,6 +118,11 @@ impl ToolCall {
             // It was checked when it was listed, so this does not happen; if it does, nothing is sent.
             Err(bad) => Err(wrong(vec![Mistake { path: String::new(), message: bad.to_string() }])),
         }
+    }
+
+    /// The full name before it was cut.
+    pub(super) fn uncut(&self) -> &str {
+        &self.uncut
     }
 
     /// The request as its server is to see it.
@@ -115,6 +150,20 @@ impl ToolCall {
 // === impl Stage ===
 
 impl Stage {
+    /// Everything that comes before the server.
+    async fn pass(&self, call: &mut ToolCall) -> Result<Passed, CallError> {
+        call.validate()?;
+        let given = call.arguments.clone();
+        let before = self.before(call).await?;
+        let because = self.permit(call, before.verdict).await?;
+        Ok(Passed {
+            id: call.id.clone(),
+            decision: Some(because),
+            arguments: (call.arguments.as_str() != given.as_str()).then(|| call.arguments.clone()),
+            context: before.context,
+        })
+    }
+
     /// Hooks before the call; input that one changed is validated again.
     async fn before(&self, call: &mut ToolCall) -> Result<Before, CallError> {
         let hooks = &self.applied.hooks;

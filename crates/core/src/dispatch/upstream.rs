@@ -1,13 +1,15 @@
 //! To the server and back: a connection, a place among its calls, one exchange.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use switchboard_wire::Error as WireError;
-use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest};
+use switchboard_config::HookEvent;
+use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume, Tasks};
 use switchboard_wire::envelope::code;
 use switchboard_wire::json::{Edit, Raw};
+use switchboard_wire::{Era, Error as WireError};
 
+use super::handed::{Again, Open, Questions};
 use super::request::Progress;
 use super::visit::Visits;
 use super::{CallError, CallEvent, Request, Stage};
@@ -17,11 +19,29 @@ use crate::engine::{OnProgress, Placed};
 /// Forms and pages can always be shown to somebody, or be answered *cancel*.
 const ELICITATION: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
+/// What sending a request came to.
+pub(super) enum Sent {
+    Result(Raw),
+    /// The server wants it made again, and whoever made it is to do so.
+    Asked(Open),
+}
+
+/// What a request that is made again takes along.
+struct Told {
+    state: Option<Raw>,
+    answers: Vec<Answer>,
+}
+
 // === impl Stage ===
 
 impl Stage {
     /// Sends a request to its server and follows it to its end.
-    pub(super) async fn send(&self, placed: &Placed, request: Request) -> Result<Raw, CallError> {
+    pub(super) async fn send(
+        &self,
+        placed: &Placed,
+        request: Request,
+        again: Option<&Again>,
+    ) -> Result<Sent, CallError> {
         let server = &placed.name;
         let connection = self.connection(placed).await?;
         let session = &self.caller.session().id;
@@ -30,17 +50,27 @@ impl Stage {
         let _heard = self.engine.under_way.enter(connection.key(), session, self.emit.sender());
         let call = self.dress(placed, &request);
         let mut visits = Visits::new(self, &connection);
+        let told = match again {
+            None => None,
+            Some(again) => {
+                let answers = self.settle(placed, again).await;
+                Some(Told { state: again.carried.state().cloned(), answers })
+            }
+        };
         loop {
             let live = self.ready(placed, &connection).await?;
             if let Some(level) = &request.log_level {
                 self.engine.want_logs(&connection, &live, level).await;
             }
             let began = Instant::now();
-            let ended = self.follow(placed, &connection, live.client.call(call.clone())).await;
-            match ended {
-                Ok(result) => {
+            let exchange = match &told {
+                Some(told) => resume(placed, &live, &call, told)?,
+                None => self.first(placed, &live, &call, &request.unasked),
+            };
+            match self.follow(placed, &connection, exchange, request.questions).await {
+                Ok(sent) => {
                     connection.succeeded(&live, began.elapsed());
-                    return Ok(result);
+                    return Ok(sent);
                 }
                 Err(error) if error.code() == Some(code::URL_ELICITATION_REQUIRED) => {
                     connection.succeeded(&live, began.elapsed());
@@ -74,6 +104,9 @@ impl Stage {
             .with_timeout(timeout)
             .with_tasks(request.tasks)
             .with_capabilities(self.capabilities());
+        if let Some(task) = &request.as_task {
+            call = call.as_task(task.clone());
+        }
         if request.progress == Progress::Wanted {
             call = call.with_progress();
         }
@@ -88,13 +121,22 @@ impl Stage {
 
     /// What a modern server may ask of whoever is behind this call.
     fn capabilities(&self) -> Raw {
-        let ours = Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object());
-        if !self.caller.can(&["sampling"]) {
+        static OURS: LazyLock<Raw> =
+            LazyLock::new(|| Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object()));
+        let ours = OURS.clone();
+        let session = &self.caller.session().capabilities;
+        let sampling = self
+            .caller
+            .can(&["sampling"])
+            .then(|| session.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object));
+        let sampling =
+            sampling.as_ref().map(|sampling| Edit::set(&["sampling"], sampling.as_str()));
+        let roots = self.caller.can(&["roots"]).then(|| Edit::set(&["roots"], "{}"));
+        let edits: Vec<_> = sampling.into_iter().chain(roots).collect();
+        if edits.is_empty() {
             return ours;
         }
-        let session = &self.caller.session().capabilities;
-        let sampling = session.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object);
-        ours.with(&[Edit::set(&["sampling"], sampling.as_str())]).unwrap_or(ours)
+        ours.with(&edits).unwrap_or(ours)
     }
 
     async fn follow(
@@ -102,19 +144,46 @@ impl Stage {
         placed: &Placed,
         connection: &Connection,
         mut exchange: Exchange,
-    ) -> Result<Raw, WireError> {
+        how: Questions,
+    ) -> Result<Sent, WireError> {
         loop {
             match exchange.next().await? {
-                Event::Done(result) => return Ok(result),
+                Event::Done(result) => return Ok(Sent::Result(result)),
+                Event::NeedsInput(asked)
+                    if !exchange.is_under_way() && self.hands_out(how, &asked) =>
+                {
+                    let mut open = self.open(placed, asked).await;
+                    match open.settled() {
+                        Some(answers) => exchange.answer(answers),
+                        None => {
+                            open.state = exchange.into_resume().and_then(Resume::into_state);
+                            return Ok(Sent::Asked(open));
+                        }
+                    }
+                }
                 Event::NeedsInput(questions) => {
                     if exchange.is_under_way() {
                         self.engine.asked_back(connection);
                     }
                     if let Some(result) = self.answer(placed, &mut exchange, questions).await? {
-                        return Ok(result);
+                        return Ok(Sent::Result(result));
                     }
                 }
                 other => self.pass_on(other).await,
+            }
+        }
+    }
+
+    /// The call as it is made first. Answers that come along unasked mean something to a server that keeps nothing,
+    /// and would get past hooks that want to see answers.
+    fn first(&self, placed: &Placed, live: &Live, call: &Call, unasked: &[Answer]) -> Exchange {
+        let hears = self.applied.hooks.has(HookEvent::ElicitationResult, &placed.name);
+        match live.client.server().era() {
+            // Nobody but the connection it was made on can ask for a task.
+            Era::Legacy => live.client.call(call.clone().with_tasks(Tasks::Follow)),
+            Era::Modern if unasked.is_empty() || hears => live.client.call(call.clone()),
+            Era::Modern => {
+                live.client.resume(call, Resume::Again { state: None }, unasked.to_vec())
             }
         }
     }
@@ -153,6 +222,16 @@ impl Stage {
             }
         }
     }
+}
+
+/// The call, made again with what was asked for.
+fn resume(placed: &Placed, live: &Live, call: &Call, told: &Told) -> Result<Exchange, CallError> {
+    // One that became a server of the other era knows nothing of what it asked.
+    if live.client.server().era() == Era::Legacy {
+        return Err(CallError::Changed { server: placed.name.clone() });
+    }
+    let resume = Resume::Again { state: told.state.clone() };
+    Ok(live.client.resume(call, resume, told.answers.clone()))
 }
 
 /// What a failure means to the caller, and to the connection.

@@ -32,7 +32,7 @@ pub(crate) struct Applied {
     pub(crate) numbers: Numbers,
     pub(crate) problems: Vec<Problem>,
     /// As the settings have it; sessions may differ in their mode.
-    pub(crate) permissions: Arc<Permissions>,
+    pub(crate) permissions: Permissions,
 }
 
 /// The servers that are to be started, in order and by name.
@@ -79,9 +79,9 @@ impl Applied {
     }
 
     /// The permissions of a session with a mode of its own.
-    pub(crate) fn permissions(&self, mode: Option<Mode>) -> Arc<Permissions> {
+    pub(crate) fn permissions(&self, mode: Option<Mode>) -> Permissions {
         match mode {
-            Some(mode) => Arc::new(self.permissions.with_mode(mode)),
+            Some(mode) => self.permissions.with_mode(mode),
             None => self.permissions.clone(),
         }
     }

@@ -107,7 +107,7 @@ impl Inner {
             number: self.next.fetch_add(1, Ordering::Relaxed),
             numbers: Numbers::of(&desired, &workspace.environment),
             hooks: Arc::new(hooks),
-            permissions: Arc::new(permissions),
+            permissions,
             desired,
             placed,
             configured,

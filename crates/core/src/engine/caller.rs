@@ -6,6 +6,7 @@ use switchboard_config::Mode;
 use switchboard_wire::json::Raw;
 
 use super::workspace::{Lease, Standing};
+use crate::audit::Who;
 use crate::permission::Consent;
 use crate::results::Policy;
 
@@ -28,6 +29,8 @@ pub struct Session {
     pub results: Policy,
     /// The name of the client, for people.
     pub client: String,
+    /// How the client is reached, for people: `http`, `sse`, `ws`, `socket`, `stdio`, `cli`.
+    pub transport: &'static str,
 }
 
 /// Who answers the questions of a session's calls.
@@ -46,6 +49,8 @@ pub struct Caller(Arc<Attached>);
 #[derive(Debug)]
 struct Attached {
     session: Session,
+    /// The same, for the record of its calls, which may outlive it.
+    who: Arc<Who>,
     workspace: Arc<Standing>,
     _lease: Lease,
 }
@@ -64,6 +69,7 @@ impl Session {
             consent: Consent::None,
             results: Policy::local(),
             client: String::new(),
+            transport: "",
         }
     }
 }
@@ -72,12 +78,23 @@ impl Session {
 
 impl Caller {
     pub(super) fn new(session: Session, workspace: Arc<Standing>, lease: Lease) -> Self {
-        Self(Arc::new(Attached { session, workspace, _lease: lease }))
+        let who = Arc::new(Who {
+            workspace: workspace.applied().desired.root.clone(),
+            session: session.id.clone(),
+            client: session.client.clone(),
+            principal: session.principal.clone(),
+            transport: session.transport,
+        });
+        Self(Arc::new(Attached { session, who, workspace, _lease: lease }))
     }
 
     /// What it brought along.
     pub fn session(&self) -> &Session {
         &self.0.session
+    }
+
+    pub(crate) fn who(&self) -> &Arc<Who> {
+        &self.0.who
     }
 
     pub(crate) fn workspace(&self) -> &Arc<Standing> {

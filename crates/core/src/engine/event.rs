@@ -1,11 +1,12 @@
 //! What happens, for whoever wants to show it.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use switchboard_wire::client::List;
 use switchboard_wire::json::Raw;
 
 use super::workspace::WorkspaceId;
+use crate::audit::Called;
 
 /// Something that happened. A slow listener misses the oldest.
 #[derive(Debug, Clone)]
@@ -36,41 +37,5 @@ pub enum Happened {
         params: Raw,
     },
     /// A call has ended.
-    Called(Box<Called>),
-}
-
-/// A call that has ended, for the record.
-#[derive(Debug, Clone)]
-pub struct Called {
-    /// The session.
-    pub session: String,
-    /// Whom it spoke for.
-    pub principal: String,
-    /// The method.
-    pub method: String,
-    /// What was called, by its full name, or the URI that was read.
-    pub name: String,
-    /// What decided about it, for tools.
-    pub decision: Option<crate::permission::Because>,
-    /// How it ended.
-    pub ended: Ended,
-    /// How long it took, waiting for people included.
-    pub took: Duration,
-    /// Bytes of the parameters.
-    pub sent: usize,
-    /// Bytes of the server's result.
-    pub received: usize,
-}
-
-/// How a call ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// With a result.
-    Result,
-    /// With a result that says it is an error.
-    ToolError,
-    /// With an error.
-    Error(String),
-    /// Its caller gave up on it.
-    Dropped,
+    Called(Arc<Called>),
 }

@@ -1,13 +1,16 @@
-//! What an engine keeps on disk: logs, large results, remembered answers, how servers were reached.
+//! What an engine keeps on disk: logs, large results, remembered answers, how servers were reached, the key of handles.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::eras::Eras;
+use crate::audit::{Audit, AuditLog};
 use crate::logs::Logs;
 use crate::permission::Memory;
 use crate::problem::{Problem, ProblemKind};
 use crate::results::Store;
+use crate::sealing::{Seal, Sealer};
 
 /// Bytes kept of large results, in all.
 const RESULTS: u64 = 1 << 30;
@@ -20,6 +23,8 @@ pub(super) struct Kept {
     pub(super) store: Option<Store>,
     pub(super) memory: Memory,
     pub(super) eras: Eras,
+    pub(super) sealer: Arc<dyn Seal>,
+    pub(super) audit: Option<Arc<dyn Audit>>,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -34,14 +39,21 @@ impl Kept {
             Ok(store) => kept.store = Some(store),
             Err(error) => kept.problems.push(storage(&error)),
         }
+        match AuditLog::open(&state.join("logs")) {
+            Ok(audit) => kept.audit = Some(Arc::new(audit)),
+            Err(error) => kept.problems.push(storage(&error)),
+        }
         let opened = tokio::task::spawn_blocking(move || {
-            (Logs::open(state.join("logs")), Memory::open(&state), Eras::open(&state))
+            let logs = Logs::open(state.join("logs"));
+            (logs, Memory::open(&state), Eras::open(&state), Sealer::open(&state))
         });
         match opened.await {
-            Ok((logs, (memory, problems), eras)) => {
+            Ok((logs, (memory, unremembered), eras, (sealer, unsealed))) => {
                 kept.memory = memory;
                 kept.eras = eras;
-                kept.problems.extend(problems);
+                kept.sealer = Arc::new(sealer);
+                kept.problems.extend(unremembered);
+                kept.problems.extend(unsealed);
                 match logs {
                     Ok(logs) => kept.logs = Some(logs),
                     Err(error) => kept.problems.push(storage(&error)),
@@ -58,6 +70,8 @@ impl Kept {
             store: None,
             memory: Memory::forgetful(),
             eras: Eras::default(),
+            sealer: Arc::new(Sealer::fleeting()),
+            audit: None,
             problems: Vec::new(),
         }
     }

@@ -38,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use caller::{Answers, Caller, Session};
-pub use event::{Called, Ended, Event, Happened};
+pub use event::{Event, Happened};
 pub use in_process::InProcess;
 pub use options::{CredentialSource, EngineOptions, EntriesOnly};
 pub use queue::{Attendance, Gone, Queue, Waits};
@@ -49,6 +49,7 @@ pub(crate) use applied::{Applied, Placed};
 pub(crate) use numbers::OnProgress;
 pub(crate) use workspace::Standing;
 
+use crate::catalog::Catalog;
 use choose::Claims;
 use eras::Eras;
 use kept::Kept;
@@ -58,12 +59,14 @@ use strays::Strays;
 use under_way::UnderWay;
 use wishes::Wishes;
 
+use crate::audit::{Audit, Called};
 use crate::connection::{Connection, Listener, Shared, Spec};
 use crate::dispatch::{Question, Request, Running};
 use crate::logs::Logs;
 use crate::permission::Memory;
 use crate::problem::Problem;
 use crate::results::Store;
+use crate::sealing::Seal;
 
 /// Events kept for a slow listener.
 const EVENTS: usize = 1024;
@@ -91,7 +94,9 @@ pub(crate) struct Inner {
     pub(crate) store: Option<Store>,
     pub(crate) logs: Option<Logs>,
     pub(crate) memory: Memory,
+    audit: Option<Arc<dyn Audit>>,
     eras: Eras,
+    sealer: Arc<dyn Seal>,
     /// What is wrong with the engine's own files.
     problems: Vec<Problem>,
     /// The next number for whatever has to be told from others of its kind: calls, applied states.
@@ -105,8 +110,10 @@ pub(crate) struct Inner {
 impl Engine {
     /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
     pub async fn start(options: EngineOptions) -> Self {
-        let Kept { logs, store, memory, eras, problems } =
+        let Kept { logs, store, memory, eras, sealer, audit, problems } =
             Kept::open(options.state_dir.clone()).await;
+        let sealer = options.sealer.clone().unwrap_or(sealer);
+        let audit = options.audit.clone().or(audit);
         let queue = Queue::new(options.patience);
         Self(Arc::new_cyclic(|inner| {
             let shared = Arc::new(shared(&options, logs.clone(), &eras));
@@ -126,9 +133,11 @@ impl Engine {
                 store,
                 logs,
                 memory,
+                audit,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 eras,
+                sealer,
                 problems,
                 next: AtomicU64::new(1),
                 options,
@@ -148,6 +157,12 @@ impl Engine {
         // Counts and times move without anything having changed; the catalog is taken as it is.
         let last = self.0.snapshot(&standing);
         Some(Arc::new(self.0.show(&standing.applied(), &standing, Some(&last))))
+    }
+
+    /// What a workspace's servers offer, without all the rest of a snapshot.
+    pub fn catalog(&self, workspace: &WorkspaceId) -> Option<Arc<Catalog>> {
+        let standing = self.0.standing(workspace)?;
+        Some(Arc::clone(&self.0.snapshot(&standing).catalog))
     }
 
     /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
@@ -194,6 +209,11 @@ impl Engine {
         self.0.store.as_ref()
     }
 
+    /// What handles for clients are sealed with.
+    pub fn sealer(&self) -> &dyn Seal {
+        &*self.0.sealer
+    }
+
     /// Attaches a session to a workspace. `None` if nothing was applied to it, or it has ended.
     pub fn attach(&self, workspace: &WorkspaceId, session: Session) -> Option<Caller> {
         // Under the lock, so that the workspace cannot end in between.
@@ -223,9 +243,21 @@ impl Engine {
         true
     }
 
+    /// Which of the logs of a server's name is the one of this workspace; `None` if none of that name is to be started.
+    pub fn log_of(&self, workspace: &WorkspaceId, server: &str) -> Option<String> {
+        let applied = self.0.standing(workspace)?.applied();
+        applied.placed(server).map(|placed| log_of(&placed.spec))
+    }
+
     /// How many calls are under way at servers, those that wait for somebody's answer among them.
     pub fn calls_in_flight(&self) -> usize {
         self.0.pool.calls_in_flight()
+    }
+
+    /// The servers that a session has called, each with how often.
+    pub fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+        let standing: Vec<_> = self.0.lock().values().cloned().collect();
+        standing.iter().flat_map(|standing| standing.used_by(session)).collect()
     }
 
     /// Ends a workspace now.
@@ -245,6 +277,9 @@ impl Engine {
         self.0.tasks.wait().await;
         if let Some(logs) = &self.0.logs {
             logs.settle().await;
+        }
+        if let Some(audit) = &self.0.audit {
+            audit.settle().await;
         }
         let eras = self.0.eras.clone();
         // A disk may take its time.
@@ -281,6 +316,17 @@ impl Inner {
     pub(crate) fn happened(&self, event: Event) {
         // Nobody may be listening.
         let _ = self.events.send(event);
+    }
+
+    /// A call has ended.
+    pub(crate) fn called(&self, workspace: &WorkspaceId, called: Arc<Called>) {
+        if let Some(audit) = &self.audit {
+            audit.called(&called);
+        }
+        if self.events.receiver_count() > 0 {
+            let (workspaces, server) = (vec![workspace.clone()], called.server.clone());
+            self.happened(Event { workspaces, server, what: Happened::Called(called) });
+        }
     }
 
     pub(crate) fn queue(&self) -> &Queue {

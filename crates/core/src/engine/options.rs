@@ -9,7 +9,9 @@ use switchboard_wire::http::{Credentials, NoCredentials};
 use switchboard_wire::process::Guard;
 
 use super::workspace::Environment;
+use crate::audit::Audit;
 use crate::connection::Timing;
+use crate::sealing::Seal;
 
 /// What an engine is made with. Start from [`EngineOptions::new`] and change what differs.
 #[derive(Clone)]
@@ -26,12 +28,16 @@ pub struct EngineOptions {
     pub version: String,
     /// What servers are reached with.
     pub credentials: Arc<dyn CredentialSource>,
+    /// What handles for clients are sealed with; `None`: a key in `state_dir`, else one that ends with the engine.
+    pub sealer: Option<Arc<dyn Seal>>,
     /// How long connections wait, and how many are made at once.
     pub timing: Timing,
     /// How long a workspace stays after its last session.
     pub linger: Duration,
     /// How long a question waits in the queue.
     pub patience: Duration,
+    /// Where the record of every call goes; `None` writes it to `logs/audit.jsonl` in `state_dir`, if there is one.
+    pub audit: Option<Arc<dyn Audit>>,
 }
 
 /// What a server is reached with, and what tells it apart from what another is reached with.
@@ -75,9 +81,11 @@ impl EngineOptions {
             name: name.into(),
             version: version.into(),
             credentials: Arc::new(EntriesOnly),
+            sealer: None,
             timing: Timing::default(),
             linger: Duration::from_secs(60),
             patience: Duration::from_secs(600),
+            audit: None,
         }
     }
 }

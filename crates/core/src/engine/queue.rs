@@ -53,6 +53,9 @@ pub struct Waits {
     /// How long it has waited.
     #[serde(skip)]
     pub waited: Duration,
+    /// How long it will go on waiting before it is cancelled.
+    #[serde(skip)]
+    pub left: Duration,
 }
 
 /// Somebody who watches the queue, until it is dropped.
@@ -86,6 +89,7 @@ impl Queue {
             server: held.question.server.clone(),
             about: held.question.about.clone(),
             waited: held.asked.elapsed(),
+            left: self.0.patience.saturating_sub(held.asked.elapsed()),
         };
         waiting.questions.iter().filter(|(_, held)| !held.question.is_moot()).map(shown).collect()
     }
@@ -103,6 +107,13 @@ impl Queue {
         }
         held.question.answer(reply);
         Ok(())
+    }
+
+    /// Puts a question that its own asker's client cannot be asked to those who watch, and passes their answer on.
+    /// Where nobody watches it counts as cancelled. Dropped, the question is taken back.
+    pub async fn relay(&self, question: Question) {
+        let reply = self.ask(&question.server, question.about.clone()).await;
+        question.answer(reply.unwrap_or(Reply::Cancel));
     }
 
     /// Whether somebody watches.
@@ -177,6 +188,7 @@ impl Drop for Leaves<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::permission::Remember;
     use switchboard_wire::json::Raw;
 
     fn about() -> About {
@@ -206,6 +218,24 @@ mod tests {
         assert_eq!(queue.answer(id, Reply::Result(Ok(Raw::null()))), Ok(()));
         assert!(matches!(asking.await.unwrap(), Some(Reply::Result(Ok(_)))));
         assert_eq!(queue.answer(id, Reply::Cancel), Err(Gone));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_passed_on_and_nobody_is_as_good_as_cancel() {
+        let queue = queue();
+        let (question, reply) = Question::new("x", about());
+        queue.relay(question).await;
+        assert!(matches!(reply.await, Ok(Reply::Cancel)));
+        let _watching = queue.attend();
+        let (question, reply) = Question::new("x", about());
+        let relaying = queue.relay(question);
+        let answering = async {
+            queue.changes().wait_for(|_| queue.waiting().len() == 1).await.unwrap();
+            assert_eq!(queue.waiting()[0].left, Duration::from_secs(600));
+            queue.answer(queue.waiting()[0].id, Reply::Deny(Remember::Once)).unwrap();
+        };
+        tokio::join!(relaying, answering);
+        assert!(matches!(reply.await, Ok(Reply::Deny(_))));
     }
 
     #[tokio::test(start_paused = true)]

@@ -48,6 +48,7 @@ impl Inner {
         problems.extend(catalog.problems().iter().cloned());
         problems.extend(stale(applied, &parsed));
         problems.extend(self.problems.iter().cloned());
+        problems.extend(self.audit.as_ref().and_then(|audit| audit.problem()));
         Snapshot { servers, catalog, problems, sessions: standing.sessions(), made_of }
     }
 

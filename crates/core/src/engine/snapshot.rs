@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use switchboard_config::{Location, Scope, State as Configuration};
 use switchboard_wire::Remedy;
 use switchboard_wire::client::ServerFacts;
@@ -58,7 +59,8 @@ pub struct ServerView {
 }
 
 /// Whether something has arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Arrival {
     /// It is there.
     There,

@@ -1,6 +1,6 @@
 //! A workspace: where servers are desired, and what stands there now.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
@@ -53,10 +53,17 @@ type Farewell = dyn Fn(&WorkspaceId, &str, Left) + Send + Sync;
 /// Who is there.
 #[derive(Debug, Default)]
 struct Callers {
-    /// How many handles each session has.
-    sessions: HashMap<String, usize>,
+    sessions: HashMap<String, Present>,
     /// Counts arrivals, so that a farewell can tell whether somebody came back.
     arrivals: u64,
+}
+
+/// A session that is there.
+#[derive(Debug, Default)]
+struct Present {
+    handles: usize,
+    /// The servers it has called, each with how often.
+    used: BTreeMap<String, u64>,
 }
 
 /// What is left of a workspace's callers once one has ended.
@@ -167,7 +174,7 @@ impl Standing {
     pub(super) fn lease(self: &Arc<Self>, session: &str) -> Lease {
         let mut callers = self.callers();
         callers.arrivals += 1;
-        *callers.sessions.entry(session.to_owned()).or_default() += 1;
+        callers.sessions.entry(session.to_owned()).or_default().handles += 1;
         Lease { standing: Arc::downgrade(self), session: session.to_owned() }
     }
 
@@ -176,6 +183,23 @@ impl Standing {
         let mut sessions: Vec<_> = self.callers().sessions.keys().cloned().collect();
         sessions.sort();
         sessions
+    }
+
+    /// Notes that a session calls a server.
+    pub(crate) fn uses(&self, session: &str, server: &str) {
+        let mut callers = self.callers();
+        let Some(present) = callers.sessions.get_mut(session) else { return };
+        match present.used.get_mut(server) {
+            Some(calls) => *calls += 1,
+            None => drop(present.used.insert(server.to_owned(), 1)),
+        }
+    }
+
+    /// The servers that a session has called, each with how often.
+    pub(super) fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+        let callers = self.callers();
+        let used = callers.sessions.get(session).map(|present| &present.used);
+        used.into_iter().flatten().map(|(server, calls)| (server.clone(), *calls)).collect()
     }
 
     /// Has `waiting` end it in place of whatever would have before.
@@ -209,9 +233,9 @@ impl Standing {
     fn leave(&self, session: &str) {
         let left = {
             let mut callers = self.callers();
-            let Some(handles) = callers.sessions.get_mut(session) else { return };
-            *handles -= 1;
-            if *handles > 0 {
+            let Some(present) = callers.sessions.get_mut(session) else { return };
+            present.handles -= 1;
+            if present.handles > 0 {
                 return;
             }
             callers.sessions.remove(session);

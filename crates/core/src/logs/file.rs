@@ -17,7 +17,7 @@ use super::{
 /// How large a file may become.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 /// How many files a log has, the one written to included.
-pub(super) const FILES: usize = 4;
+pub(crate) const FILES: usize = 4;
 
 /// The file written to.
 #[derive(Debug)]

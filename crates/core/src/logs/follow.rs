@@ -45,7 +45,7 @@ struct Reader {
 
 impl Follow {
     /// Follows the log at `path` from its end on. It need not be there yet.
-    pub(super) async fn open(path: PathBuf) -> io::Result<Self> {
+    pub(crate) async fn open(path: PathBuf) -> io::Result<Self> {
         let reader = off_the_runtime(move || {
             let mut file = opened(&path)?;
             if let Some(file) = &mut file {

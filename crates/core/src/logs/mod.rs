@@ -28,6 +28,9 @@ use switchboard_wire::process::StderrSink;
 use crate::{Problem, ProblemKind};
 
 pub use follow::Follow;
+pub use stamp::stamp;
+
+pub(crate) use file::FILES;
 
 use queue::Queues;
 
@@ -157,7 +160,7 @@ impl StderrSink for Sink {
 }
 
 /// File work that must not hold up a runtime's thread.
-async fn off_the_runtime<T: Send + 'static>(
+pub(crate) async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     match tokio::time::timeout(PATIENCE, tokio::task::spawn_blocking(work)).await {
@@ -167,7 +170,7 @@ async fn off_the_runtime<T: Send + 'static>(
 }
 
 /// The file that is `age` rotations old; the one written to is 0.
-fn aged(path: &Path, age: usize) -> PathBuf {
+pub(crate) fn aged(path: &Path, age: usize) -> PathBuf {
     if age == 0 {
         return path.to_owned();
     }

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// `2026-07-28T09:05:07.042Z`.
-pub(super) fn stamp(at: SystemTime) -> String {
+/// A moment as RFC 3339 has it: `2026-07-28T09:05:07.042Z`.
+pub fn stamp(at: SystemTime) -> String {
     // Before 1970 only a broken clock is.
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());

@@ -9,7 +9,7 @@ use switchboard_config::{Location, Mode, PermissionRule, Scope};
 use super::Remember;
 
 /// Why a verdict is what it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "kebab-case")]
 pub enum Because {
     /// A rule says so.
@@ -52,7 +52,7 @@ pub enum Because {
 }
 
 /// A rule, and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cited {
     /// As written.
     pub text: String,

@@ -4,15 +4,23 @@
 //! their names, so one text can be read in several ways. A rule that takes away (deny, ask) applies in
 //! every reading; a rule that permits must have exactly one.
 
+use std::sync::Arc;
+
 use switchboard_config::{Mode, PermissionRule, Rules, glob};
 
 use super::Cited;
 use crate::{Problem, ProblemKind};
 
-/// The rules of a workspace, and what happens where they are silent.
+/// The rules of a workspace, and what happens where they are silent. Clones share the rules.
 #[derive(Debug, Clone)]
 pub struct Permissions {
     mode: Mode,
+    written: Arc<Written>,
+}
+
+/// The rules, whatever the mode.
+#[derive(Debug)]
+struct Written {
     deny: Vec<Restriction>,
     ask: Vec<Restriction>,
     allow: Vec<Allowance>,
@@ -64,13 +72,14 @@ impl Permissions {
         }
         let deny = rules.deny.iter().map(Restriction::from).collect();
         let ask = rules.ask.iter().map(Restriction::from).collect();
-        (Self { mode, deny, ask, allow, configured: configured.to_vec() }, problems)
+        let written = Written { deny, ask, allow, configured: configured.to_vec() };
+        (Self { mode, written: Arc::new(written) }, problems)
     }
 
     /// The same rules under another mode.
     #[must_use]
     pub fn with_mode(&self, mode: Mode) -> Self {
-        Self { mode, ..self.clone() }
+        Self { mode, written: Arc::clone(&self.written) }
     }
 
     /// What happens where the rules are silent.
@@ -81,28 +90,29 @@ impl Permissions {
     /// The rules that reach a tool. Both names are normalised and not cut.
     pub fn ruling(&self, server: &str, tool: &str) -> Ruling<'_> {
         let name = format!("{server}__{tool}");
-        let allow = self.allow.iter().find(|rule| rule.reaches(server, tool));
+        let written = &*self.written;
+        let allow = written.allow.iter().find(|rule| rule.reaches(server, tool));
         Ruling {
-            deny: first(&self.deny, server, &name),
-            ask: first(&self.ask, server, &name),
+            deny: first(&written.deny, server, &name),
+            ask: first(&written.ask, server, &name),
             allow: allow.map(|found| &found.rule),
         }
     }
 
     /// Whether nothing of a server is shown: every tool it has or may get is denied.
     pub fn hides_server(&self, server: &str) -> bool {
-        self.deny.iter().any(|rule| rule.covers(server))
+        self.written.deny.iter().any(|rule| rule.covers(server))
     }
 
     /// Whether a tool is denied, and so not listed.
     pub fn hides_tool(&self, server: &str, tool: &str) -> bool {
-        first(&self.deny, server, &format!("{server}__{tool}")).is_some()
+        first(&self.written.deny, server, &format!("{server}__{tool}")).is_some()
     }
 
     /// The rule that would allow exactly this tool; none where its name could mean another server's.
     pub fn allowing(&self, server: &str, tool: &str) -> Option<String> {
         let name = format!("{server}__{tool}");
-        match readings(&name, &self.configured).as_slice() {
+        match readings(&name, &self.written.configured).as_slice() {
             [(only, _)] if *only == server => Some(format!("mcp__{name}")),
             _ => None,
         }

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use jsonschema::{ValidationError, error::TypeKind, error::ValidationErrorKind as Kind};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use switchboard_wire::sanitize;
 
@@ -31,7 +31,7 @@ pub struct Invalid {
 }
 
 /// One mistake.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mistake {
     /// Where, as a JSON pointer; empty for the arguments as a whole.
     pub path: String,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on fails.
 
 mod agent_loop;
+mod audit;
 mod catalog;
 mod connection;
 mod engine;
@@ -12,3 +13,4 @@ mod logs;
 mod permission;
 mod results;
 mod schema;
+mod sealing;

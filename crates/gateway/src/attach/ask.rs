@@ -13,8 +13,8 @@ use crate::socket::{Hello, PROTOCOL, Place, Status, Want, Welcome};
 
 /// A hub answers these without asking anybody.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Such answers are short.
-const LIMIT: usize = 64 << 10;
+/// Such answers are short, unless a thousand clients are to be told of.
+const LIMIT: usize = 4 << 20;
 
 /// How the hub is; `None` if there is none.
 pub async fn status(place: &Place, version: &str) -> Result<Option<Status>, Error> {

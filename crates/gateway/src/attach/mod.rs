@@ -18,6 +18,7 @@ mod book;
 mod client;
 mod error;
 mod handshake;
+mod knock;
 mod options;
 mod questions;
 mod reach;
@@ -32,6 +33,7 @@ use tokio::time::{Instant, timeout};
 
 pub use ask::{hand_over, status, stop};
 pub use error::Error;
+pub(crate) use knock::knock;
 pub use options::{AttachOptions, StartHub, Timing};
 
 use away::away;

@@ -1,77 +1,110 @@
 //! A client's request on its way through the engine, and back.
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use switchboard_core::catalog::Style;
-use switchboard_core::dispatch::Question;
+use switchboard_core::dispatch::{Handed, Question};
 use switchboard_core::{CallError, CallEvent, Request, Running};
+use switchboard_wire::Era;
+use switchboard_wire::client::Tasks;
 use switchboard_wire::envelope::{Id, Request as Envelope, RpcError, code};
 use switchboard_wire::json::{Edit, Raw, quote};
 use switchboard_wire::meta::method;
 use switchboard_wire::server::{Asked, Context, Reply};
 
-use super::parked::{Bound, Call};
+use super::handle::{Held, Wanted};
+use super::parked::Call;
+use super::tasks::Wish;
 use super::view::View;
-use super::{consent, refusal};
+use super::{consent, refusal, skills};
 
 // === impl View ===
 
 impl View {
-    /// Forwards a request, or goes on with one that was parked.
+    /// Forwards a request, or goes on with one that asked something.
     pub(super) async fn forward(
         &self,
         mut asked: Asked,
         context: &Context,
     ) -> Result<Reply, RpcError> {
-        let bound = Bound::of(&self.opening.principal, &asked);
-        let running = match &asked.state {
-            Some(handle) => {
-                let parked = self.bridge().parked.take(handle, &bound).ok_or_else(gone)?;
-                consent::answer(parked.question, std::mem::take(&mut asked.answers));
-                parked.running
-            }
-            None => {
-                let caller = self.caller(context)?;
-                let request = self.request(&asked, context)?;
-                self.bridge().engine.call(&caller, request)
-            }
+        let answers = std::mem::take(&mut asked.answers);
+        let held = match &asked.state {
+            Some(handle) => Some(self.unseal(&Wanted::of(&asked), handle)?),
+            None => None,
         };
-        self.follow(running, &asked, bound, context).await
+        let carried = match held {
+            Some(Held::Call(call)) => {
+                consent::answer(call.question, answers);
+                return self.follow(call.running, &asked, context).await;
+            }
+            Some(Held::Again(carried)) => Some(*carried),
+            None => None,
+        };
+        let tasks = match (self.wish(&asked, context), &carried) {
+            (Wish::Ours { ttl, task }, None) => {
+                return self.begin_task(&asked, context, ttl, task);
+            }
+            (Wish::Theirs, _) => Tasks::Hand,
+            (Wish::Result | Wish::Ours { .. }, _) => Tasks::Follow,
+        };
+        let mut request = self.request(&asked, context)?.with_tasks(tasks);
+        if context.version.era() == Era::Modern {
+            request = request.handing_out();
+        }
+        request = match carried {
+            Some(carried) => request.again(carried, answers),
+            None => request.answering(answers),
+        };
+        let running = self.bridge().engine.call(&self.caller(context)?, request);
+        self.follow(running, &asked, context).await
     }
 
     async fn follow(
         &self,
         mut running: Running,
         asked: &Asked,
-        bound: Bound,
         context: &Context,
     ) -> Result<Reply, RpcError> {
+        // Questions that this client cannot be asked, with whoever watches the queue.
+        let queue = self.bridge().engine.queue().clone();
+        let mut elsewhere = FuturesUnordered::new();
         loop {
-            match running.next().await {
+            let event = tokio::select! {
+                event = running.next() => event,
+                Some(()) = elsewhere.next(), if !elsewhere.is_empty() => continue,
+            };
+            match event {
                 Ok(CallEvent::Progress(params)) => context.progress(&params).await,
                 Ok(CallEvent::Log(params)) => context.log(&params).await,
                 Ok(CallEvent::Notification(notification)) => context.notify(&notification).await,
                 Ok(CallEvent::Task(_)) => {}
                 Ok(CallEvent::Done(outcome)) => return Ok(Reply::Complete(outcome.result)),
-                Ok(CallEvent::Question(question)) => {
-                    if let Some(question) = askable(question, context) {
-                        return self.park(running, question, bound);
-                    }
+                Ok(CallEvent::Tasked(tasked)) => return self.hand_task(*tasked),
+                Ok(CallEvent::Handed(handed)) => return self.hand_out(*handed, asked),
+                Ok(CallEvent::Question(question)) if is_askable(&question, context) => {
+                    return self.park(running, question, asked);
                 }
+                Ok(CallEvent::Question(question)) => elsewhere.push(queue.relay(question)),
                 Err(error) => return Err(refused(&error, asked)),
             }
         }
     }
 
-    fn park(&self, running: Running, question: Question, bound: Bound) -> Result<Reply, RpcError> {
+    fn park(&self, running: Running, question: Question, asked: &Asked) -> Result<Reply, RpcError> {
         let questions = vec![consent::asked(&question.about)];
-        let handle = self.bridge().parked.put(bound, Call { running, question });
-        let handle = handle.map_err(|error| {
-            RpcError::new(code::INTERNAL_ERROR, format!("the call cannot wait: {error}"))
-        })?;
+        let ticket = self.bridge().parked.put(Call { running, question });
+        let handle = self.seal_ticket(&Wanted::of(asked), &ticket)?;
         Ok(Reply::NeedsInput { questions, state: Some(handle) })
     }
 
+    /// Gives the client everything: nothing of the call is kept here.
+    fn hand_out(&self, handed: Handed, asked: &Asked) -> Result<Reply, RpcError> {
+        let handle = self.seal_again(&Wanted::of(asked), &handed.carried)?;
+        Ok(Reply::NeedsInput { questions: handed.questions, state: Some(handle) })
+    }
+
     /// The request with names as the engine knows them.
-    fn request(&self, asked: &Asked, context: &Context) -> Result<Request, RpcError> {
+    pub(super) fn request(&self, asked: &Asked, context: &Context) -> Result<Request, RpcError> {
         let params = self.renamed(asked)?;
         let envelope = Envelope::new(&Id::number(0), &asked.method, Some(&params));
         let mut request = Request::forward(envelope);
@@ -82,8 +115,13 @@ impl View {
             request = request.with_log_level(level);
         }
         Ok(match asked.method.as_str() {
-            // The name says whose these are.
-            method::TOOLS_CALL | method::PROMPTS_GET => request,
+            method::SKILLS_LIST | method::SKILLS_GET | method::DIRECTORY_READ => {
+                request.of_server(self.skilled().ok_or_else(|| unknown(&asked.method))?)
+            }
+            method::RESOURCES_READ if skills::is_file(asked) => match self.skilled() {
+                Some(server) => request.of_server(server),
+                None => self.aimed(request),
+            },
             _ => self.aimed(request),
         })
     }
@@ -103,16 +141,16 @@ impl View {
     }
 
     /// The engine's name for what the client calls `name`. One that nobody has is left as it is, to be told of.
-    fn full_name(&self, name: &str, asked: &str) -> String {
+    pub(super) fn full_name(&self, name: &str, asked: &str) -> String {
         let bridge = self.bridge();
         let style = bridge.options.names;
         if style == Style::Full {
             return name.to_owned();
         }
-        let Some(snapshot) = bridge.engine.snapshot(&bridge.workspace) else {
+        let Some(catalog) = bridge.engine.catalog(&bridge.workspace) else {
             return name.to_owned();
         };
-        let named = snapshot.catalog.named(style);
+        let named = catalog.named(style);
         let full = match asked {
             method::TOOLS_CALL => named.tool(name).map(|listed| listed.name.clone()),
             _ => named.prompt(name).map(|listed| listed.name.clone()),
@@ -125,9 +163,9 @@ impl View {
     }
 }
 
-/// The question, if the client can be asked it; else it is dropped, which cancels it.
-fn askable(question: Question, context: &Context) -> Option<Question> {
-    consent::can_be_asked(&question.about, |path| context.offers(path)).then_some(question)
+/// Whether the client can be asked it.
+fn is_askable(question: &Question, context: &Context) -> bool {
+    consent::can_be_asked(&question.about, |path| context.offers(path))
 }
 
 fn refused(error: &CallError, asked: &Asked) -> RpcError {
@@ -139,10 +177,10 @@ fn refused(error: &CallError, asked: &Asked) -> RpcError {
     }
 }
 
-fn gone() -> RpcError {
-    invalid("this `requestState` was used, has expired, or belongs to another request")
+fn unknown(asked: &str) -> RpcError {
+    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
 }
 
-fn invalid(reason: &str) -> RpcError {
+pub(super) fn invalid(reason: &str) -> RpcError {
     RpcError::new(code::INVALID_PARAMS, reason)
 }

@@ -18,6 +18,7 @@ pub(super) fn asked(about: &About) -> InputRequest {
         About::Permission(consent) => (method::ELICIT, form(consent)),
         About::Elicitation { params } => (method::ELICIT, params.clone()),
         About::Sampling { params } => (method::SAMPLE, params.clone()),
+        About::Roots => (method::ROOTS_LIST, Raw::empty_object()),
     };
     InputRequest { key: KEY.to_owned(), method: method.to_owned(), params }
 }
@@ -31,14 +32,20 @@ pub(super) fn can_be_asked(about: &About, has: impl Fn(&[&str]) -> bool) -> bool
             if is_url { has(&["elicitation", "url"]) } else { has(&["elicitation"]) }
         }
         About::Sampling { .. } => has(&["sampling"]),
+        About::Roots => has(&["roots"]),
     }
 }
 
 /// Passes a client's answer on. A question that was not answered is cancelled.
 pub(super) fn answer(question: Question, answers: Vec<Answer>) {
-    let Some(answer) = answers.into_iter().find(|answer| answer.key == KEY) else {
-        return question.answer(Reply::Cancel);
-    };
+    match answers.into_iter().find(|answer| answer.key == KEY) {
+        Some(answer) => answer_with(question, answer),
+        None => question.answer(Reply::Cancel),
+    }
+}
+
+/// Passes on the answer to a question, whatever key it was asked under.
+pub(super) fn answer_with(question: Question, answer: Answer) {
     match question.about {
         About::Permission(_) => {
             let reply = answer.outcome.as_ref().map_or(Reply::Cancel, decided);

@@ -2,21 +2,24 @@
 //!
 //! A [`Bridge`] is a front for the faces: it opens a [`View`] for each client. Lists come from the engine's snapshot;
 //! calls go through its one pipeline. What comes up during a call (a form, a page, a model to ask, consent) is put to the
-//! client in the neutral form of `wire`, and the call waits meanwhile, parked under a handle that only its own client can
-//! use, for the same request, once.
+//! client in the neutral form of `wire`, with a sealed handle that only this client can use, for the same request. Either
+//! the call waits here meanwhile, or, where its server and its client both keep nothing, neither does the bridge.
 //!
 //! This module refuses to know transports, and decides no permission.
 
 mod call;
 mod consent;
+mod handle;
 mod lists;
 mod news;
 mod own;
 mod parked;
 mod refusal;
+mod skills;
+mod tasks;
 mod view;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use switchboard_config::Mode;
@@ -30,11 +33,17 @@ pub use own::ToolSearch;
 pub use view::View;
 
 use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
+use crate::hub::Served;
+use lists::Made;
 use parked::Parked;
+use tasks::OwnTasks;
 
 /// Shows one workspace of an engine to clients. Clones share everything.
 #[derive(Clone)]
 pub struct Bridge(Arc<Inner>);
+
+/// A bridge that somebody else keeps, or nobody any more.
+pub(crate) struct Seen(Weak<Inner>);
 
 struct Inner {
     engine: Engine,
@@ -42,6 +51,10 @@ struct Inner {
     options: BridgeOptions,
     changes: Changes,
     parked: Parked,
+    tasks: OwnTasks,
+    /// Keeps what is shown current, where that ends with the bridge.
+    served: Option<Served>,
+    made: Made,
     /// Keeps the workspace while it is shown, clients or none.
     _lease: Option<Caller>,
     _news: DropGuard,
@@ -82,6 +95,24 @@ impl Default for BridgeOptions {
 impl Bridge {
     /// Shows `workspace`, to which something was applied.
     pub fn new(engine: Engine, workspace: WorkspaceId, options: BridgeOptions) -> Self {
+        Self::with(engine, workspace, options, None)
+    }
+
+    /// Shows what is served, which ends with the last client.
+    pub(crate) fn of(engine: Engine, served: Served, options: BridgeOptions) -> Self {
+        Self::with(engine, served.workspace().clone(), options, Some(served))
+    }
+
+    pub(crate) fn seen(&self) -> Seen {
+        Seen(Arc::downgrade(&self.0))
+    }
+
+    fn with(
+        engine: Engine,
+        workspace: WorkspaceId,
+        options: BridgeOptions,
+        served: Option<Served>,
+    ) -> Self {
         let changes = Changes::default();
         let ended = CancellationToken::new();
         tokio::spawn(ended.clone().run_until_cancelled_owned(news::tell(
@@ -98,21 +129,42 @@ impl Bridge {
             options,
             changes,
             parked,
+            tasks: OwnTasks::default(),
+            served,
+            made: Made::default(),
             _lease: lease,
             _news: news,
         }))
     }
 }
 
+// === impl Seen ===
+
+impl Seen {
+    pub(crate) fn bridge(&self) -> Option<Bridge> {
+        self.0.upgrade().map(Bridge)
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    fn shows_agent(&self, name: &str) -> bool {
+        let agent = self.served.as_ref().and_then(Served::agent);
+        agent.is_some_and(|agent| agent == name)
+    }
+}
+
 impl Front for Bridge {
     type View = View;
 
-    fn open(&self, opening: Opening) -> Result<Opened<View>, NoSuchPart> {
+    async fn open(&self, opening: Opening) -> Result<Opened<View>, NoSuchPart> {
         let snapshot = self.0.engine.snapshot(&self.0.workspace).ok_or(NoSuchPart)?;
         match &opening.part {
             Part::Everything => {}
             Part::Server(name) if snapshot.server(name).is_some() => {}
-            // An agent is a workspace of its own, which this is not.
+            // An agent is a workspace of its own.
+            Part::Agent(name) if self.0.shows_agent(name) => {}
             Part::Server(_) | Part::Agent(_) => return Err(NoSuchPart),
         }
         let view = Arc::new(View::new(self.clone(), opening));

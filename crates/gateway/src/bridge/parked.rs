@@ -1,18 +1,15 @@
-//! Calls that wait for their client to answer something.
+//! Calls that wait here for their client to answer something.
 //!
-//! A handle is random and names one parked call. It works once, for the same principal and the same request, until it
-//! expires; then the call is dropped, which cancels it at its server.
+//! A ticket names one of them, once: who takes the call back has it alone. After a while nobody has come, and it is
+//! dropped, which cancels it at its server. Whether whoever brings a ticket may use it is not known here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use sha2::{Digest, Sha256};
+use serde::{Deserialize, Serialize};
 use switchboard_core::Running;
 use switchboard_core::dispatch::Question;
-use switchboard_wire::json::Raw;
-use switchboard_wire::server::Asked;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -23,11 +20,18 @@ const CAPACITY: usize = 1024;
 #[derive(Clone)]
 pub(super) struct Parked {
     patience: Duration,
-    calls: Arc<Mutex<HashMap<String, Waiting>>>,
+    /// Tells tickets of this run from those of another.
+    run: u64,
+    calls: Arc<Mutex<Calls>>,
+}
+
+#[derive(Default)]
+struct Calls {
+    waiting: HashMap<u64, Waiting>,
+    next: u64,
 }
 
 struct Waiting {
-    bound: Bound,
     since: Instant,
     call: Call,
     /// Ends it when its time is up, and ends with it.
@@ -40,79 +44,79 @@ pub(super) struct Call {
     pub(super) question: Question,
 }
 
-/// Whom and what a handle is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bound {
-    principal: String,
-    request: [u8; 32],
+/// Names a call that waits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Ticket {
+    run: u64,
+    call: u64,
+    /// Whose call it is.
+    server: String,
 }
 
-// === impl Bound ===
-
-impl Bound {
-    /// The same for a request and for its repetition with answers.
-    pub(super) fn of(principal: &str, asked: &Asked) -> Self {
-        let mut digest = Sha256::new();
-        let mut part = |bytes: &[u8]| {
-            digest.update(bytes.len().to_le_bytes());
-            digest.update(bytes);
-        };
-        part(asked.method.as_bytes());
-        for key in ["name", "uri", "arguments"] {
-            let member = asked.params.get(key).ok().flatten();
-            part(member.as_ref().map_or("", Raw::as_str).as_bytes());
-        }
-        Self { principal: principal.to_owned(), request: digest.finalize().into() }
-    }
+/// Why there is no call for a ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// It was taken before, or given up for others.
+    Taken,
+    /// It waited in a process that has ended.
+    Restarted,
 }
 
 // === impl Parked ===
 
 impl Parked {
     pub(super) fn new(patience: Duration) -> Self {
-        Self { patience, calls: Arc::default() }
+        let mut run = [0; 8];
+        // Without randomness runs cannot be told apart; but then nothing can be sealed either.
+        let _ = getrandom::fill(&mut run);
+        Self { patience, run: u64::from_le_bytes(run), calls: Arc::default() }
     }
 
-    /// Puts a call away; the handle, as a JSON string.
-    pub(super) fn put(&self, bound: Bound, call: Call) -> Result<Raw, getrandom::Error> {
-        let mut random = [0; 24];
-        getrandom::fill(&mut random)?;
-        let handle = URL_SAFE_NO_PAD.encode(random);
+    /// Tells this run from others.
+    pub(super) fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// Puts a call away.
+    pub(super) fn put(&self, call: Call) -> Ticket {
+        let server = call.question.server.clone();
         let mut calls = self.lock();
-        calls.retain(|_, waiting| waiting.since.elapsed() < self.patience);
-        if calls.len() >= CAPACITY {
-            let oldest = calls.iter().min_by_key(|(_, waiting)| waiting.since);
-            if let Some(oldest) = oldest.map(|(handle, _)| handle.clone()) {
-                calls.remove(&oldest);
+        calls.waiting.retain(|_, waiting| waiting.since.elapsed() < self.patience);
+        if calls.waiting.len() >= CAPACITY {
+            let oldest = calls.waiting.iter().min_by_key(|(_, waiting)| waiting.since);
+            if let Some(oldest) = oldest.map(|(number, _)| *number) {
+                calls.waiting.remove(&oldest);
             }
         }
-        let expiry = self.expiry(handle.clone());
-        let waiting = Waiting { bound, since: Instant::now(), call, _expiry: expiry };
-        calls.insert(handle.clone(), waiting);
-        drop(calls);
-        Ok(Raw::string(&handle))
+        let number = calls.next;
+        calls.next += 1;
+        let expiry = self.expiry(number);
+        calls.waiting.insert(number, Waiting { since: Instant::now(), call, _expiry: expiry });
+        Ticket { run: self.run, call: number, server }
     }
 
-    /// Takes a call back. `None`: there is none under this handle for this request, or no longer.
-    pub(super) fn take(&self, handle: &Raw, bound: &Bound) -> Option<Call> {
-        let handle = handle.to_text()?;
-        let mut calls = self.lock();
-        // Somebody else's handle does not end its call.
-        (calls.get(&handle)?.bound == *bound).then_some(())?;
-        calls.remove(&handle).map(|waiting| waiting.call)
+    /// Takes a call back.
+    pub(super) fn take(&self, ticket: &Ticket) -> Result<Call, Gone> {
+        if ticket.run != self.run {
+            return Err(Gone::Restarted);
+        }
+        let waiting = self.lock().waiting.remove(&ticket.call);
+        waiting.map(|waiting| waiting.call).ok_or(Gone::Taken)
     }
 
-    fn expiry(&self, handle: String) -> AbortOnDropHandle<()> {
+    fn expiry(&self, number: u64) -> AbortOnDropHandle<()> {
         let (calls, patience) = (Arc::downgrade(&self.calls), self.patience);
         AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::time::sleep(patience).await;
-            if let Some(calls) = calls.upgrade() {
-                calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
-            }
+            let Some(calls) = calls.upgrade() else { return };
+            let expired =
+                calls.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&number);
+            // Not under the lock: it may say goodbye to its server.
+            drop(expired);
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,9 +16,10 @@ pub(super) fn error(error: &CallError) -> RpcError {
         return refused.clone();
     }
     let code = match error {
-        CallError::NotFound { .. } | CallError::Arguments { .. } | CallError::Request { .. } => {
-            code::INVALID_PARAMS
-        }
+        CallError::NotFound { .. }
+        | CallError::Arguments { .. }
+        | CallError::Request { .. }
+        | CallError::Changed { .. } => code::INVALID_PARAMS,
         _ => code::INTERNAL_ERROR,
     };
     let data = json!({ "remedy": word(error.remedy()) });

@@ -1,5 +1,6 @@
 //! One client's view.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,10 +9,11 @@ use serde_json::json;
 use switchboard_core::catalog::instructions;
 use switchboard_core::engine::Answers;
 use switchboard_core::{Caller, Request, Session, Snapshot};
+use switchboard_wire::Version;
 use switchboard_wire::client::List;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
-use switchboard_wire::meta::method;
+use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
 use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 
 use super::lists::Seen;
@@ -20,6 +22,12 @@ use crate::front::{Opening, Part};
 
 /// Sets of capabilities that one view keeps sessions for; a client has one, or very few.
 const CALLERS: usize = 8;
+
+const INFO: &str = concat!(
+    r#"{"name":"switchboard","title":"Switchboard","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}"#
+);
 
 /// What one client sees.
 pub struct View {
@@ -42,7 +50,7 @@ impl View {
         &self.bridge.0
     }
 
-    fn snapshot(&self) -> Option<Arc<Snapshot>> {
+    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.bridge().engine.snapshot(&self.bridge().workspace)
     }
 
@@ -54,7 +62,8 @@ impl View {
             return Ok(caller.clone());
         }
         let name = context.client_info.as_ref().and_then(|info| info.get("name").ok().flatten());
-        let can_ask = context.offers(&["elicitation"]) || context.offers(&["sampling"]);
+        let can_ask =
+            ["elicitation", "sampling", "roots"].iter().any(|kind| context.offers(&[kind]));
         let options = &self.bridge().options;
         let session = Session {
             principal: self.opening.principal.clone(),
@@ -62,6 +71,7 @@ impl View {
             mode: Some(options.mode),
             results: options.results,
             client: name.and_then(|name| name.to_text()).unwrap_or_default(),
+            transport: self.opening.transport,
             capabilities: capabilities.clone(),
             ..Session::new(self.opening.session.clone())
         };
@@ -75,22 +85,30 @@ impl View {
     }
 
     /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
-    async fn list(&self, list: List) -> Result<Reply, RpcError> {
+    async fn list(&self, list: List, version: Version) -> Result<Reply, RpcError> {
         let bridge = self.bridge();
         let is_searched = self.searched.get_or_init(|| async {
             let first = bridge.engine.settled(&bridge.workspace, bridge.options.first_list).await;
             first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
         });
         let is_searched = *is_searched.await;
-        let snapshot = self.snapshot().ok_or_else(ended)?;
+        let catalog = bridge.engine.catalog(&bridge.workspace).ok_or_else(ended)?;
+        let snapshot = LazyCell::new(|| bridge.engine.snapshot(&bridge.workspace));
+        let makes_tasks = |server: &str| {
+            let view = snapshot.as_ref().and_then(|snapshot| snapshot.server(server));
+            let facts = view.and_then(|view| view.facts.as_ref());
+            facts.is_some_and(|facts| facts.offers(&["extensions", TASKS_EXTENSION]))
+        };
         let seen = Seen {
-            snapshot: &snapshot,
+            catalog: &catalog,
             names: bridge.options.names,
             part: &self.opening.part,
+            version,
+            makes_tasks: &makes_tasks,
             is_searched,
             spill: bridge.options.results.spill,
         };
-        Ok(Reply::Complete(seen.list(list)))
+        Ok(Reply::Complete(bridge.made.list(&seen, list)))
     }
 
     fn instructions(&self) -> Option<String> {
@@ -111,7 +129,11 @@ impl View {
         let caller = match callers.pop() {
             Some(caller) => caller,
             None => {
-                let session = Session::new(self.opening.session.clone());
+                let session = Session {
+                    principal: self.opening.principal.clone(),
+                    transport: self.opening.transport,
+                    ..Session::new(self.opening.session.clone())
+                };
                 let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
                 attached.ok_or_else(ended)?
             }
@@ -156,23 +178,30 @@ impl View {
 
 impl Handler for View {
     fn describe(&self) -> Description {
-        let info = json!({
-            "name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION"),
-        });
-        let capabilities = json!({
+        let mut capabilities = json!({
             "tools": { "listChanged": true },
             "prompts": { "listChanged": true },
             "resources": { "subscribe": true, "listChanged": true },
             "logging": {},
             "completions": {},
+            // Each version is told of the one that it knows.
+            "tasks": { "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } },
+            "extensions": { TASKS_EXTENSION: {} },
         });
+        if let Some(skills) = self.skills() {
+            capabilities["extensions"][SKILLS_EXTENSION] = skills;
+        }
         // Plain values of ours: there is nothing in them that could fail.
         let raw = |value| Raw::of(&value).unwrap_or_else(|_| Raw::empty_object());
         Description {
-            info: raw(info),
+            info: self.info(),
             capabilities: raw(capabilities),
             instructions: self.instructions(),
         }
+    }
+
+    fn info(&self) -> Raw {
+        Raw::parse(INFO).unwrap_or_else(|_| Raw::empty_object())
     }
 
     fn call<'a>(
@@ -181,11 +210,17 @@ impl Handler for View {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
+            let version = context.version;
             match asked.method.as_str() {
-                method::TOOLS_LIST => self.list(List::Tools).await,
-                method::PROMPTS_LIST => self.list(List::Prompts).await,
-                method::RESOURCES_LIST => self.list(List::Resources).await,
-                method::TEMPLATES_LIST => self.list(List::Templates).await,
+                method::TOOLS_LIST => self.list(List::Tools, version).await,
+                method::PROMPTS_LIST => self.list(List::Prompts, version).await,
+                method::RESOURCES_LIST => self.list(List::Resources, version).await,
+                method::TEMPLATES_LIST => self.list(List::Templates, version).await,
+                method::TASKS_GET
+                | method::TASKS_UPDATE
+                | method::TASKS_CANCEL
+                | method::TASKS_RESULT
+                | method::TASKS_LIST => self.task(asked, context).await,
                 _ => match self.own(&asked).await {
                     Some(answer) => answer,
                     None => self.forward(own::inner_of(asked)?, context).await,

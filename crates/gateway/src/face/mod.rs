@@ -130,6 +130,38 @@ pub async fn serve<F: Front>(
     Ok(())
 }
 
+/// Serves what stands beside the faces and none of the faces, behind the same guard, until `shutdown`.
+pub async fn serve_beside(
+    listener: TcpListener,
+    mut options: FaceOptions,
+    shutdown: CancellationToken,
+) -> Result<(), FaceError> {
+    let bound = listener.local_addr().map_err(FaceError::Listener)?;
+    let tls = options.tls.take().map(|identity| identity.acceptor()).transpose()?;
+    let beside = std::mem::take(&mut options.beside);
+    let (limits, times) = (options.limits, options.times);
+    let metrics = Arc::new(Metrics::default());
+    let guard = Arc::new(Guard::new(&options, bound, Arc::clone(&metrics)));
+    let connections = TaskTracker::new();
+    let over = CancellationToken::new();
+    let door = Door {
+        routes: routes::guarded(beside, guard),
+        tls,
+        times,
+        metrics,
+        closing: shutdown,
+        over: over.clone(),
+        tasks: connections.clone(),
+    };
+    door.accept(&listener, limits.connections).await;
+    drop((listener, door));
+    connections.close();
+    // Streams of events end when they are told to, and not by themselves.
+    over.cancel();
+    connections.wait().await;
+    Ok(())
+}
+
 // === impl FaceError ===
 
 impl FaceError {

@@ -8,7 +8,10 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use switchboard_wire::{
     envelope::{Id, Malformed, Response as Answer, RpcError, code},
     json::Raw,
+    sanitize,
 };
+
+use crate::front::Part;
 
 /// JSON-RPC leaves this code to servers; other servers use it for the same thing.
 const REFUSED: i64 = -32000;
@@ -120,8 +123,13 @@ impl Refusal {
         Self::new(Reason::Session, StatusCode::BAD_REQUEST, text).with_code(code::INVALID_PARAMS)
     }
 
-    pub(super) fn no_such_part() -> Self {
-        let text = "there is no such server or agent here; `/mcp` shows everything";
+    pub(super) fn no_such_part(part: &Part) -> Self {
+        let what = match part {
+            Part::Everything => "nothing is served here any more".to_owned(),
+            Part::Server(name) => format!("there is no server `{}` here", sanitize::line(name)),
+            Part::Agent(name) => format!("there is no agent `{}` here", sanitize::line(name)),
+        };
+        let text = format!("{what}; `/mcp` shows everything");
         Self::new(Reason::Part, StatusCode::NOT_FOUND, text)
     }
 

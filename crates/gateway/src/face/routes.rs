@@ -23,7 +23,7 @@ use crate::front::{Front, Part};
 
 /// All routes, behind the guard.
 pub(super) fn routes<F: Front>(face: Arc<Face<F>>, guard: Arc<Guard>, beside: Router) -> Router {
-    Router::new()
+    let faces = Router::new()
         .route("/mcp", any(mcp::<F>))
         .route("/mcp/{server}", any(mcp::<F>))
         .route("/mcp/agent/{agent}", any(mcp::<F>))
@@ -41,8 +41,13 @@ pub(super) fn routes<F: Front>(face: Arc<Face<F>>, guard: Arc<Guard>, beside: Ro
         .route("/metrics", get(metrics::<F>))
         .with_state(face)
         .merge(beside)
-        .fallback(|| async { nowhere() })
-        .layer(from_fn_with_state(guard, pass))
+        .fallback(|| async { nowhere() });
+    guarded(faces, guard)
+}
+
+/// Routes that only whom the guard lets in can reach.
+pub(super) fn guarded(routes: Router, guard: Arc<Guard>) -> Router {
+    routes.layer(from_fn_with_state(guard, pass))
 }
 
 fn nowhere() -> Refusal {
@@ -77,7 +82,8 @@ async fn events<F: Front>(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    let opened = sse::open(&face, owner(caller, &params), &request);
+    let (parts, _) = request.into_parts();
+    let opened = sse::open(&face, owner(caller, &params), parts).await;
     opened.unwrap_or_else(IntoResponse::into_response)
 }
 
@@ -98,7 +104,8 @@ async fn socket<F: Front>(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    let upgraded = ws::upgrade(&face, owner(caller, &params), request);
+    let (parts, _) = request.into_parts();
+    let upgraded = ws::upgrade(&face, owner(caller, &params), parts).await;
     upgraded.unwrap_or_else(IntoResponse::into_response)
 }
 

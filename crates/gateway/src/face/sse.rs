@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use axum::{body::Body, extract::Request, response::Response};
+use axum::{body::Body, response::Response};
 use bytestring::ByteString;
 use futures_util::{Stream, StreamExt, future::BoxFuture, stream};
 use http::{Method, StatusCode, request::Parts};
@@ -43,15 +43,15 @@ struct Registered {
 }
 
 /// Opens a session.
-pub(super) fn open<F: Front>(
+pub(super) async fn open<F: Front>(
     face: &Arc<Face<F>>,
     owner: Owner,
-    request: &Request,
+    request: Parts,
 ) -> Result<Response, Refusal> {
-    if request.method() != Method::GET {
+    if request.method != Method::GET {
         return Err(Refusal::method("GET"));
     }
-    media::takes_events(request.headers())?;
+    media::takes_events(&request.headers)?;
     face.metrics.request(Transport::Sse, 0);
     let slot = face.slot()?;
     let id = unguessable()?;
@@ -61,7 +61,7 @@ pub(super) fn open<F: Front>(
         part: owner.part.clone(),
         transport: Transport::Sse.as_str(),
     };
-    let opened = face.front.open(opening).map_err(|_| Refusal::no_such_part())?;
+    let opened = face.front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))?;
     let place = format!("{}?sessionId={id}", posting_place(&owner.part));
     let ((writer, reader), far) = pair();
     face.posts.insert(id.clone(), owner, writer);

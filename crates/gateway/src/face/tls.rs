@@ -26,6 +26,11 @@ impl TlsIdentity {
         Self { chain: chain.into(), key: key.into() }
     }
 
+    /// Says what is wrong with it, before anything is served with it.
+    pub fn check(&self) -> Result<(), FaceError> {
+        self.acceptor().map(drop)
+    }
+
     pub(super) fn acceptor(&self) -> Result<TlsAcceptor, FaceError> {
         let chain: Vec<_> =
             CertificateDer::pem_slice_iter(&self.chain)

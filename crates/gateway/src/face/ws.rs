@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{extract::Request, response::Response};
+use axum::response::Response;
 use bytestring::ByteString;
 use futures_util::{
     SinkExt, StreamExt,
     stream::{SplitSink, SplitStream},
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use switchboard_wire::{
@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Face,
+    guard::Held,
     metrics::{Counted, Metrics, Transport},
     refusal::{Reason, Refusal, empty},
     sessions::{Owner, Slot, unguessable},
@@ -51,30 +52,33 @@ struct Bridge {
     closing: CancellationToken,
     alive: Duration,
     stalled: Duration,
+    /// The token it was opened with, which has to stay good.
+    held: Option<Held>,
     _slot: Slot,
     _counted: (Counted, Counted),
 }
 
 /// Answers the request that makes a WebSocket of a connection.
-pub(super) fn upgrade<F: Front>(
+pub(super) async fn upgrade<F: Front>(
     face: &Arc<Face<F>>,
     owner: Owner,
-    mut request: Request,
+    mut request: Parts,
 ) -> Result<Response, Refusal> {
-    if request.method() != Method::GET {
+    if request.method != Method::GET {
         return Err(Refusal::method("GET"));
     }
-    let accept = check(request.headers())?;
-    let subprotocol = subprotocol(request.headers())?;
-    let upgrade = request.extensions_mut().remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
+    let accept = check(&request.headers)?;
+    let subprotocol = subprotocol(&request.headers)?;
+    let upgrade = request.extensions.remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
+    let held = request.extensions.remove::<Held>();
     let slot = face.slot()?;
     let opening = Opening {
         principal: owner.principal.to_string(),
         session: unguessable()?,
-        part: owner.part,
+        part: owner.part.clone(),
         transport: Transport::WebSocket.as_str(),
     };
-    let opened = face.front.open(opening).map_err(|_| Refusal::no_such_part())?;
+    let opened = face.front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))?;
     let counted =
         (face.metrics.session(Transport::WebSocket), face.metrics.stream(Transport::WebSocket));
     let bridge = Bridge {
@@ -82,6 +86,7 @@ pub(super) fn upgrade<F: Front>(
         closing: face.closing.clone(),
         alive: face.options.times.keep_alive,
         stalled: face.options.times.stalled,
+        held,
         _slot: slot,
         _counted: counted,
     };
@@ -149,6 +154,7 @@ enum End {
     Gone,
     Leaving,
     NotText,
+    Revoked,
 }
 
 // === impl Bridge ===
@@ -202,6 +208,9 @@ impl Bridge {
                     if heard.elapsed() > self.alive * 2 + self.stalled {
                         return End::Gone;
                     }
+                    if !self.is_let_in().await {
+                        return End::Revoked;
+                    }
                     // One that waits already is as good.
                     let _ = pings.try_send(());
                     continue;
@@ -214,11 +223,22 @@ impl Bridge {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return End::Gone,
                 Some(Ok(_)) => continue,
             };
+            if !self.is_let_in().await {
+                return End::Revoked;
+            }
             self.metrics.request(Transport::WebSocket, text.len());
             let text = ByteString::from(text.as_str());
             if writer.send(text).await.is_err() {
                 return End::Gone;
             }
+        }
+    }
+
+    /// Whether the client would still be let in.
+    async fn is_let_in(&self) -> bool {
+        match &self.held {
+            Some(held) => held.is_good().await,
+            None => true,
         }
     }
 
@@ -257,6 +277,7 @@ impl End {
             Self::Gone => return None,
             Self::Leaving => (CloseCode::Away, "the server is leaving"),
             Self::NotText => (CloseCode::Unsupported, "messages are text"),
+            Self::Revoked => (CloseCode::Policy, "the token is not good any more"),
         };
         Some(CloseFrame { code, reason: reason.into() })
     }

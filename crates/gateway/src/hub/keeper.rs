@@ -24,6 +24,10 @@ pub(super) struct Bells {
     pub(super) wake: Arc<Notify>,
     /// The catalogue is to be fetched.
     pub(super) refresh: Arc<Notify>,
+    /// Somebody wants files looked at now, and waits: counts up with each.
+    pub(super) asked: watch::Sender<u64>,
+    /// Which of those have been served.
+    pub(super) looked: watch::Sender<u64>,
     /// Everything ends.
     pub(super) stop: CancellationToken,
 }
@@ -33,6 +37,7 @@ pub(super) struct Keeper {
     snapshots: watch::Sender<Arc<Snapshot>>,
     wanted: watch::Sender<Option<Wanted>>,
     outcomes: watch::Receiver<Outcome>,
+    asked: watch::Receiver<u64>,
     refresher: JoinHandle<()>,
     timing: Timing,
     bells: Bells,
@@ -70,6 +75,7 @@ impl Keeper {
             snapshots,
             wanted,
             outcomes,
+            asked: bells.asked.subscribe(),
             refresher: tokio::spawn(refresher.run()),
             timing,
             bells,
@@ -88,7 +94,9 @@ impl Keeper {
             if is_over {
                 return self.end().await;
             }
+            let asked = *self.asked.borrow_and_update();
             pause = self.pass().await;
+            self.bells.looked.send_replace(asked);
         }
     }
 
@@ -97,6 +105,7 @@ impl Keeper {
         tokio::select! {
             () = self.bells.wake.notified() => self.burst().await,
             Ok(()) = self.outcomes.changed() => {}
+            Ok(()) = self.asked.changed() => {}
             () = sleep(pause) => {}
         }
     }

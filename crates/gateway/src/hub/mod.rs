@@ -45,6 +45,7 @@
 
 #![cfg(unix)]
 
+mod agents;
 mod build;
 mod connectors;
 mod files;
@@ -56,6 +57,7 @@ mod served;
 mod snapshot;
 mod sources;
 
+pub use agents::Agents;
 pub use connectors::{
     Error as ConnectorsError, NotAToken, catalogue_credentials, fetch_catalogue, kept_catalogue,
 };

@@ -3,17 +3,20 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use switchboard_config::{Asked, Desired, Surroundings};
+use switchboard_config::{Asked, Desired, Surroundings, resolve};
 use switchboard_core::engine::{Environment, InProcess};
 use switchboard_core::{Engine, Workspace, WorkspaceId};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{Options, Snapshot, Sources};
+use super::{Options, Snapshot, Sources, kept_catalogue};
 
 /// A workspace kept matching its files, until [`shutdown`](Self::shutdown), or until this is dropped.
 pub struct Served {
     id: WorkspaceId,
     sources: Sources,
+    /// The latest state that was applied.
+    applied: watch::Receiver<u64>,
     following: JoinHandle<()>,
 }
 
@@ -24,6 +27,15 @@ pub struct Extra {
     pub otherwise: Option<InProcess>,
     /// The only servers to start, by name; all if absent.
     pub only: Option<Vec<String>>,
+}
+
+/// What is desired at first, and word of everything after it.
+struct Loaded {
+    /// What was given for one run, which makes it another workspace.
+    given: String,
+    sources: Sources,
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    first: Arc<Snapshot>,
 }
 
 /// Applies what is desired.
@@ -46,21 +58,62 @@ impl Served {
         options: Options,
         extra: Extra,
     ) -> Self {
-        let given = format!("{:?}{}", asked.dynamic, asked.strict);
-        let sources = Sources::start(surroundings, asked, options).await;
-        let mut snapshots = sources.subscribe();
-        let first = snapshots.borrow_and_update().clone();
+        let loaded = Loaded::new(surroundings, asked, options, &extra).await;
+        Self::follow(engine, loaded, variables, extra)
+    }
+
+    /// The same for an agent. `None` if there is none of that name: then nothing is applied.
+    pub(super) async fn start_agent(
+        engine: Engine,
+        surroundings: Surroundings,
+        asked: Asked,
+        variables: Vec<(OsString, OsString)>,
+        options: Options,
+        extra: Extra,
+    ) -> Option<Self> {
+        let loaded = Loaded::new(surroundings, asked, options, &extra).await;
+        // Without its agent this would be the workspace that everybody else is in.
+        if loaded.first.desired.agent.is_none() {
+            loaded.sources.shutdown().await;
+            return None;
+        }
+        Some(Self::follow(engine, loaded, variables, extra))
+    }
+
+    fn follow(
+        engine: Engine,
+        loaded: Loaded,
+        variables: Vec<(OsString, OsString)>,
+        extra: Extra,
+    ) -> Self {
+        let Loaded { given, sources, mut snapshots, first } = loaded;
         let environment = environment(&variables, &first.desired);
         let id = WorkspaceId::of(&first.desired, &environment, &given);
         let follower = Follower { engine, id: id.clone(), variables, extra };
         follower.apply(&first);
+        let (done, applied) = watch::channel(first.generation);
         let following = tokio::spawn(async move {
             while snapshots.changed().await.is_ok() {
                 let snapshot = snapshots.borrow_and_update().clone();
                 follower.apply(&snapshot);
+                done.send_replace(snapshot.generation);
             }
         });
-        Self { id, sources, following }
+        Self { id, sources, applied, following }
+    }
+
+    /// The workspace that the same would be started for, by its files as they are. May block.
+    pub fn id_of(
+        surroundings: &Surroundings,
+        asked: &Asked,
+        variables: &[(OsString, OsString)],
+        extra: &Extra,
+    ) -> WorkspaceId {
+        let given = given(asked, extra);
+        let mut asked = asked.clone();
+        asked.connectors.extend(kept_catalogue(surroundings, &asked));
+        let desired = resolve(surroundings, &asked);
+        WorkspaceId::of(&desired, &environment(variables, &desired), &given)
     }
 
     /// Names it to the engine.
@@ -73,6 +126,19 @@ impl Served {
         self.sources.snapshot()
     }
 
+    /// The agent it is for, if it was asked for and is there.
+    pub fn agent(&self) -> Option<String> {
+        self.snapshot().desired.agent.as_ref().map(|agent| agent.name.clone())
+    }
+
+    /// Looks at the files now; when it returns, what they say has been applied.
+    pub async fn look(&self) {
+        self.sources.look().await;
+        let now = self.sources.snapshot().generation;
+        // It ends with the one who applies, which is this.
+        let _ = self.applied.clone().wait_for(|applied| *applied >= now).await;
+    }
+
     /// Looks at the files soon, without waiting for a reason.
     pub fn refresh(&self) {
         self.sources.refresh();
@@ -83,6 +149,23 @@ impl Served {
         self.sources.shutdown().await;
         // It ends with the sources.
         let _ = self.following.await;
+    }
+}
+
+// === impl Loaded ===
+
+impl Loaded {
+    async fn new(
+        surroundings: Surroundings,
+        asked: Asked,
+        options: Options,
+        extra: &Extra,
+    ) -> Self {
+        let given = given(&asked, extra);
+        let sources = Sources::start(surroundings, asked, options).await;
+        let mut snapshots = sources.subscribe();
+        let first = snapshots.borrow_and_update().clone();
+        Self { given, sources, snapshots, first }
     }
 }
 
@@ -103,6 +186,11 @@ impl Follower {
         }
         self.engine.apply(&workspace, desired);
     }
+}
+
+/// What makes it another workspace than the files alone would.
+fn given(asked: &Asked, extra: &Extra) -> String {
+    format!("{:?}{}{:?}", asked.dynamic, asked.strict, extra.only)
 }
 
 /// The caller's variables, with what settings put on top of them.

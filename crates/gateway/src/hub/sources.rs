@@ -1,15 +1,20 @@
 //! The handle.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use switchboard_config::{Asked, Surroundings};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
 use super::keeper::{Bells, Keeper};
 use super::options::Options;
 use super::snapshot::Snapshot;
+
+/// How long a look at the files may take.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// The sources of one workspace, kept current until [`shutdown`](Self::shutdown), or until this is dropped.
 pub struct Sources {
@@ -40,6 +45,18 @@ impl Sources {
     /// Tells of every new snapshot, the latest only where several came in between. Ends with the sources.
     pub fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.snapshots.clone()
+    }
+
+    /// Looks at the files now, and returns when that is done, or takes too long: the snapshot is then of now.
+    pub async fn look(&self) {
+        let mut number = 0;
+        self.bells.asked.send_modify(|asked| {
+            *asked += 1;
+            number = *asked;
+        });
+        let mut looked = self.bells.looked.subscribe();
+        // A file system that hangs has the last state stay.
+        let _ = timeout(LOOK, looked.wait_for(|looked| *looked >= number)).await;
     }
 
     /// Looks at the files and fetches the catalogue soon, without waiting for a reason.

@@ -27,7 +27,7 @@ enum What {
 
 /// One that counts until it is dropped.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     activity: Arc<Activity>,
     what: What,
 }

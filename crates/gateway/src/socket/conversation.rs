@@ -18,8 +18,8 @@ use tokio::{
 };
 
 use super::{
-    Answer, GOODBYE, Hello, Hub, Refusal, RefusalKind, Want, closing::Closing, desk::Desk,
-    stall::Stall, watched::Watched,
+    Answer, GOODBYE, Hello, Hub, Refusal, RefusalKind, Want, closing::Closing, desk::Desk, office,
+    presence::Presence, stall::Stall, watched::Watched,
 };
 use crate::front::{Front, Opened, Opening, Part};
 
@@ -40,12 +40,22 @@ pub(super) async fn converse<H: Hub>(desk: Arc<Desk<H>>, mut stream: UnixStream)
     tracing::debug!(?hello, "a client");
     match hello.want {
         Want::Mcp => match open(&desk, &hello).await {
-            Ok((front, opened)) => {
-                speak(&desk, stream, rest, opened).await;
+            Ok((front, opened, presence)) => {
+                speak(&desk, stream, rest, opened, presence).await;
                 // A view lives as long as somebody holds what opened it.
                 drop(front);
             }
             Err(refusal) => refuse(&mut stream, refusal).await,
+        },
+        Want::Admin => match desk.hub.admin() {
+            Some(admin) => {
+                say(&mut stream, &Answer::Granted(desk.welcome())).await;
+                office::attend(&desk, stream, rest, admin.routes()).await;
+            }
+            None => {
+                let message = "this hub has no admin API";
+                refuse(&mut stream, Refusal::new(RefusalKind::Protocol, message)).await;
+            }
         },
         Want::Status => say(&mut stream, &Answer::Granted(desk.status())).await,
         Want::Stop => {
@@ -103,7 +113,7 @@ type View<H> = <<H as Hub>::Front as Front>::View;
 async fn open<H: Hub>(
     desk: &Desk<H>,
     hello: &Hello,
-) -> Result<(Arc<H::Front>, Opened<View<H>>), Refusal> {
+) -> Result<(Arc<H::Front>, Opened<View<H>>, Arc<Presence>), Refusal> {
     if desk.draining.is_cancelled() {
         return Err(Refusal::new(RefusalKind::Stopping, "the hub is about to end"));
     }
@@ -112,14 +122,16 @@ async fn open<H: Hub>(
         return Err(Refusal::new(RefusalKind::View, message));
     };
     let front = front?;
+    let session = desk.next_session();
     let opened = front.open(Opening {
         principal: desk.options.principal.clone(),
-        session: desk.next_session(),
+        session: session.clone(),
         part: Part::Everything,
         transport: "socket",
     });
-    let opened = opened.map_err(|error| Refusal::new(RefusalKind::View, error.to_string()))?;
-    Ok((front, opened))
+    let opened =
+        opened.await.map_err(|error| Refusal::new(RefusalKind::View, error.to_string()))?;
+    Ok((front, opened, desk.presences.arrive(session, hello)))
 }
 
 /// MCP, until the client closes, does not read, or the hub ends.
@@ -128,6 +140,7 @@ async fn speak<H: Hub, V: Handler>(
     mut stream: UnixStream,
     rest: Bytes,
     opened: Opened<V>,
+    presence: Arc<Presence>,
 ) {
     let _client = desk.activity.client();
     say(&mut stream, &Answer::Granted(desk.welcome())).await;
@@ -138,6 +151,7 @@ async fn speak<H: Hub, V: Handler>(
     let view = Watched {
         view: opened.view,
         activity: desk.activity.clone(),
+        presence,
         draining: desk.draining.clone(),
     };
     let last = writer.clone();

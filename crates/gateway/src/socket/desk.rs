@@ -5,7 +5,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
@@ -15,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Hello, Lifetime, ListenOptions, Refusal, RefusalKind, Status, Welcome,
     activity::{Activity, Counts},
+    presence::Presences,
 };
-use crate::front::Front;
+use crate::{admin::Admin, front::Front};
 
 /// How often a hub that only has work of its own is asked whether it still has.
 const LOOK: Duration = Duration::from_millis(250);
@@ -32,6 +33,17 @@ pub trait Hub: Send + Sync + 'static {
     /// Whether there is work that the socket does not see: parked calls, calls of other faces.
     fn is_busy(&self) -> bool {
         false
+    }
+
+    /// What answers whoever wants to speak HTTP with the hub itself; absent where nobody may.
+    fn admin(&self) -> Option<&Admin> {
+        None
+    }
+
+    /// The servers that a session has called, each with how often.
+    fn used_by(&self, session: &str) -> Vec<(String, u64)> {
+        let _ = session;
+        Vec::new()
     }
 }
 
@@ -51,6 +63,7 @@ pub(super) struct Desk<H> {
     pub(super) hub: Arc<H>,
     pub(super) options: ListenOptions,
     pub(super) activity: Arc<Activity>,
+    pub(super) presences: Presences,
     /// The hub is to end.
     pub(super) stop: CancellationToken,
     /// The hub is to end when no call is in flight.
@@ -60,7 +73,6 @@ pub(super) struct Desk<H> {
     /// Conversations are to end now.
     pub(super) closing: CancellationToken,
     why: OnceLock<Why>,
-    since: SystemTime,
     sessions: AtomicU64,
 }
 
@@ -83,14 +95,14 @@ impl<H: Hub> Desk<H> {
     pub(super) fn new(hub: Arc<H>, options: ListenOptions, stop: CancellationToken) -> Self {
         Self {
             hub,
+            activity: options.pulse.activity.clone(),
             options,
-            activity: Arc::default(),
+            presences: Presences::default(),
             stop,
             handover: CancellationToken::new(),
             draining: CancellationToken::new(),
             closing: CancellationToken::new(),
             why: OnceLock::new(),
-            since: SystemTime::now(),
             sessions: AtomicU64::new(1),
         }
     }
@@ -104,16 +116,8 @@ impl<H: Hub> Desk<H> {
     }
 
     pub(super) fn status(&self) -> Status {
-        let counts = self.activity.now();
-        Status {
-            ok: true,
-            version: self.options.version.clone(),
-            pid: std::process::id(),
-            since: self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-            clients: counts.clients,
-            calls: counts.calls,
-            idle: if counts.is_unused() { counts.changed.elapsed().as_secs() } else { 0 },
-        }
+        let attached = self.presences.told(|session| self.hub.used_by(session));
+        Status { attached, ..self.options.pulse.status() }
     }
 
     /// Promises to make room for version `asker`, if it is newer.

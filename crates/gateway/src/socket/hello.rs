@@ -46,6 +46,8 @@ pub enum Want {
     Stop,
     /// To have it make room for a newer version, as soon as no call is in flight.
     Handover,
+    /// To speak HTTP with the [admin API](crate::admin).
+    Admin,
 }
 
 /// What a hub answers.
@@ -89,6 +91,31 @@ pub struct Status {
     pub calls: usize,
     /// For how many seconds it has had neither.
     pub idle: u64,
+    /// The clients themselves, whoever came first first.
+    #[serde(default)]
+    pub attached: Vec<Attached>,
+}
+
+/// A client that speaks MCP with a hub.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attached {
+    /// Tells it from the others.
+    pub session: String,
+    /// Its name, as it gives it; empty until it does.
+    #[serde(default)]
+    pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
+    /// The folder it was started in.
+    pub folder: PathBuf,
+    /// When it came, in seconds since 1970.
+    pub since: u64,
+    /// Its calls in flight.
+    pub calls: usize,
+    /// The servers it has called, each with how often.
+    #[serde(default)]
+    pub servers: BTreeMap<String, u64>,
 }
 
 /// Why a hub will not.

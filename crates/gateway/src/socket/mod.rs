@@ -21,22 +21,27 @@ mod error;
 mod hello;
 mod listen;
 mod lock;
+mod office;
 mod options;
 mod place;
+mod presence;
+mod pulse;
 mod stall;
 mod watched;
 
+pub(crate) use activity::Counted;
 pub(crate) use again::try_again;
 
 pub use conversation::is_ours;
 pub use desk::{Hub, Why};
 pub use detach::detach;
 pub use error::Error;
-pub use hello::{Answer, Hello, PROTOCOL, Refusal, RefusalKind, Status, Want, Welcome};
+pub use hello::{Answer, Attached, Hello, PROTOCOL, Refusal, RefusalKind, Status, Want, Welcome};
 pub use listen::{Ended, Listener};
 pub use lock::Lock;
 pub use options::{Lifetime, ListenOptions};
 pub use place::{Folders, Place};
+pub use pulse::Pulse;
 
 /// The notification by which a hub takes leave of a client; its `why` is one of [`Why`]'s words. It never reaches
 /// the program that `connect` speaks for.

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use switchboard_wire::server::ServeOptions;
 
+use super::Pulse;
+
 /// How a hub listens.
 #[derive(Debug, Clone)]
 pub struct ListenOptions {
     /// The hub's version.
     pub version: String,
+    /// Where who uses it is counted.
+    pub pulse: Pulse,
     /// Whom clients of the socket speak for: the user whose hub this is.
     pub principal: String,
     /// When it ends by itself.
@@ -50,8 +54,10 @@ pub enum Lifetime {
 impl ListenOptions {
     /// The usual, for a hub of this version.
     pub fn new(version: impl Into<String>, lifetime: Lifetime) -> Self {
+        let version = version.into();
         Self {
-            version: version.into(),
+            pulse: Pulse::new(version.clone()),
+            version,
             principal: "local".into(),
             lifetime,
             hello_limit: 4 << 20,

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use switchboard_wire::{
     envelope::{Notification, RpcError},
+    json::Raw,
     server::{Asked, Context, Description, Handler, Reply},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{activity::Activity, again::try_again};
+use super::{activity::Activity, again::try_again, presence::Presence};
 
 /// Passes everything on.
 pub(super) struct Watched<V> {
     pub(super) view: Arc<V>,
     pub(super) activity: Arc<Activity>,
+    pub(super) presence: Arc<Presence>,
     /// No more calls are taken.
     pub(super) draining: CancellationToken,
 }
@@ -24,6 +26,15 @@ pub(super) struct Watched<V> {
 impl<V: Handler> Handler for Watched<V> {
     fn describe(&self) -> Description {
         self.view.describe()
+    }
+
+    fn info(&self) -> Raw {
+        self.view.info()
+    }
+
+    fn greeted(&self, client_info: Option<&Raw>) {
+        self.presence.is(client_info);
+        self.view.greeted(client_info);
     }
 
     fn call<'a>(
@@ -36,7 +47,8 @@ impl<V: Handler> Handler for Watched<V> {
             let error = try_again("the hub is about to end; the call was not made");
             return Box::pin(std::future::ready(Err(error)));
         }
-        let counted = self.activity.call();
+        self.presence.is(context.client_info.as_ref());
+        let counted = (self.activity.call(), self.presence.call());
         let answer = self.view.call(asked, context);
         Box::pin(async move {
             let _counted = counted;

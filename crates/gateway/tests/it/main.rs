@@ -3,10 +3,12 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod agents;
 mod attach;
 mod bridge;
 mod broken;
 mod catalogue;
+mod compatibility;
 mod edits;
 mod face;
 mod fixture;
@@ -17,3 +19,4 @@ mod served;
 mod shutdown;
 mod socket;
 mod token_helper;
+mod tokens;

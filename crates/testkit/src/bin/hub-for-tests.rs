@@ -26,7 +26,7 @@ struct ForAll(Arc<One>);
 impl Front for One {
     type View = Fixture;
 
-    fn open(&self, _: Opening) -> Result<Opened<Fixture>, NoSuchPart> {
+    async fn open(&self, _: Opening) -> Result<Opened<Fixture>, NoSuchPart> {
         Ok(Opened { view: self.0.clone(), changes: self.0.changes().clone() })
     }
 }

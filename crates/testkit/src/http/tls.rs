@@ -50,6 +50,15 @@ impl Authority {
         (certificate.pem() + &key.serialize_pem()).into_bytes()
     }
 
+    /// The certificate and key of a server for `localhost` and `127.0.0.1`, in one PEM text.
+    pub fn server_pem(&self) -> Vec<u8> {
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let params = CertificateParams::new(names).expect("valid names");
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        (certificate.pem() + &key.serialize_pem()).into_bytes()
+    }
+
     /// A server for `localhost` and `127.0.0.1` that offers the protocols in `alpn`.
     pub fn server(&self, clients: ClientCertificate, alpn: &[&str]) -> rustls::ServerConfig {
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];

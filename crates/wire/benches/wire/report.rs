@@ -1,6 +1,8 @@
 //! The table, on the terminal and in the documentation.
 
-use std::{fmt::Write, path::PathBuf, process::Command, time::Duration};
+use std::{fmt::Write, time::Duration};
+
+use switchboard_testkit::benchmarks::{date, documents, processor};
 
 use crate::{
     CONTENDERS,
@@ -69,24 +71,4 @@ pub(crate) fn write(table: &str) {
     let others = before.find("\n## ").map_or("", |at| &before[at..]);
     std::fs::write(&path, page + others).expect("the page can be written");
     println!("\nwritten to docs/benchmarks.md");
-}
-
-/// Cargo names our crate's folder when it runs us.
-fn documents() -> PathBuf {
-    let own = std::env::var_os("CARGO_MANIFEST_DIR").expect("run by cargo");
-    PathBuf::from(own).join("../../docs")
-}
-
-fn date() -> String {
-    let said = Command::new("date").args(["-u", "+%F"]).output();
-    said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default()
-}
-
-fn processor() -> String {
-    let known = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = known.lines().find_map(|line| {
-        let (name, model) = line.split_once(':')?;
-        (name.trim() == "model name").then(|| model.trim().to_owned())
-    });
-    model.unwrap_or_else(|| "an unnamed processor".to_owned())
 }

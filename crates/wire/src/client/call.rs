@@ -178,6 +178,15 @@ impl Call {
     }
 }
 
+// === impl Answer ===
+
+impl Answer {
+    /// The `inputResponses` object of these answers.
+    pub fn write_all(answers: &[Self]) -> Raw {
+        input_responses(answers)
+    }
+}
+
 /// The `inputResponses` object. A question that was refused is left out: the modern protocol has
 /// no other word for it.
 pub(crate) fn input_responses(answers: &[Answer]) -> Raw {
@@ -197,7 +206,7 @@ pub(crate) fn input_responses(answers: &[Answer]) -> Raw {
 
 impl InputRequest {
     /// Reads an `inputRequests` object.
-    pub(crate) fn read_all(requests: &Raw) -> Option<Vec<Self>> {
+    pub fn read_all(requests: &Raw) -> Option<Vec<Self>> {
         requests
             .members()
             .map(|member| {
@@ -209,6 +218,18 @@ impl InputRequest {
                 })
             })
             .collect()
+    }
+
+    /// Writes an `inputRequests` object.
+    pub fn write_all(questions: &[Self]) -> Raw {
+        let requests: Vec<_> = questions
+            .iter()
+            .map(|question| {
+                let (key, asked) = (quote(&question.key), quote(&question.method));
+                format!(r#"{key}:{{"method":{asked},"params":{}}}"#, question.params)
+            })
+            .collect();
+        Raw::trusted(format!("{{{}}}", requests.join(",")).into())
     }
 
     /// Answers this question.

@@ -205,6 +205,18 @@ impl Exchange {
     }
 }
 
+// === impl Resume ===
+
+impl Resume {
+    /// What the server wants to see again, where the call has ended and is to be made again.
+    pub fn into_state(self) -> Option<Raw> {
+        match self {
+            Self::Again { state } => state,
+            Self::Parked(_) => None,
+        }
+    }
+}
+
 impl std::fmt::Debug for Exchange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Exchange").field("call", &self.call).finish_non_exhaustive()

@@ -71,7 +71,7 @@ impl Session {
         let info = extras.client_info.clone().unwrap_or_else(|| self.own_info());
         let capabilities =
             extras.capabilities.clone().unwrap_or_else(|| self.options.capabilities.clone());
-        let capabilities = self.with_roots(capabilities);
+        let capabilities = with_tasks(self.with_roots(capabilities), &request.method());
         let token = id.to_string();
         let level = extras.log_level.clone().or_else(|| self.wishes().log_level.clone());
         let level = level.map(|level| quote(&level));
@@ -202,6 +202,17 @@ impl Session {
         self.later(crate::envelope::Response::error(Some(&request.id()), &error).text().clone());
         false
     }
+}
+
+/// A call that becomes a task is followed, or handed to whoever can: either way the server may make one of it.
+fn with_tasks(capabilities: Raw, asked: &str) -> Raw {
+    let about_tasks =
+        [method::TOOLS_CALL, method::TASKS_GET, method::TASKS_UPDATE, method::TASKS_CANCEL];
+    if !about_tasks.contains(&asked) {
+        return capabilities;
+    }
+    let declared = Edit::set(&["extensions", meta::TASKS_EXTENSION], "{}");
+    capabilities.with(&[declared]).unwrap_or(capabilities)
 }
 
 /// Whether the protocol lets a server ask something back before it answers this.

@@ -42,6 +42,11 @@ impl<'a> Edit<'a> {
     pub const fn remove(path: &'a [&'a str]) -> Self {
         Self { path, value: None }
     }
+
+    /// The key of the member that it takes out, if it does.
+    pub(super) fn removes(&self) -> Option<&'a str> {
+        self.path.last().copied().filter(|_| self.value.is_none())
+    }
 }
 
 /// Returns `object` with `edits` made. Paths must be distinct and none may lead through another.

@@ -23,13 +23,18 @@ pub fn quote(text: &str) -> String {
 
 /// Adds `text` to `out` as a JSON string.
 pub(crate) fn quote_into(out: &mut String, text: &str) {
-    if plain_end(text.as_bytes(), 0) < text.len() {
+    if !is_plain(text) {
         out.push_str(&serde_json::Value::from(text).to_string());
         return;
     }
     out.push('"');
     out.push_str(text);
     out.push('"');
+}
+
+/// Whether a JSON string can hold `text` without escapes, and holds it so unless somebody took pains.
+pub(super) fn is_plain(text: &str) -> bool {
+    plain_end(text.as_bytes(), 0) == text.len()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The one place between `fork` and `exec`, and where an inherited descriptor gets an owner.
+//! The one place between `fork` and `exec`, and where a descriptor that came as a number gets an owner.
 //!
 //! All `unsafe` of the crate is here. What runs between `fork` and `exec` may only make system calls
 //! that are safe in a signal handler: no allocation, no lock, no thread.
@@ -20,7 +20,8 @@ pub(super) fn standardize(command: &mut Command) {
     }
 }
 
-fn default_signals() -> io::Result<()> {
+/// Puts every signal of this process at its default, and blocks none.
+pub(super) fn default_signals() -> io::Result<()> {
     for each in Signal::iterator() {
         #[allow(unsafe_code, reason = "`signal` is unsafe for the sake of handlers")]
         // SAFETY: the default disposition is no handler. SIGKILL and SIGSTOP refuse, rightly.
@@ -30,15 +31,13 @@ fn default_signals() -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{adopt, die_with_parent};
+pub(super) use linux::{close_strays_on_exec, die_with_parent, own};
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
     use std::io;
     use std::os::fd::{BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
-    use std::os::unix::fs::FileTypeExt as _;
-    use std::os::unix::net::UnixStream;
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
@@ -63,22 +62,17 @@ mod linux {
         }
     }
 
-    /// Takes over the socket that the parent left open at `number`, and makes every descriptor past
-    /// standard error close on exec. For the start of `main` only.
-    pub(crate) fn adopt(number: RawFd) -> io::Result<UnixStream> {
-        let entry = fs::metadata(format!("/proc/self/fd/{number}"))?;
-        if number <= 2 || !entry.file_type().is_socket() {
-            return Err(Errno::ENOTSOCK.into());
+    /// Owns a descriptor that the kernel has just made for this process.
+    pub(crate) fn own(number: RawFd) -> OwnedFd {
+        #[allow(unsafe_code, reason = "what comes through a socket comes as a number")]
+        // SAFETY: it came with the message that was just received, so nobody else owns it.
+        unsafe {
+            OwnedFd::from_raw_fd(number)
         }
-        close_strays_on_exec()?;
-        #[allow(unsafe_code, reason = "a number on the command line becomes a descriptor")]
-        // SAFETY: it is open, as was just seen, and nothing else in a process that has only begun
-        // owns a socket.
-        let socket = unsafe { OwnedFd::from_raw_fd(number) };
-        Ok(UnixStream::from(socket))
     }
 
-    fn close_strays_on_exec() -> io::Result<()> {
+    /// Makes every descriptor past standard error close on exec. For the start of `main` only.
+    pub(crate) fn close_strays_on_exec() -> io::Result<()> {
         let open: Vec<RawFd> = fs::read_dir("/proc/self/fd")?
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
             .filter(|number| *number > 2)

@@ -7,7 +7,6 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use command_fds::CommandFdExt as _;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,11 +15,11 @@ use tokio::process::Child;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::guard::invocation;
 use super::guard::protocol::{Report, Request};
+use super::guard::{handover, invocation};
 use super::launch::ChildEnds;
 use super::watch::Watch;
-use super::{Command, SpawnError, child};
+use super::{Command, SpawnError};
 
 /// How long a guard may take to say that the child runs. Only a program that is none takes longer.
 const START: Duration = Duration::from_secs(10);
@@ -63,13 +62,13 @@ pub(super) fn launch(
 fn fork(guard: &OwnedFd, ends: ChildEnds) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = StdUnixStream::pair()?;
     ours.set_nonblocking(true)?;
-    let number = theirs.as_raw_fd().to_string();
     let mut command = std::process::Command::new(format!("/proc/self/fd/{}", guard.as_raw_fd()));
-    command.arg0(invocation::NAME).args([invocation::MARKER, &number]).env_clear();
-    ends.attach(&mut command);
-    // A guard that inherited an ignored SIGCHLD could not wait for anybody.
-    child::standardize(&mut command);
-    command.preserved_fds(vec![theirs.into()]);
+    command.arg0(invocation::NAME).arg(invocation::MARKER).env_clear().process_group(0);
+    // No code of ours runs between `fork` and `exec`, so there need not be a copy of this process: of one with much
+    // memory it would cost more than everything else. The three descriptors that a spawn can set are then all there
+    // are; what stands where standard input should be, the fourth follows through.
+    handover::send(&ours, &ends.attach_but_stdin(&mut command))?;
+    command.stdin(OwnedFd::from(theirs));
     // Never `kill_on_drop`: a guard ends with its channel, after its work.
     let guard = tokio::process::Command::from(command).spawn()?;
     Ok((guard, UnixStream::from_std(ours)?))

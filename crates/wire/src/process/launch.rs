@@ -69,6 +69,13 @@ impl ChildEnds {
             .stdout(Stdio::from(self.stdout))
             .stderr(Stdio::from(self.stderr));
     }
+
+    /// The same, but for standard input, which is to get there in another way.
+    #[cfg(target_os = "linux")]
+    pub(super) fn attach_but_stdin(self, command: &mut std::process::Command) -> io::PipeReader {
+        command.stdout(Stdio::from(self.stdout)).stderr(Stdio::from(self.stderr));
+        self.stdin
+    }
 }
 
 // === impl Launched ===

@@ -14,6 +14,16 @@ pub trait Handler: Send + Sync + 'static {
     /// What the server says of itself to a client.
     fn describe(&self) -> Description;
 
+    /// `serverInfo` alone, which every answer to a modern client carries.
+    fn info(&self) -> Raw {
+        self.describe().info
+    }
+
+    /// A client of the older era has said who it is.
+    fn greeted(&self, client_info: Option<&Raw>) {
+        let _ = client_info;
+    }
+
     /// Answers a request. Dropped when the client cancels it or goes away.
     fn call<'a>(
         &'a self,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Asked, Context, Handler, Reply, Session, context::Severity, session::Greeted};
+use super::{Asked, Context, Handler, Reply, Session, context::Severity, render, session::Greeted};
 use crate::{
     Era, Version,
     client::{Answer, InputRequest},
@@ -62,16 +62,19 @@ fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, Rpc
         .ok()
         .filter(|version| version.era() == Era::Legacy)
         .unwrap_or(Version::LATEST_LEGACY);
+    let client_info = member("clientInfo");
+    session.handler.greeted(client_info.as_ref());
     session.state().greeted = Some(Greeted {
         version,
-        client_info: member("clientInfo"),
+        client_info,
         capabilities: member("capabilities").unwrap_or_else(Raw::empty_object),
     });
     let description = session.handler.describe();
     let instructions = description.instructions_member();
+    let capabilities = render::capabilities(version, &description.capabilities);
     let result = format!(
-        r#"{{"protocolVersion":"{version}","capabilities":{},"serverInfo":{}{instructions}}}"#,
-        description.capabilities, description.info
+        r#"{{"protocolVersion":"{version}","capabilities":{capabilities},"serverInfo":{}{instructions}}}"#,
+        description.info
     );
     Ok(Raw::trusted(result.into()))
 }

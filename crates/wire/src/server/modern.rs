@@ -93,10 +93,10 @@ fn context<H: Handler>(
 fn discovered<H: Handler>(session: &Session<H>) -> Raw {
     let description = session.handler.describe();
     let instructions = description.instructions_member();
+    let capabilities = render::capabilities(Version::LATEST, &description.capabilities);
     let result = format!(
-        r#"{{"supportedVersions":{},"capabilities":{}{instructions}}}"#,
-        render::supported(),
-        description.capabilities
+        r#"{{"supportedVersions":{},"capabilities":{capabilities}{instructions}}}"#,
+        render::supported()
     );
     Raw::trusted(result.into())
 }
@@ -146,16 +146,8 @@ fn required(question: &InputRequest) -> Raw {
 fn input_required(questions: &[InputRequest], state: Option<&Raw>) -> Raw {
     let mut result = String::from(r#"{"resultType":"input_required""#);
     if !questions.is_empty() {
-        let requests: Vec<_> = questions
-            .iter()
-            .map(|question| {
-                let (key, asked) = (quote(&question.key), quote(&question.method));
-                format!(r#"{key}:{{"method":{asked},"params":{}}}"#, question.params)
-            })
-            .collect();
-        result.push_str(r#","inputRequests":{"#);
-        result.push_str(&requests.join(","));
-        result.push('}');
+        result.push_str(r#","inputRequests":"#);
+        result.push_str(InputRequest::write_all(questions).as_str());
     }
     if let Some(state) = state {
         result.push_str(r#","requestState":"#);

@@ -1,6 +1,5 @@
 //! The same result and the same error in the shape of either era.
 
-use super::Description;
 use crate::{
     Era, Version,
     envelope::{RpcError, code},
@@ -18,6 +17,8 @@ fn is_cacheable(asked: &str) -> bool {
             | method::RESOURCES_LIST
             | method::TEMPLATES_LIST
             | method::RESOURCES_READ
+            | method::SKILLS_LIST
+            | method::SKILLS_GET
     )
 }
 
@@ -27,13 +28,13 @@ pub(super) fn result(
     era: Era,
     asked: &str,
     result: &Raw,
-    description: &Description,
+    info: impl FnOnce() -> Raw,
 ) -> Result<Raw, RpcError> {
     if result.kind() != JsonKind::Object {
         return Err(RpcError::new(code::INTERNAL_ERROR, "the server's result is not an object"));
     }
     let rendered = match era {
-        Era::Modern => modern(asked, result, description),
+        Era::Modern => modern(asked, result, info),
         Era::Legacy => result.with(&[
             Edit::remove(&["resultType"]),
             Edit::remove(&["ttlMs"]),
@@ -47,7 +48,7 @@ pub(super) fn result(
 fn modern(
     asked: &str,
     result: &Raw,
-    description: &Description,
+    info: impl FnOnce() -> Raw,
 ) -> Result<Raw, crate::json::SpliceError> {
     let missing = |path: &[&str]| !matches!(result.get_path(path), Ok(Some(_)));
     let mut edits = Vec::new();
@@ -63,14 +64,27 @@ fn modern(
             edits.push(Edit::set(&["cacheScope"], "\"private\""));
         }
     }
-    if missing(&["_meta", meta::SERVER_INFO]) {
-        edits.push(Edit::set(&["_meta", meta::SERVER_INFO], description.info.as_str()));
+    let info = missing(&["_meta", meta::SERVER_INFO]).then(info);
+    if let Some(info) = &info {
+        edits.push(Edit::set(&["_meta", meta::SERVER_INFO], info.as_str()));
     }
     result.with(&edits)
 }
 
 fn is_complete(result: &Raw) -> bool {
     matches!(result.get("resultType"), Ok(Some(kind)) if kind.as_str() == "\"complete\"")
+}
+
+/// Capabilities in the words of a version: tasks are called differently in the two that have them.
+pub(super) fn capabilities(version: Version, capabilities: &Raw) -> Raw {
+    let extension = Edit::remove(&["extensions", meta::TASKS_EXTENSION]);
+    let member = Edit::remove(&["tasks"]);
+    let edits: &[Edit<'_>] = match version {
+        Version::V2025_11_25 => &[extension],
+        version if version.era() == Era::Modern => &[member],
+        _ => &[extension, member],
+    };
+    capabilities.with(edits).unwrap_or_else(|_| capabilities.clone())
 }
 
 /// An error under the code its reader knows it by.

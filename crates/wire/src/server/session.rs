@@ -269,7 +269,7 @@ impl<H: Handler> Session<H> {
         outcome: Result<Raw, RpcError>,
     ) -> Result<Raw, RpcError> {
         match outcome {
-            Ok(result) => render::result(version.era(), asked, &result, &self.handler.describe()),
+            Ok(result) => render::result(version.era(), asked, &result, || self.handler.info()),
             Err(error) => Err(render::error(version.era(), asked, error)),
         }
     }

@@ -8,7 +8,7 @@ use switchboard_wire::json::{JsonKind, Raw};
 use crate::report::Failure;
 
 /// What was typed after the name of a tool.
-pub(super) enum Typed {
+pub(in crate::commands) enum Typed {
     /// `key=value` and `key:=json`, which the tool's schema explains.
     Words(Vec<Argument>),
     /// The whole object.
@@ -22,7 +22,7 @@ const HOW: &str = "write `key=value`, `key:=json`, one JSON object, `@FILE`, or 
 
 impl Typed {
     /// Reads what needs no tool to be understood.
-    pub(super) fn read(words: &[String]) -> Result<Self, Failure> {
+    pub(in crate::commands) fn read(words: &[String]) -> Result<Self, Failure> {
         match words {
             [only] if only == "-" => object(&input()?, "standard input"),
             [only] if only.starts_with('@') => object(&file(&only[1..])?, &only[1..]),
@@ -38,7 +38,7 @@ impl Typed {
     }
 
     /// The arguments, by what the tool takes.
-    pub(super) fn arguments(&self, schema: &Raw) -> Result<Raw, Invalid> {
+    pub(in crate::commands) fn arguments(&self, schema: &Raw) -> Result<Raw, Invalid> {
         match self {
             Self::Words(words) => arguments_from(words, schema),
             Self::Object(object) => Ok(object.clone()),

@@ -1,6 +1,6 @@
 //! `switchboard call`: one tool, once.
 
-mod arguments;
+pub(super) mod arguments;
 
 use switchboard_core::catalog::Listed;
 use switchboard_core::{CallError, Outcome, Request};

@@ -1,7 +1,8 @@
 //! The engine at its boundary: what is desired in, snapshots, events and results out.
 
 mod apply;
-mod call;
+pub(crate) mod call;
 mod elicitation;
+mod handed;
 pub(crate) mod script;
 mod session;

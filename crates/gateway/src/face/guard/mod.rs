@@ -3,12 +3,13 @@
 //! In order: the name the client used for us, the page that sent it, who it speaks for, how often it
 //! asks. The guard knows nothing of what is asked.
 
+mod held;
 mod hosts;
 mod peer;
 mod rate;
 mod tokens;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     extract::{Request, State},
@@ -17,6 +18,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 
+pub(super) use held::Held;
 pub(super) use peer::Peer;
 pub use tokens::{Caller, Tokens};
 
@@ -39,6 +41,8 @@ pub(super) struct Guard {
     access: Access,
     rates: Rates,
     metrics: Arc<Metrics>,
+    /// How often a token is looked at again that something lasting was asked for with.
+    look: Duration,
 }
 
 /// Who stands at the door for requests that reveal nothing.
@@ -53,6 +57,7 @@ impl Guard {
             access: options.access.clone(),
             rates: Rates::new(options.limits.rate),
             metrics,
+            look: options.times.keep_alive,
         }
     }
 
@@ -63,18 +68,18 @@ impl Guard {
         self.hosts.check_host(&request.uri, headers, local)?;
         let origin = self.hosts.check_origin(headers, local)?;
         if is_preflight(request) || OPEN.contains(&request.uri.path()) {
-            return Ok(Admitted { origin, caller: None });
+            return Ok(Admitted { origin, caller: None, held: None });
         }
-        let caller = self.caller(headers, peer).await?;
+        let (caller, held) = self.caller(headers, peer).await?;
         self.rates.take(&caller.principal)?;
-        Ok(Admitted { origin, caller: Some(caller) })
+        Ok(Admitted { origin, caller: Some(caller), held })
     }
 
     async fn caller(
         &self,
         headers: &HeaderMap,
         peer: Option<&Arc<Peer>>,
-    ) -> Result<Caller, Refusal> {
+    ) -> Result<(Caller, Option<Held>), Refusal> {
         if let Some(tokens) = &self.access.tokens
             && let Some(given) = headers.get(header::AUTHORIZATION)
         {
@@ -82,12 +87,14 @@ impl Guard {
                 .ok_or_else(|| tokens::refusal(&**tokens, Some("invalid_request")))?;
             let principal = tokens.principal(token).await;
             let refused = || tokens::refusal(&**tokens, Some("invalid_token"));
-            return principal.map(|name| Caller::new(&name)).ok_or_else(refused);
+            let caller = Caller::new(&principal.ok_or_else(refused)?);
+            let held = Held::new(tokens, token, &caller.principal);
+            return Ok((caller, Some(held)));
         }
         match (self.access.without_token, peer) {
-            (WithoutToken::Anyone, _) => Ok(Caller::new(ANYONE)),
+            (WithoutToken::Anyone, _) => Ok((Caller::new(ANYONE), None)),
             (WithoutToken::SameUser, Some(peer)) if peer.is_same_user().await => {
-                Ok(Caller::new(LOCAL))
+                Ok((Caller::new(LOCAL), None))
             }
             _ => Err(match &self.access.tokens {
                 Some(tokens) => tokens::refusal(&**tokens, None),
@@ -108,6 +115,8 @@ struct Admitted {
     origin: Option<Origin>,
     /// `None` where it does not matter who asks.
     caller: Option<Caller>,
+    /// The token it came with.
+    held: Option<Held>,
 }
 
 fn is_preflight(request: &Parts) -> bool {
@@ -128,11 +137,20 @@ pub(super) async fn pass(
         Ok(Admitted { origin, .. }) if is_preflight(&request) => {
             (preflight(&request.headers), origin)
         }
-        Ok(Admitted { origin, caller }) => {
+        Ok(Admitted { origin, caller, held }) => {
             if let Some(caller) = caller {
                 request.extensions.insert(caller);
             }
-            (next.run(Request::from_parts(request, body)).await, origin)
+            if let Some(held) = &held {
+                request.extensions.insert(held.clone());
+            }
+            let response = next.run(Request::from_parts(request, body)).await;
+            match held {
+                Some(held) if is_stream(&response) => {
+                    (response.map(|body| held.over(body, guard.look)), origin)
+                }
+                _ => (response, origin),
+            }
         }
     };
     if let Some(origin) = origin {
@@ -142,6 +160,12 @@ pub(super) async fn pass(
         guard.metrics.refused(*reason);
     }
     response
+}
+
+/// Whether an answer may go on for as long as anybody listens.
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
 /// Tells the browser that a page may make this request.

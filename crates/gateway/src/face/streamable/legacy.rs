@@ -93,7 +93,7 @@ async fn begin<F: Front>(
         part: owner.part.clone(),
         transport: Transport::Http.as_str(),
     };
-    let opened = face.front.open(opening).map_err(|_| Refusal::no_such_part())?;
+    let opened = face.front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))?;
     let making = Making {
         limits: face.options.limits,
         over: CancellationToken::new(),

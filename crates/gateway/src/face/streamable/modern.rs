@@ -58,7 +58,7 @@ pub(super) async fn post<F: Front>(
     let id = request.id();
     headers::check(headers, &request).map_err(|refusal| refusal.about(Some(&id)))?;
     let most = face.options.limits.sessions;
-    let opened = face.views.get(&*face.front, owner, most, &face.tasks);
+    let opened = face.views.get(&*face.front, owner, most, &face.tasks).await;
     let view = opened.map_err(|refusal| refusal.about(Some(&id)))?;
     match request.method().as_ref() {
         method::LISTEN => return listen(face, view, takes, request).await,

@@ -29,7 +29,9 @@ use crate::{
 };
 
 /// The open views.
-pub(in crate::face) struct Views<V>(Mutex<HashMap<Owner, Arc<View<V>>>>);
+pub(in crate::face) struct Views<V>(Mutex<Known<V>>);
+
+struct Known<V>(HashMap<Owner, Arc<View<V>>>);
 
 /// One view, as long as somebody uses it.
 pub(super) struct View<V> {
@@ -45,57 +47,70 @@ pub(super) struct View<V> {
 
 impl<V> Default for Views<V> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self(Mutex::new(Known(HashMap::new())))
     }
 }
 
 impl<V: Handler> Views<V> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, Arc<View<V>>>> {
+    fn lock(&self) -> MutexGuard<'_, Known<V>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The view of this owner, opened if need be; then one of `tasks` follows its changes.
-    pub(super) fn get<F: Front<View = V>>(
+    pub(super) async fn get<F: Front<View = V>>(
         &self,
         front: &F,
         owner: &Owner,
         most: usize,
         tasks: &TaskTracker,
     ) -> Result<Arc<View<V>>, Refusal> {
+        if let Some(view) = self.lock().known(owner) {
+            return Ok(view);
+        }
+        // Not under the lock: it may have to be made first.
+        let opened = open(front, owner).await?;
         let mut views = self.lock();
-        if let Some(view) = views.get(owner) {
-            view.touch();
-            return Ok(Arc::clone(view));
+        if let Some(view) = views.known(owner) {
+            return Ok(view);
         }
-        if views.len() >= most {
-            forget_oldest(&mut views);
+        if views.0.len() >= most {
+            views.forget_oldest();
         }
-        let opened = open(front, owner)?;
         let (view, following) = View::new(opened);
         tasks.spawn(following.run());
-        views.insert(owner.clone(), Arc::clone(&view));
+        views.0.insert(owner.clone(), Arc::clone(&view));
         Ok(view)
     }
 
     /// Closes those that nobody has used for so long.
     pub(in crate::face) fn sweep(&self, after: Duration) {
-        self.lock().retain(|_, view| Arc::strong_count(view) > 1 || !view.is_idle(after));
+        self.lock().0.retain(|_, view| Arc::strong_count(view) > 1 || !view.is_idle(after));
     }
 
     pub(in crate::face) fn clear(&self) {
-        self.lock().clear();
+        self.lock().0.clear();
     }
 }
 
-/// Those in use live on with their users.
-fn forget_oldest<V>(views: &mut HashMap<Owner, Arc<View<V>>>) {
-    let oldest = views.iter().min_by_key(|(_, view)| view.used()).map(|(owner, _)| owner.clone());
-    if let Some(owner) = oldest {
-        views.remove(&owner);
+// === impl Known ===
+
+impl<V> Known<V> {
+    fn known(&self, owner: &Owner) -> Option<Arc<View<V>>> {
+        let view = self.0.get(owner)?;
+        view.touch();
+        Some(Arc::clone(view))
+    }
+
+    /// Those in use live on with their users.
+    fn forget_oldest(&mut self) {
+        let oldest = self.0.iter().min_by_key(|(_, view)| view.used());
+        if let Some(owner) = oldest.map(|(owner, _)| owner.clone()) {
+            self.0.remove(&owner);
+        }
     }
 }
 
-fn open<F: Front>(front: &F, owner: &Owner) -> Result<Opened<F::View>, Refusal> {
+async fn open<F: Front>(front: &F, owner: &Owner) -> Result<Opened<F::View>, Refusal> {
     let place = match &owner.part {
         Part::Everything => "/mcp".to_owned(),
         Part::Server(name) => format!("/mcp/{name}"),
@@ -107,7 +122,7 @@ fn open<F: Front>(front: &F, owner: &Owner) -> Result<Opened<F::View>, Refusal> 
         part: owner.part.clone(),
         transport: Transport::Http.as_str(),
     };
-    front.open(opening).map_err(|_| Refusal::no_such_part())
+    front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))
 }
 
 // === impl View ===

@@ -10,7 +10,11 @@ use super::{ALL, Gateway, raw, soon};
 const VERSIONS: [Version; 5] = Version::ALL;
 
 /// Runs a call, answering its questions; what happened on the way, and the result.
-async fn run(client: &Client, call: Call, answer: &str) -> (Vec<String>, Result<Value, Error>) {
+pub(super) async fn run(
+    client: &Client,
+    call: Call,
+    answer: &str,
+) -> (Vec<String>, Result<Value, Error>) {
     let mut exchange = client.call(call);
     let mut happened = Vec::new();
     loop {

@@ -4,6 +4,7 @@ mod matrix;
 mod parked;
 mod search;
 mod server;
+mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,7 @@ struct Gateway {
     engine: Engine,
     bridge: Bridge,
     server: Arc<Server>,
-    _folder: tempfile::TempDir,
+    folder: Arc<tempfile::TempDir>,
 }
 
 impl Gateway {
@@ -35,7 +36,22 @@ impl Gateway {
     }
 
     async fn with(era: Era, settings: &str, options: BridgeOptions) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        Self::within(folder, era, settings, options).await
+    }
+
+    /// Another one with the same files, as after a restart.
+    async fn restarted(self, era: Era) -> Self {
+        self.engine.shutdown().await;
+        Self::within(self.folder, era, "{}", BridgeOptions::default()).await
+    }
+
+    async fn within(
+        folder: Arc<tempfile::TempDir>,
+        era: Era,
+        settings: &str,
+        options: BridgeOptions,
+    ) -> Self {
         let server = Arc::new(Server::default());
         let home = folder.path().to_str().unwrap().to_owned();
         let env = [("HOME".to_owned(), home.clone())].into();
@@ -53,10 +69,10 @@ impl Gateway {
         let engine = Engine::start(engine).await;
         engine.apply(&workspace, desired);
         let bridge = Bridge::new(engine.clone(), workspace.id, options);
-        Self { engine, bridge, server, _folder: folder }
+        Self { engine, bridge, server, folder }
     }
 
-    fn link(&self, principal: &str, part: Part) -> End {
+    async fn link(&self, principal: &str, part: Part) -> End {
         let (ours, theirs) = pair();
         let opening = Opening {
             principal: principal.to_owned(),
@@ -64,7 +80,7 @@ impl Gateway {
             part,
             transport: "test",
         };
-        let opened = self.bridge.open(opening).unwrap();
+        let opened = self.bridge.open(opening).await.unwrap();
         tokio::spawn(async move {
             // It ends with its link.
             let _ = serve(theirs, opened.view, &opened.changes, ServeOptions::default()).await;
@@ -86,7 +102,7 @@ impl Gateway {
         let mut options = ClientOptions::new("client", "1");
         options.greeting = Greeting::Only(version);
         options.capabilities = Raw::parse(capabilities.to_owned()).unwrap();
-        let target = Target::InProcess(self.link(principal, part));
+        let target = Target::InProcess(self.link(principal, part).await);
         Client::connect(target, options).await.unwrap()
     }
 }

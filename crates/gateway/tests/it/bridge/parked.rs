@@ -1,11 +1,11 @@
-//! Handles of calls that wait: for their own client, the same request, once.
+//! Handles: for their own client and the same request, until they expire; once, where a call waits.
 
 use switchboard_core::results::Policy;
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::front::Part;
 use switchboard_wire::client::{Answer, Call, Client, Event, Resume};
 use switchboard_wire::json::Raw;
-use switchboard_wire::{Era, Version};
+use switchboard_wire::{Era, Error, Version};
 
 use super::{ALL, Gateway, asking, raw, soon};
 
@@ -32,44 +32,140 @@ async fn ask(client: &Client, call: &Call) -> (Raw, String) {
     }
 }
 
-async fn again(client: &Client, call: &Call, state: &Raw, key: &str) -> Result<Raw, i64> {
+/// The result, or the code and the reason that programs may go by.
+async fn again(client: &Client, call: &Call, state: &Raw, key: &str) -> Result<Raw, String> {
     let resume = Resume::Again { state: Some(state.clone()) };
     let resumed = client.resume(call, resume, accept(key)).result();
-    soon(resumed).await.map_err(|error| error.code().unwrap_or_default())
+    soon(resumed).await.map_err(|error| match error {
+        Error::Rpc(error) => {
+            let reason = error.data.and_then(|data| data.get("reason").unwrap());
+            assert!(error.message.contains("make the call again without it"), "{}", error.message);
+            format!("{} {}", error.code, reason.and_then(|why| why.to_text()).unwrap_or_default())
+        }
+        error => error.to_string(),
+    })
 }
 
 #[tokio::test]
-async fn a_handle_works_once_for_its_own_client_and_request() {
+async fn a_handle_is_for_its_own_client_and_request() {
     for era in [Era::Legacy, Era::Modern] {
         let gateway = Gateway::start(era, "{}").await;
         let (client, _a) = gateway.client(Version::LATEST, ALL).await;
-        let part = Part::Everything;
-        let (stranger, _b) = gateway.client_of(Version::LATEST, ALL, "you", part).await;
-        let call = Call::tool("one__ask", &raw("{}"));
+        let everything = Part::Everything;
+        let (stranger, _b) = gateway.client_of(Version::LATEST, ALL, "you", everything).await;
+        let part = Part::Server("one".into());
+        let (elsewhere, _c) = gateway.client_of(Version::LATEST, ALL, "me", part).await;
+        let call = Call::tool("one__ask", &raw(r#"{"a":1,"b":2}"#));
         let (state, key) = ask(&client, &call).await;
 
-        assert_eq!(again(&stranger, &call, &state, &key).await.unwrap_err(), -32602, "stolen");
-        let other = Call::tool("two__ask", &raw("{}"));
-        assert_eq!(again(&client, &other, &state, &key).await.unwrap_err(), -32602, "swapped");
-        let tampered = Raw::string(&format!("{}x", state.to_text().unwrap()));
-        assert_eq!(again(&client, &call, &tampered, &key).await.unwrap_err(), -32602, "tampered");
-
-        let result = again(&client, &call, &state, &key).await.unwrap();
+        let tool = |name: &str, arguments: &str| Call::tool(name, &raw(arguments));
+        for (attack, client, call) in [
+            ("stolen", &stranger, call.clone()),
+            ("another endpoint", &elsewhere, call.clone()),
+            ("another server", &client, tool("two__ask", r#"{"a":1,"b":2}"#)),
+            ("another tool", &client, tool("one__sample", r#"{"a":1,"b":2}"#)),
+            ("other arguments", &client, tool("one__ask", r#"{"a":1,"b":3}"#)),
+            ("no arguments", &client, tool("one__ask", "{}")),
+            ("another method", &client, Call::prompt("one__ask", &raw(r#"{"a":1,"b":2}"#))),
+        ] {
+            let refused = again(client, &call, &state, &key).await.unwrap_err();
+            assert_eq!(refused, "-32602 foreign", "{era}: {attack}");
+        }
+        // None of that used it up, and it does not matter how the same request is written.
+        let same = tool("one__ask", r#"{ "b": 2, "a": 1 }"#);
+        let result = again(&client, &same, &state, &key).await.unwrap();
         assert!(result.as_str().contains("Ada"), "{result}");
-        assert_eq!(again(&client, &call, &state, &key).await.unwrap_err(), -32602, "replayed");
+        assert!(result.as_str().contains(r#""state":"state""#), "{result}");
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_handle_with_any_letter_changed_is_refused() {
+    for era in [Era::Legacy, Era::Modern] {
+        let gateway = Gateway::start(era, "{}").await;
+        let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
+        let call = Call::tool("one__ask", &raw("{}"));
+        let (state, key) = ask(&client, &call).await;
+        let letters = state.to_text().unwrap();
+        for at in 0..letters.len() {
+            let other = if &letters[at..=at] == "A" { "B" } else { "A" };
+            let changed = format!("{}{other}{}", &letters[..at], &letters[at + 1..]);
+            let refused = again(&client, &call, &Raw::string(&changed), &key).await;
+            assert_eq!(refused.unwrap_err(), "-32602 foreign", "{era}: letter {at}");
+        }
+        for other in ["", "state", &letters[1..], &format!("{letters}A")] {
+            let refused = again(&client, &call, &Raw::string(other), &key).await;
+            assert_eq!(refused.unwrap_err(), "-32602 foreign", "{era}: {other}");
+        }
+        let number = again(&client, &call, &raw("7"), &key).await;
+        assert_eq!(number.unwrap_err(), "-32602 foreign");
+        assert!(again(&client, &call, &state, &key).await.is_ok());
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_is_taken_once_and_one_that_does_not_is_its_servers_to_judge() {
+    let gateway = Gateway::start(Era::Legacy, "{}").await;
+    let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
+    let call = Call::tool("one__ask", &raw("{}"));
+    let (state, key) = ask(&client, &call).await;
+    assert!(gateway.engine.calls_in_flight() > 0);
+    assert!(again(&client, &call, &state, &key).await.is_ok());
+    assert_eq!(again(&client, &call, &state, &key).await.unwrap_err(), "-32602 used");
+    gateway.engine.shutdown().await;
+
+    let gateway = Gateway::start(Era::Modern, "{}").await;
+    let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
+    let (state, key) = ask(&client, &call).await;
+    assert_eq!(gateway.engine.calls_in_flight(), 0, "something is held");
+    for _ in 0..2 {
+        assert!(again(&client, &call, &state, &key).await.is_ok());
+    }
+    gateway.engine.shutdown().await;
+
+    // Our own question is answered once, whoever is behind it.
+    let gateway = Gateway::with(Era::Modern, "{}", asking()).await;
+    let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
+    let call = Call::tool("one__echo", &raw("{}"));
+    let (state, key) = ask(&client, &call).await;
+    assert!(again(&client, &call, &state, &key).await.is_ok());
+    assert_eq!(again(&client, &call, &state, &key).await.unwrap_err(), "-32602 used");
+    gateway.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_restart_loses_only_what_waited() {
+    let call = Call::tool("one__ask", &raw("{}"));
+    for (era, expected) in [(Era::Modern, Ok("Ada")), (Era::Legacy, Err("-32602 restarted"))] {
+        let gateway = Gateway::start(era, "{}").await;
+        let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
+        let (state, key) = ask(&client, &call).await;
+        client.close().await;
+        let gateway = gateway.restarted(era).await;
+        let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
+        let result = again(&client, &call, &state, &key).await;
+        match expected {
+            Ok(said) => assert!(result.unwrap().as_str().contains(said)),
+            Err(refused) => assert_eq!(result.unwrap_err(), refused),
+        }
         gateway.engine.shutdown().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_handle_expires_and_its_call_is_cancelled() {
-    let gateway = Gateway::start(Era::Modern, "{}").await;
-    let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
-    let call = Call::tool("one__ask", &raw("{}"));
-    let (state, key) = ask(&client, &call).await;
-    tokio::time::sleep(std::time::Duration::from_secs(601)).await;
-    assert_eq!(again(&client, &call, &state, &key).await.unwrap_err(), -32602);
-    gateway.engine.shutdown().await;
+    for era in [Era::Legacy, Era::Modern] {
+        let gateway = Gateway::start(era, "{}").await;
+        let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
+        let call = Call::tool("one__ask", &raw("{}"));
+        let (state, key) = ask(&client, &call).await;
+        tokio::time::sleep(std::time::Duration::from_secs(601)).await;
+        assert_eq!(gateway.engine.calls_in_flight(), 0);
+        assert_eq!(again(&client, &call, &state, &key).await.unwrap_err(), "-32602 expired");
+        gateway.engine.shutdown().await;
+    }
 }
 
 #[tokio::test]
@@ -123,7 +219,10 @@ async fn a_part_shows_one_server() {
     let (client, _inbox) = gateway.client_of(Version::LATEST, "{}", "me", part).await;
     let tools = client.list(switchboard_wire::client::List::Tools).await.unwrap();
     let own = |tool: &&Raw| tool.as_str().contains(r#""name":"two__"#);
-    assert_eq!(tools.items.iter().filter(own).count(), 8, "{:?}", tools.items);
-    assert_eq!(tools.items.len(), 9, "and the gateway's own: {:?}", tools.items);
+    assert_eq!(tools.items.iter().filter(own).count(), 9, "{:?}", tools.items);
+    assert_eq!(tools.items.len(), 10, "and the gateway's own: {:?}", tools.items);
+    soon(client.call(Call::tool("two__echo", &raw("{}"))).result()).await.unwrap();
+    let other = soon(client.call(Call::tool("one__echo", &raw("{}"))).result()).await.unwrap_err();
+    assert!(other.to_string().contains("`mcp__one__echo`"), "{other}");
     gateway.engine.shutdown().await;
 }

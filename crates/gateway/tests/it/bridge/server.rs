@@ -1,6 +1,7 @@
 //! A server with one tool for each feature.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use switchboard_core::engine::InProcess;
@@ -24,6 +25,16 @@ pub(super) struct Server {
     pub(super) dropped: watch::Sender<usize>,
     /// Calls of `hang` that began.
     pub(super) hanging: watch::Sender<usize>,
+    /// Tasks of `task`, by id.
+    pub(super) tasks: Mutex<BTreeMap<String, Task>>,
+}
+
+/// A task that has one question, if it was called with `ask`.
+#[derive(Default)]
+pub(super) struct Task {
+    asks: bool,
+    said: Option<String>,
+    pub(super) cancelled: bool,
 }
 
 const TOOLS: &str = r#"{"tools":[
@@ -34,8 +45,14 @@ const TOOLS: &str = r#"{"tools":[
     {"name":"sample","inputSchema":{"type":"object"}},
     {"name":"hang","inputSchema":{"type":"object"}},
     {"name":"long","inputSchema":{"type":"object"}},
-    {"name":"fail","inputSchema":{"type":"object"}}
+    {"name":"fail","inputSchema":{"type":"object"}},
+    {"name":"task","inputSchema":{"type":"object"}}
 ]}"#;
+/// Servers of the older era say so of each tool.
+const TASK_TOOL: &str = r#""name":"task","#;
+const OLDER_TASK_TOOL: &str = r#""name":"task","execution":{"taskSupport":"optional"},"#;
+
+const WHO: &str = r#"{"message":"who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}"#;
 
 impl Server {
     pub(super) fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcess {
@@ -70,11 +87,7 @@ impl Server {
                 context.log_text("warning", "mind the gap").await;
                 Ok(done(r#"{"content":[]}"#))
             }
-            "ask" => Ok(ask(
-                &asked,
-                "elicitation/create",
-                r#"{"message":"who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}"#,
-            )),
+            "ask" => Ok(ask(&asked, "elicitation/create", WHO)),
             "sample" => {
                 Ok(ask(&asked, "sampling/createMessage", r#"{"messages":[],"maxTokens":5}"#))
             }
@@ -84,6 +97,7 @@ impl Server {
                 let block = serde_json::json!({ "type": "text", "text": lines.join("\n") });
                 Ok(done(&serde_json::json!({ "content": [block] }).to_string()))
             }
+            "task" => Ok(self.begin(&asked, &arguments, context)),
             "hang" => {
                 self.hanging.send_modify(|count| *count += 1);
                 let _noticed = Noticed(&self.dropped);
@@ -92,6 +106,76 @@ impl Server {
             _ => Err(RpcError::new(-32099, "as you wish").with_data(raw(r#"{"odd":1.0}"#))),
         }
     }
+}
+
+// === impl Server, its tasks ===
+
+impl Server {
+    /// Makes a task of a call, if whoever calls can follow one.
+    fn begin(&self, asked: &Asked, arguments: &Raw, context: &Context) -> Reply {
+        let era = context.version.era();
+        let wanted = match era {
+            Era::Modern => context.offers(&["extensions", "io.modelcontextprotocol/tasks"]),
+            Era::Legacy => matches!(asked.params.get("task"), Ok(Some(_))),
+        };
+        if !wanted {
+            return done(r#"{"content":[],"at once":true}"#);
+        }
+        let mut tasks = self.tasks.lock().unwrap();
+        let id = format!("t-{}", tasks.len());
+        let asks = matches!(arguments.get("ask"), Ok(Some(_)));
+        tasks.insert(id.clone(), Task { asks, ..Task::default() });
+        let state = state(&id, "working", era);
+        match era {
+            Era::Modern => done(&format!(r#"{{"resultType":"task",{state}}}"#)),
+            Era::Legacy => done(&format!(r#"{{"task":{{{state}}}}}"#)),
+        }
+    }
+
+    fn task(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+        let era = context.version.era();
+        let id = asked.params.get("taskId").unwrap().unwrap().to_text().unwrap();
+        let mut tasks = self.tasks.lock().unwrap();
+        let task = tasks.get_mut(&id);
+        let task = task.ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "no such task"))?;
+        if let Some(Ok(said)) = asked.answers.first().map(|answer| &answer.outcome) {
+            task.said = Some(said.to_string());
+        }
+        let open = task.asks && task.said.is_none();
+        let result = format!(r#"{{"content":[],"said":{}}}"#, task.said.as_deref().unwrap_or("0"));
+        Ok(match asked.method.as_str() {
+            "tasks/update" => done("{}"),
+            "tasks/cancel" => {
+                task.cancelled = true;
+                done(&format!("{{{}}}", state(&id, "cancelled", era)))
+            }
+            "tasks/result" if open => ask(asked, "elicitation/create", WHO),
+            "tasks/result" => done(&result),
+            _ if task.cancelled => done(&format!("{{{}}}", state(&id, "cancelled", era))),
+            _ if open && era == Era::Modern => {
+                let asks = format!(r#"{{"q":{{"method":"elicitation/create","params":{WHO}}}}}"#);
+                let state = state(&id, "input_required", era);
+                done(&format!(r#"{{{state},"inputRequests":{asks}}}"#))
+            }
+            _ if open => done(&format!("{{{}}}", state(&id, "input_required", era))),
+            _ if era == Era::Modern => {
+                done(&format!(r#"{{{},"result":{result}}}"#, state(&id, "completed", era)))
+            }
+            _ => done(&format!("{{{}}}", state(&id, "completed", era))),
+        })
+    }
+}
+
+/// The members of a task.
+fn state(id: &str, status: &str, era: Era) -> String {
+    let (ttl, poll) = match era {
+        Era::Modern => ("ttlMs", "pollIntervalMs"),
+        Era::Legacy => ("ttl", "pollInterval"),
+    };
+    let when = "2026-01-01T00:00:00Z";
+    format!(
+        r#""taskId":"{id}","status":"{status}","createdAt":"{when}","lastUpdatedAt":"{when}","{ttl}":60000,"{poll}":20"#
+    )
 }
 
 struct Noticed<'a>(&'a watch::Sender<usize>);
@@ -108,7 +192,8 @@ fn ask(asked: &Asked, method: &str, params: &str) -> Reply {
             Ok(result) => result.to_string(),
             Err(error) => error.to_raw().to_string(),
         };
-        return done(&format!(r#"{{"content":[],"said":{said}}}"#));
+        let state = asked.state.clone().unwrap_or_else(Raw::null);
+        return done(&format!(r#"{{"content":[],"said":{said},"state":{state}}}"#));
     }
     let question = InputRequest { key: "q".into(), method: method.into(), params: raw(params) };
     Reply::NeedsInput { questions: vec![question], state: Some(Raw::string("state")) }
@@ -123,7 +208,8 @@ impl Handler for Server {
         Description {
             info: raw(r#"{"name":"behind","version":"1"}"#),
             capabilities: raw(
-                r#"{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"completions":{},"logging":{}}"#,
+                r#"{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"completions":{},"logging":{},
+                    "tasks":{"cancel":{},"requests":{"tools":{"call":{}}}},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#,
             ),
             instructions: Some("be kind".into()),
         }
@@ -136,7 +222,13 @@ impl Handler for Server {
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
             Ok(match asked.method.as_str() {
+                "tools/list" if context.version.era() == Era::Legacy => {
+                    done(&TOOLS.replace(TASK_TOOL, OLDER_TASK_TOOL))
+                }
                 "tools/list" => done(TOOLS),
+                "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result" => {
+                    return self.task(&asked, context);
+                }
                 "prompts/list" => done(r#"{"prompts":[{"name":"greet"}]}"#),
                 "prompts/get" => {
                     let params = &asked.params;

@@ -4,7 +4,7 @@ mod bounds;
 mod closing;
 mod guarding;
 mod headers;
-mod raw;
+pub(crate) mod raw;
 mod resuming;
 mod rules;
 mod sessions;
@@ -109,7 +109,7 @@ impl Served {
 impl Front for Stage {
     type View = Scene;
 
-    fn open(&self, opening: Opening) -> Result<Opened<Scene>, NoSuchPart> {
+    async fn open(&self, opening: Opening) -> Result<Opened<Scene>, NoSuchPart> {
         if matches!(&opening.part, Part::Server(name) | Part::Agent(name) if name == "none") {
             return Err(NoSuchPart);
         }

@@ -25,6 +25,7 @@ async fn addresses_and_methods() {
         ("DELETE", "/mcp", 400),
         ("POST", "/sse", 405),
         ("GET", "/sse/none", 404),
+        ("GET", "/sse/agent/none", 404),
         ("GET", "/messages", 405),
         ("POST", "/messages", 415),
         ("GET", "/ws", 426),
@@ -121,6 +122,13 @@ async fn parts_are_opened_by_name() {
     assert_eq!(parts, ["Everything", "Server(\"one server\")", "Agent(\"two\")"]);
     let none = post(served.address, "/mcp/none", &[], r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#).await;
     assert_eq!((none.status, none.code()), (404, Some(-32000)));
+    let agent = post(served.address, "/mcp/agent/none", &[], r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#).await;
+    let told = agent.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (agent.status, told.contains("there is no agent `none` here")),
+        (404, true),
+        "{told}"
+    );
 }
 
 #[tokio::test]

@@ -83,4 +83,12 @@ async fn a_hub_says_how_it_is() {
     client.ask(&super::room::tool(2, "await_hanging", "{}")).await;
     let other = status().await;
     assert_eq!((&other["clients"], &other["calls"]), (&1.into(), &1.into()));
+    let there = &other["attached"][0];
+    assert_eq!((&there["name"], &there["version"]), (&"t".into(), &"1".into()));
+    assert_eq!((&there["calls"], &there["session"]), (&1.into(), &"socket-1".into()));
+    assert!(there["since"].as_u64().unwrap() >= other["since"].as_u64().unwrap());
+    // One that is gone is not told of.
+    drop(client);
+    crate::fixture::soon(async { while status().await["clients"] != 0 {} }).await;
+    assert_eq!(status().await["attached"], Value::Array(Vec::new()));
 }

@@ -166,7 +166,7 @@ impl Hub for Behind {
 impl Front for One {
     type View = Fixture;
 
-    fn open(&self, _: Opening) -> Result<Opened<Fixture>, NoSuchPart> {
+    async fn open(&self, _: Opening) -> Result<Opened<Fixture>, NoSuchPart> {
         Ok(Opened { view: self.0.clone(), changes: self.0.changes().clone() })
     }
 }

@@ -11,6 +11,8 @@
 #[cfg(target_os = "linux")]
 mod descendants;
 #[cfg(target_os = "linux")]
+pub(super) mod handover;
+#[cfg(target_os = "linux")]
 mod ladder;
 #[cfg(target_os = "linux")]
 pub(super) mod protocol;
@@ -74,8 +76,8 @@ fn open(_: &Path) -> io::Result<Guard> {
 /// never returns if it is one.
 pub fn run_if_guard() {
     #[cfg(target_os = "linux")]
-    if let Some(channel) = invocation::parse(std::env::args_os()) {
-        std::process::exit(i32::from(warden::run(channel).is_err()));
+    if invocation::is_guard(std::env::args_os()) {
+        std::process::exit(i32::from(warden::run().is_err()));
     }
 }
 
@@ -83,33 +85,29 @@ pub fn run_if_guard() {
 #[cfg(target_os = "linux")]
 pub(super) mod invocation {
     use std::ffi::OsString;
-    use std::os::fd::RawFd;
 
     /// What process lists show.
     pub(crate) const NAME: &str = "switchboard-guard";
     /// Carries the version of the protocol, so that a guard of another version refuses.
-    pub(crate) const MARKER: &str = "--switchboard-guard-1";
+    pub(crate) const MARKER: &str = "--switchboard-guard-2";
 
-    /// The channel's descriptor, if these arguments make this process a guard.
-    pub(super) fn parse(mut args: impl Iterator<Item = OsString>) -> Option<RawFd> {
-        let named = args.next()? == NAME && args.next()? == MARKER;
-        let number = args.next()?.to_str()?.parse().ok()?;
-        (named && args.next().is_none()).then_some(number)
+    /// Whether these arguments make this process a guard.
+    pub(super) fn is_guard(args: impl Iterator<Item = OsString>) -> bool {
+        args.eq([NAME, MARKER])
     }
 
     #[cfg(test)]
     mod tests {
         #[test]
         fn only_the_exact_command_line_is_a_guard() {
-            let check = |line: &str, found| {
-                assert_eq!(super::parse(line.split(' ').map(Into::into)), found, "{line}");
+            let check = |line: &str, expected| {
+                assert_eq!(super::is_guard(line.split(' ').map(Into::into)), expected, "{line}");
             };
-            check("switchboard-guard --switchboard-guard-1 7", Some(7));
-            check("switchboard --switchboard-guard-1 7", None);
-            check("switchboard-guard --switchboard-guard-2 7", None);
-            check("switchboard-guard --switchboard-guard-1 x", None);
-            check("switchboard-guard --switchboard-guard-1", None);
-            check("switchboard-guard --switchboard-guard-1 7 8", None);
+            check("switchboard-guard --switchboard-guard-2", true);
+            check("switchboard --switchboard-guard-2", false);
+            check("switchboard-guard --switchboard-guard-1", false);
+            check("switchboard-guard", false);
+            check("switchboard-guard --switchboard-guard-2 7", false);
         }
     }
 }

@@ -5,10 +5,10 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd as _, RawFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -19,8 +19,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
-use super::ladder;
 use super::protocol::{Report, Request};
+use super::{handover, ladder};
 use crate::process::{Exit, child};
 
 /// A guard at work.
@@ -38,16 +38,20 @@ pub(super) enum Left {
     Nobody,
 }
 
-/// Runs a guard to its end, with the channel's descriptor.
-pub(super) fn run(channel: RawFd) -> io::Result<()> {
-    let mut channel = child::adopt(channel)?;
+/// Runs a guard to its end. Its channel stands where standard input should.
+pub(super) fn run() -> io::Result<()> {
+    // Whoever started us may have ignored some: a guard that ignores SIGCHLD could not wait for anybody.
+    child::default_signals()?;
+    child::close_strays_on_exec()?;
+    let mut channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let stdin = handover::receive(&channel)?;
     prctl::set_child_subreaper(true)?;
     // A program executed through a descriptor is otherwise called by the descriptor's number.
     prctl::set_name(c"sb-guard")?;
     let signals = take_signals()?;
     let request = Request::read(&mut channel)?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
-    let server = match start(&request) {
+    let server = match start(&request, stdin) {
         Ok(server) => server,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or(Errno::EINVAL as i32);
@@ -78,13 +82,14 @@ fn take_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&heard, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
 }
 
-fn start(request: &Request) -> io::Result<Child> {
+fn start(request: &Request, stdin: OwnedFd) -> io::Result<Child> {
     let mut command = Command::new(&request.file);
     command.arg0(&request.arg0).args(&request.args);
     command.env_clear().envs(request.env.iter().map(|(name, value)| (name, value)));
     if let Some(cwd) = &request.cwd {
         command.current_dir(cwd);
     }
+    command.stdin(Stdio::from(stdin));
     child::standardize(&mut command);
     child::die_with_parent(&mut command);
     command.spawn()

@@ -1,21 +1,28 @@
 //! Benchmarks, by name.
 
+mod gateways;
+
 use crate::args::Args;
 use crate::command::{cargo, run as run_command};
 use crate::failure::{Failure, Result};
 
-const HINT: &str = "cargo xtask bench wire, or engine";
+const HINT: &str = "cargo xtask bench wire, engine, or gateway";
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let name = args.word().ok_or_else(|| Failure::new("which benchmark?").hint(HINT))?;
     let package = match name.as_str() {
         "wire" => "switchboard-wire",
         "engine" => "switchboard-core",
+        // Where the program itself is built, which is what is measured.
+        "gateway" => "switchboard-cli",
         _ => {
             let unknown = format!("there is no benchmark named `{name}`");
             return Err(Failure::new(unknown).hint(HINT));
         }
     };
     let mut bench = cargo(&["bench", "-p", package, "--bench", &name, "--"]);
+    if name == "gateway" && args.flag("--peers") {
+        bench.env(gateways::VARIABLE, gateways::ensure()?);
+    }
     run_command(bench.args(args.rest()))
 }

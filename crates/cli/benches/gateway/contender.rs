@@ -1,0 +1,194 @@
+//! Who is compared, and how each is started.
+
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::client::{Ask, Client, Era, Place};
+use crate::process::Process;
+use crate::published::{self, Published};
+use crate::stand_in::{Behind, WORD};
+
+/// One of those compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Contender {
+    /// The upstream itself.
+    Direct,
+    Floor,
+    /// A plain forwarding gateway made of rmcp.
+    Plain,
+    Ours(Results),
+    Published(Published),
+}
+
+/// What ours does with large results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Results {
+    /// As it comes.
+    Limited,
+    /// `--result-limit 0`.
+    Whole,
+}
+
+/// What is asked of a start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) behind: Behind,
+    /// Tools of the upstream, besides the two that are used.
+    pub(crate) tools: usize,
+}
+
+/// A contender that runs.
+pub(crate) struct Running {
+    pub(crate) process: Process,
+    pub(crate) place: Place,
+    _home: Option<TempDir>,
+}
+
+/// How long anybody may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+// === impl Contender ===
+
+impl Contender {
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Direct => "direct".to_owned(),
+            Self::Floor => "floor".to_owned(),
+            Self::Plain => "plain rmcp gateway".to_owned(),
+            Self::Ours(_) => "**switchboard**".to_owned(),
+            Self::Published(published) => published.name.to_owned(),
+        }
+    }
+
+    /// Those that others publish and that work here.
+    pub(crate) async fn published() -> Vec<Self> {
+        let mut working = Vec::new();
+        for contender in published::installed().into_iter().map(Self::Published) {
+            let running = contender.start(Setup { behind: Behind::Stdio, tools: 0 });
+            match running.answers(Era::Legacy).await {
+                Ok(_) => working.push(contender),
+                Err(error) => println!("{} does not work here: {error}", contender.name()),
+            }
+        }
+        working
+    }
+
+    /// Whether it can stand before such an upstream.
+    pub(crate) fn takes(&self, behind: Behind) -> bool {
+        !matches!((self, behind), (Self::Published(_), Behind::Http(_)))
+    }
+
+    pub(crate) fn start(&self, setup: Setup) -> Running {
+        let Setup { behind, tools } = setup;
+        let at_word = match behind {
+            Behind::Stdio => "stdio".to_owned(),
+            Behind::Http(address) => address.to_string(),
+        };
+        match self {
+            Self::Direct => stand_in(&["upstream-http", &tools.to_string()]),
+            Self::Floor => stand_in(&["floor", &at_word, &tools.to_string()]),
+            Self::Plain => stand_in(&["plain", &at_word, &tools.to_string()]),
+            Self::Ours(results) => ours(*results, setup),
+            Self::Published(published) => {
+                let (process, place) = published.start(&upstream_command(tools));
+                Running { process, place, _home: None }
+            }
+        }
+    }
+}
+
+/// The upstream's program and arguments.
+pub(crate) fn upstream_command(tools: usize) -> Vec<String> {
+    let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    vec![program, WORD.to_owned(), "upstream-stdio".to_owned(), tools.to_string()]
+}
+
+fn stand_in(words: &[&str]) -> Running {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let (process, line) = Process::start(command.arg(WORD).args(words));
+    let address = line.trim().parse().unwrap();
+    let place = Place { address, path: "/mcp".to_owned(), prefix: "" };
+    Running { process, place, _home: None }
+}
+
+/// Ours, as it is: the schema checked, a rule that allows the call, limits of results unless they are switched off.
+fn ours(results: Results, setup: Setup) -> Running {
+    let home = home(setup);
+    let mut command = program(&home);
+    command.args(["serve", "--json", "--listen", "127.0.0.1:0"]);
+    if results == Results::Whole {
+        command.args(["--result-limit", "0"]);
+    }
+    let (process, line) = Process::start(&mut command);
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let address: SocketAddr = said["address"].as_str().unwrap().parse().unwrap();
+    let place = Place { address, path: "/mcp".to_owned(), prefix: "up__" };
+    Running { process, place, _home: Some(home) }
+}
+
+/// A home in which the upstream is configured, and allowed.
+pub(crate) fn home(Setup { behind, tools }: Setup) -> TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let entry = match behind {
+        Behind::Http(address) => {
+            serde_json::json!({ "type": "http", "url": format!("http://{address}/mcp") })
+        }
+        Behind::Stdio => {
+            let command = upstream_command(tools);
+            serde_json::json!({ "command": command[0], "args": command[1..] })
+        }
+    };
+    let settings = serde_json::json!({
+        "permissions": { "allow": ["mcp__up__echo", "mcp__up__large"] },
+        "mcpServers": { "up": entry },
+    });
+    let folder = home.path().join(".config/switchboard");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
+    home
+}
+
+/// Our program, at home there.
+pub(crate) fn program(home: &TempDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
+    command.env_clear().env("HOME", home.path()).env("PATH", "/usr/bin:/bin");
+    command.current_dir(home.path()).stderr(Stdio::null());
+    command
+}
+
+// === impl Running ===
+
+impl Running {
+    /// A client of it, as soon as it answers a call.
+    pub(crate) async fn ready(&self, era: Era) -> Client {
+        self.answers(era).await.unwrap_or_else(|error| panic!("no answer: {error}"))
+    }
+
+    /// The same, if it ever does.
+    pub(crate) async fn answers(&self, era: Era) -> std::io::Result<Client> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let opened = async {
+                let mut client = Client::open(&self.place, era).await?;
+                client.ask(Ask::Echo).await.map(|_| client)
+            };
+            match opened.await {
+                Err(error) if Instant::now() < deadline => drop(error),
+                done => return done,
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// So many clients.
+    pub(crate) async fn clients(&self, era: Era, number: usize) -> Vec<Client> {
+        let mut clients = vec![self.ready(era).await];
+        while clients.len() < number {
+            clients.push(Client::open(&self.place, era).await.unwrap());
+        }
+        clients
+    }
+}

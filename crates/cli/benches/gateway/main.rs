@@ -1,0 +1,112 @@
+//! What standing between clients and servers costs: ours beside a bare floor, beside a gateway made of rmcp in an
+//! afternoon, and beside what others publish, all in processes of their own before the same upstream.
+//!
+//! Only ratios within one run mean anything, so contenders take turns and nothing here fails by the clock.
+//!
+//! ```text
+//! cargo xtask bench gateway                  print the tables
+//! cargo xtask bench gateway --write          and put them, and a chart, into docs
+//! cargo xtask bench gateway --quick          short turns, to see that it runs
+//! cargo xtask bench gateway --peers          install what others publish, and measure it too
+//! cargo xtask bench gateway --profile [large|list] [http] [modern] [N]
+//!                                            ours alone on N connections for 10 s, for a profiler
+//! ```
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a benchmark tells a person what it saw, and stops where its input is wrong"
+)]
+
+mod chart;
+mod client;
+mod connect;
+mod contender;
+mod measure;
+mod process;
+mod published;
+mod report;
+mod stand_in;
+
+use std::time::Duration;
+
+use client::{Ask, Era};
+use contender::{Contender, Results, Setup};
+use measure::CONNECTIONS;
+use report::Report;
+use stand_in::Behind;
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Turns of each contender.
+    turns: usize,
+    /// How long a turn is.
+    turn: Duration,
+    /// Starts of each contender.
+    starts: usize,
+    /// Calls over standard streams.
+    talk: usize,
+}
+
+const FULL: Effort = Effort { turns: 7, turn: Duration::from_millis(500), starts: 7, talk: 10_000 };
+const QUICK: Effort = Effort { turns: 3, turn: Duration::from_millis(200), starts: 3, talk: 1_000 };
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == stand_in::WORD) {
+        return stand_in::play(&words[1..]);
+    }
+    let asked = |flag: &str| words.iter().any(|word| word == flag);
+    // One thread: the load must not take the contenders' processors.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    if asked("--profile") {
+        return runtime.block_on(profile(&words));
+    }
+    let effort = if asked("--quick") { QUICK } else { FULL };
+    let report = runtime.block_on(measure(effort));
+    println!("{}", report.tables());
+    if asked("--write") {
+        report.write();
+    }
+}
+
+async fn measure(effort: Effort) -> Report {
+    let mut contenders = vec![
+        Contender::Direct,
+        Contender::Floor,
+        Contender::Plain,
+        Contender::Ours(Results::Limited),
+    ];
+    contenders.extend(Contender::published().await);
+    let mut speaking: Vec<_> =
+        contenders.iter().map(|contender| (contender.clone(), Era::Legacy)).collect();
+    let ours = speaking.iter().position(|(who, _)| matches!(who, Contender::Ours(_))).unwrap();
+    speaking.insert(ours + 1, (Contender::Ours(Results::Limited), Era::Modern));
+    println!("calls, the upstream on standard streams");
+    let stdio = measure::calls(&speaking, Behind::Stdio, &CONNECTIONS, effort).await;
+    println!("calls, the upstream over HTTP");
+    let upstream = Contender::Direct.start(Setup { behind: Behind::Stdio, tools: 0 });
+    let behind = Behind::Http(upstream.place.address);
+    speaking.retain(|(contender, _)| contender.takes(behind));
+    let http = measure::calls(&speaking, behind, &CONNECTIONS, effort).await;
+    println!("large results, long lists, memory, cold starts");
+    let rest = measure::rest(&contenders, effort).await;
+    println!("standard streams\n");
+    Report { stdio, http, rest, connect: connect::medians(effort), effort }
+}
+
+async fn profile(words: &[String]) {
+    let has = |word: &str| words.iter().any(|given| given == word);
+    let ask = match () {
+        () if has("large") => Ask::Large,
+        () if has("list") => Ask::List,
+        () => Ask::Echo,
+    };
+    let era = if has("modern") { Era::Modern } else { Era::Legacy };
+    let connections = words.iter().find_map(|word| word.parse().ok()).unwrap_or(16);
+    let upstream = Contender::Direct.start(Setup { behind: Behind::Stdio, tools: 0 });
+    let behind = if has("http") { Behind::Http(upstream.place.address) } else { Behind::Stdio };
+    measure::profile(behind, ask, era, connections, Duration::from_secs(10)).await;
+}

@@ -1,0 +1,165 @@
+//! The tables, on the terminal and in the documentation.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use switchboard_testkit::benchmarks::{date, documents, processor, write_section};
+
+use crate::Effort;
+use crate::chart;
+use crate::client::Era;
+use crate::connect::Medians;
+use crate::contender::Contender;
+use crate::measure::{CONNECTIONS, Calls, Rest, Turn};
+
+/// Everything that was seen.
+pub(crate) struct Report {
+    pub(crate) stdio: Vec<Calls>,
+    pub(crate) http: Vec<Calls>,
+    pub(crate) rest: Vec<Rest>,
+    pub(crate) connect: Medians,
+    pub(crate) effort: Effort,
+}
+
+const HEADING: &str = "## The gateway";
+const CHART: &str = "benchmarks-gateway.svg";
+/// Where in [`CONNECTIONS`] the numbers are that ratios are made of.
+const SIXTEEN: usize = 1;
+
+// === impl Report ===
+
+impl Report {
+    pub(crate) fn tables(&self) -> String {
+        let Medians { direct, standalone, attached } = &self.connect;
+        format!(
+            "The upstream on standard streams:\n\n{}\n\nThe upstream over HTTP:\n\n{}\n\n\
+             Large results and long lists, memory, and the time from nothing to the first answer:\n\n{}\n\n\
+             A client on standard streams, median of one call:\n\n\
+             | to the server itself | `connect --standalone` | `connect` | added by the way to the hub |\n\
+             |---:|---:|---:|---:|\n| {} | {} | {} | {} |",
+            calls(&self.stdio),
+            calls(&self.http),
+            rest(&self.rest),
+            micros(*direct),
+            micros(*standalone),
+            micros(*attached),
+            micros(attached.saturating_sub(*standalone)),
+        )
+    }
+
+    /// Puts the tables and the chart where people look for them.
+    pub(crate) fn write(&self) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let text = format!(
+            "`switchboard serve`, with the schema checked, a rule that allows the call and limits of results, beside\n\
+             others before the same echo server, each in a process of its own on loopback. *Direct* is that server\n\
+             itself over HTTP. The *floor* is a bare gateway on one thread that parses the envelope, remaps ids and\n\
+             splices bytes, and has no other duty. The *plain rmcp gateway* is the official SDK's server before its\n\
+             client. Calls carry 64 bytes; each connection has a session of its own and makes one call after the\n\
+             other. Contenders take turns of {} ms, and a figure is the median of {} turns. What is added is over\n\
+             direct, on one connection.\n\n\
+             ![Calls a second on 16 connections]({CHART})\n\n\
+             Large results are 1 MiB each on four connections, ours with `--result-limit 0`. Ours lists 1,000 tools\n\
+             from its catalog; the others ask the server each time. Memory is the gateway's own process, after its\n\
+             first call and with 1,000 sessions that have each made one.\n\n\
+             Written by `cargo xtask bench gateway --write` on {}, {}, {cores} cores, which the\n\
+             load, the gateway and the server share. Only ratios mean anything on another machine.\n\n\
+             {}",
+            self.effort.turn.as_millis(),
+            self.effort.turns,
+            date(),
+            processor(),
+            self.tables(),
+        );
+        let bars: Vec<_> = self
+            .stdio
+            .iter()
+            .map(|row| chart::Bar {
+                name: name(&row.contender, row.era).replace('*', ""),
+                value: row.turns[SIXTEEN].per_second,
+                ours: matches!(row.contender, Contender::Ours(_)),
+            })
+            .collect();
+        let drawn = chart::draw("Calls a second on 16 connections", &bars);
+        std::fs::write(documents().join(CHART), drawn).expect("the chart can be written");
+        write_section(HEADING, &text);
+        println!("\nwritten to docs/benchmarks.md");
+    }
+}
+
+fn name(contender: &Contender, era: Era) -> String {
+    match (contender, era) {
+        (Contender::Ours(_), Era::Legacy) => "**switchboard**, legacy client".to_owned(),
+        (Contender::Ours(_), Era::Modern) => "**switchboard**, modern client".to_owned(),
+        (other, _) => other.name(),
+    }
+}
+
+fn calls(rows: &[Calls]) -> String {
+    let mut out = String::from("| |");
+    for number in CONNECTIONS {
+        let _ = write!(out, " calls/s at {number} |");
+    }
+    out.push_str(" of the floor at 16 | CPU per call at 16 | added p50 | added p99 |\n|---|");
+    out.push_str(&"---:|".repeat(CONNECTIONS.len() + 4));
+    let of = |wanted: &Contender| {
+        let row = rows.iter().find(|row| row.contender == *wanted);
+        row.map(|row| row.turns.clone()).unwrap_or_default()
+    };
+    let (direct, floor) = (of(&Contender::Direct), of(&Contender::Floor));
+    for row in rows {
+        let _ = write!(out, "\n| {} |", name(&row.contender, row.era));
+        for turn in &row.turns {
+            let _ = write!(out, " {:.0} |", turn.per_second);
+        }
+        let at_16 = row.turns[SIXTEEN];
+        let of_floor = at_16.per_second / floor[SIXTEEN].per_second;
+        let _ = write!(
+            out,
+            " {of_floor:.2} | {} | {} |",
+            micros(at_16.cpu),
+            added(row.turns[0], direct[0])
+        );
+    }
+    out
+}
+
+fn added(ours: Turn, direct: Turn) -> String {
+    let p50 = micros(ours.p50.saturating_sub(direct.p50));
+    let p99 = micros(ours.p99.saturating_sub(direct.p99));
+    format!("{p50} | {p99}")
+}
+
+fn rest(rows: &[Rest]) -> String {
+    let mut out = String::from(
+        "| | 1 MiB results | of the floor | 1,000-tool lists/s | CPU per list | idle | 1,000 sessions | cold start |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|",
+    );
+    let floor =
+        rows.iter().find(|row| row.contender == Contender::Floor).map_or(1.0, |row| row.large);
+    for row in rows {
+        let _ = write!(
+            out,
+            "\n| {} | {:.0} MB/s | {:.2} | {:.0} | {} | {} | {} | {:.0} ms |",
+            row.contender.name(),
+            row.large / 1e6,
+            row.large / floor,
+            row.list.per_second,
+            micros(row.list.cpu),
+            megabytes(row.idle),
+            row.crowded.map_or_else(|| "–".to_owned(), megabytes),
+            row.cold.as_secs_f64() * 1e3,
+        );
+    }
+    out
+}
+
+fn micros(duration: Duration) -> String {
+    let micros = duration.as_secs_f64() * 1e6;
+    if micros < 100.0 { format!("{micros:.1} µs") } else { format!("{micros:.0} µs") }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn megabytes(bytes: usize) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}

@@ -1,0 +1,174 @@
+//! The floor: a gateway with no duty but forwarding. One thread parses the envelope, gives the message an id of its
+//! own, and splices the old one back into the answer.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use bytes::{Bytes, BytesMut};
+use bytestring::ByteString;
+use switchboard_testkit::http1::Http;
+use switchboard_wire::envelope::{Id, Message, Parsed, Request, parse};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::{LocalSet, spawn_local};
+
+use super::Behind;
+use super::upstream::{ACCEPTED, OK};
+
+/// The way to the upstream.
+enum Way {
+    Pipes(Pipes),
+    Pool(Pool),
+}
+
+/// One pair of pipes for all.
+#[derive(Default)]
+struct Pipes {
+    next: Cell<u64>,
+    waiting: RefCell<HashMap<u64, (Id, oneshot::Sender<ByteString>)>>,
+    out: RefCell<BytesMut>,
+    written: Notify,
+}
+
+/// Connections that nobody uses now.
+struct Pool {
+    address: SocketAddr,
+    next: Cell<u64>,
+    idle: RefCell<Vec<Http>>,
+}
+
+pub(super) async fn serve(behind: Behind, tools: usize) {
+    LocalSet::new().run_until(accept(behind, tools)).await;
+}
+
+async fn accept(behind: Behind, tools: usize) {
+    let way = Rc::new(match behind {
+        Behind::Stdio => Way::Pipes(Pipes::default()),
+        Behind::Http(address) => {
+            Way::Pool(Pool { address, next: Cell::default(), idle: RefCell::default() })
+        }
+    });
+    let mut child = None;
+    if let Way::Pipes(_) = &*way {
+        let mut upstream = super::upstream(tools);
+        spawn_local(write(Rc::clone(&way), upstream.stdin.take().unwrap()));
+        spawn_local(read(Rc::clone(&way), upstream.stdout.take().unwrap()));
+        child = Some(upstream);
+    }
+    let listener = super::listen().await;
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        let way = Rc::clone(&way);
+        let _held = &child;
+        spawn_local(async move {
+            let mut connection = Http::new(stream).unwrap();
+            while let Ok(Some(asked)) = connection.receive().await {
+                let sent = match way.forward(asked.body).await {
+                    Some(answer) => connection.send(OK, &answer).await,
+                    None => connection.send(ACCEPTED, &[]).await,
+                };
+                if sent.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+// === impl Way ===
+
+impl Way {
+    async fn forward(&self, text: Bytes) -> Option<Bytes> {
+        let text = ByteString::try_from(text).ok()?;
+        let Ok(Parsed::One(Message::Request(request))) = parse(text) else { return None };
+        match self {
+            Self::Pipes(pipes) => pipes.forward(&request).await.map(ByteString::into_bytes),
+            Self::Pool(pool) => pool.forward(&request).await,
+        }
+    }
+}
+
+// === impl Pipes ===
+
+impl Pipes {
+    async fn forward(&self, request: &Request) -> Option<ByteString> {
+        let id = self.next.get();
+        self.next.set(id + 1);
+        let text = request.edited(&Id::number(id), &[]).unwrap();
+        let (sender, receiver) = oneshot::channel();
+        self.waiting.borrow_mut().insert(id, (request.id(), sender));
+        {
+            let mut out = self.out.borrow_mut();
+            out.extend_from_slice(text.as_bytes());
+            out.extend_from_slice(b"\n");
+        }
+        self.written.notify_one();
+        receiver.await.ok()
+    }
+
+    fn take(&self, line: Bytes) {
+        let text = ByteString::try_from(line).unwrap();
+        let Ok(Parsed::One(Message::Response(response))) = parse(text) else { return };
+        let id = response.id().and_then(|id| id.as_u64()).unwrap();
+        if let Some((asked, sender)) = self.waiting.borrow_mut().remove(&id) {
+            let _ = sender.send(response.edited(&asked, &[]).unwrap());
+        }
+    }
+}
+
+async fn write(way: Rc<Way>, mut input: ChildStdin) {
+    let Way::Pipes(pipes) = &*way else { return };
+    loop {
+        let out = pipes.out.take();
+        if out.is_empty() {
+            pipes.written.notified().await;
+        } else if input.write_all(&out).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read(way: Rc<Way>, mut output: ChildStdout) {
+    let Way::Pipes(pipes) = &*way else { return };
+    let mut buffer = BytesMut::new();
+    let mut searched = 0;
+    loop {
+        buffer.reserve(64 * 1024);
+        if !matches!(output.read_buf(&mut buffer).await, Ok(1..)) {
+            return;
+        }
+        while let Some(at) = memchr::memchr(b'\n', &buffer[searched..]) {
+            let mut line = buffer.split_to(searched + at + 1);
+            line.truncate(line.len() - 1);
+            pipes.take(line.freeze());
+            searched = 0;
+        }
+        searched = buffer.len();
+    }
+}
+
+// === impl Pool ===
+
+impl Pool {
+    async fn forward(&self, request: &Request) -> Option<Bytes> {
+        const HEAD: &str = "POST /mcp HTTP/1.1\r\nhost: upstream\r\ncontent-type: application/json\r\n\
+            accept: application/json, text/event-stream\r\n";
+        let id = self.next.get();
+        self.next.set(id + 1);
+        let text = request.edited(&Id::number(id), &[]).unwrap();
+        let idle = self.idle.borrow_mut().pop();
+        let mut connection = match idle {
+            Some(connection) => connection,
+            None => Http::connect(self.address).await.ok()?,
+        };
+        connection.send(HEAD, text.as_bytes()).await.ok()?;
+        let answer = connection.receive().await.ok()??;
+        self.idle.borrow_mut().push(connection);
+        let text = ByteString::try_from(answer.body).ok()?;
+        let Ok(Parsed::One(Message::Response(response))) = parse(text) else { return None };
+        Some(response.edited(&request.id(), &[]).unwrap().into_bytes())
+    }
+}

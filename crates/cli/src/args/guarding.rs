@@ -1,0 +1,83 @@
+//! What may be typed about who is let in, and about who was.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use super::span::span;
+
+pub(super) const TOKEN_EXAMPLES: &str = "\
+Examples:
+  switchboard token create --name laptop --expires 30d
+  switchboard token list
+  switchboard token revoke laptop";
+
+/// Who may come in, and how much is taken.
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Who is let in")]
+pub(crate) struct Guarding {
+    /// What a client has to be or to have; by default `user` on this machine, and beyond it always `token`
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) auth: Option<Auth>,
+    /// A host name that clients may call this machine by; may be given several times
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<String>,
+    /// An origin of web pages that may call; may be given several times
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Serve with TLS: the certificate and those it was signed with, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The certificate's private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Requests that each user or token may make in a second; without it as many as they like
+    #[arg(long, value_name = "REQUESTS")]
+    pub(crate) rate: Option<NonZeroU32>,
+    /// Sessions that may be open at once
+    #[arg(long, value_name = "SESSIONS", default_value = "1024")]
+    pub(crate) max_sessions: NonZeroUsize,
+    /// Bytes of one message
+    #[arg(long, value_name = "BYTES", default_value = "16777216")]
+    pub(crate) max_message: NonZeroUsize,
+    /// When a session ends that nobody uses: 90s, 30m, 12h
+    #[arg(long, value_name = "SPAN", default_value = "30m", value_parser = span)]
+    pub(crate) idle: Duration,
+}
+
+/// What a client has to be or to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Auth {
+    /// A program of your own on this machine, or one with a token
+    User,
+    /// A token, as `switchboard token create` makes them
+    Token,
+}
+
+/// What to do with tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Token {
+    /// Make a token, and show it once
+    Create(CreateToken),
+    /// Show the tokens there are, without their secrets
+    List,
+    /// Take a token back; it opens nothing from then on, what is open with it ends
+    Revoke {
+        /// Its id or name
+        #[arg(value_name = "ID|NAME")]
+        which: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateToken {
+    /// What to call it, in lists and in the audit log; by default its id
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// How long it is good: 12h, 30d, 8w; without it until it is revoked
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(crate) expires: Option<Duration>,
+}

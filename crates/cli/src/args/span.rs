@@ -1,0 +1,48 @@
+//! Spans of time as they are typed: `90s`, `15m`, `12h`, `30d`, `2w`.
+
+use std::time::Duration;
+
+/// Reads a span. A number alone would leave open of what, so it is refused.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let wrong = || "a number with its unit is wanted: 90s, 15m, 12h, 30d, 2w".to_owned();
+    let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 60 * 60,
+        'd' => 24 * 60 * 60,
+        'w' => 7 * 24 * 60 * 60,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text[..at].parse().map_err(|_| wrong())?;
+    match number.checked_mul(seconds) {
+        Some(0) | None => Err("it must be more than nothing and less than for ever".to_owned()),
+        Some(seconds) => Ok(Duration::from_secs(seconds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_a_span() {
+        for (text, seconds) in [
+            ("90s", Some(90)),
+            ("15m", Some(900)),
+            ("1h", Some(3600)),
+            ("30d", Some(2_592_000)),
+            ("2w", Some(1_209_600)),
+            ("0d", None),
+            ("30", None),
+            ("d", None),
+            ("-1d", None),
+            ("1y", None),
+            ("", None),
+            ("9999999999999999999w", None),
+            ("1é", None),
+        ] {
+            assert_eq!(span(text).ok().map(|span| span.as_secs()), seconds, "{text}");
+        }
+    }
+}

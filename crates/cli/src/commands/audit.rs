@@ -1,0 +1,178 @@
+//! `switchboard logs --audit`: who called what, what was decided, how it ended.
+
+use std::time::SystemTime;
+
+use serde_json::json;
+use switchboard_core::audit::{self, AuditLog, Entry, Filter, Line};
+use switchboard_wire::sanitize;
+
+use crate::args;
+use crate::notice::Notice;
+use crate::printer::{DIM, Printer};
+use crate::report::Failure;
+use crate::show;
+use crate::surroundings::Caller;
+
+/// How much of a name is shown in a table.
+const SHOWN: usize = 60;
+
+pub(super) async fn run(
+    asked: &args::Logs,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let failed = |error| Failure::new("cannot read the audit log", error);
+    let folder = caller.surroundings.state_dir.join("logs");
+    let filter = filter(asked);
+    // Followed from before the end is read, so that no line falls between the two.
+    let follow = if asked.follow {
+        Some(audit::follow(&folder, filter.clone()).await.map_err(failed)?)
+    } else {
+        None
+    };
+    let history = audit::history(&folder, filter, asked.lines).await.map_err(failed)?;
+    let path = AuditLog::path(&folder);
+    match (printer.is_json(), &follow) {
+        (true, None) => {
+            let (calls, unreadable) = (&history.entries, history.unreadable);
+            return printer
+                .json(&json!({ "file": path, "calls": calls, "unreadable": unreadable }));
+        }
+        _ => print(&history.entries, Head::Shown, printer)?,
+    }
+    if history.entries.is_empty() {
+        let path = printer.places.path(&path);
+        printer.done(format_args!("no calls; they would be written to {path}"));
+    }
+    if history.unreadable > 0 {
+        let lines = show::count(history.unreadable, "line");
+        printer.notices(&[Notice::warning(format!("{lines} of the log cannot be read"))]);
+    }
+    let Some(mut follow) = follow else { return Ok(()) };
+    let mut shown = history.entries;
+    loop {
+        tokio::select! {
+            more = follow.next() => {
+                let mut more = more.map_err(failed)?;
+                // What was written meanwhile has been shown; it comes first, and once.
+                more.retain(|entry| !shown.contains(entry));
+                shown.clear();
+                print(&more, Head::Left, printer)?;
+            }
+            _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
+        }
+    }
+}
+
+fn filter(asked: &args::Logs) -> Filter {
+    let server = asked.only.as_ref().or(asked.server.as_ref());
+    let filter = match server {
+        Some(server) => Filter::default().of_server(server),
+        None => Filter::default(),
+    };
+    match asked.since.and_then(|since| SystemTime::now().checked_sub(since)) {
+        Some(since) => filter.since(since),
+        None => filter,
+    }
+}
+
+/// Whether the columns are named.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Head {
+    Shown,
+    Left,
+}
+
+/// A table for people; a line of JSON for each call for machines that follow.
+fn print(entries: &[Entry], head: Head, printer: &Printer) -> Result<(), Failure> {
+    if printer.is_json() {
+        for entry in entries {
+            let line = serde_json::to_string(entry)
+                .map_err(|error| Failure::new("cannot write JSON", error))?;
+            printer.line(crate::printer::escaped(&line));
+        }
+        return Ok(());
+    }
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let names =
+        ["TIME", "WHO", "CALLED", "DECISION", "OUTCOME", "TOOK", "BYTES"].map(str::to_owned);
+    let rows = std::iter::once(names).chain(entries.iter().map(row));
+    for (number, row) in show::columns(rows).iter().enumerate() {
+        match (number, head) {
+            (0, Head::Shown) => printer.line(format_args!("{DIM}{row}{DIM:#}")),
+            (0, Head::Left) => {}
+            _ => printer.line(row),
+        }
+    }
+    Ok(())
+}
+
+fn row(entry: &Entry) -> [String; 7] {
+    match entry {
+        Entry::Call(line) => call(line),
+        Entry::Lost(lost) => {
+            let what = format!(
+                "{} not written: {}",
+                show::count(usize::try_from(lost.lost).unwrap_or(usize::MAX), "call"),
+                lost.why
+            );
+            let mut row = [const { String::new() }; 7];
+            (row[0], row[1]) = (time(&lost.time), "-".to_owned());
+            row[2] = sanitize::line(&what).into_owned();
+            row
+        }
+    }
+}
+
+fn call(line: &Line) -> [String; 7] {
+    let clean = |text: &str| show::shortened(&sanitize::line(text), SHOWN);
+    let who = match line.client.as_str() {
+        "" => clean(&line.principal),
+        client => format!("{} ({})", clean(&line.principal), clean(client)),
+    };
+    let called = match line.method.as_str() {
+        "tools/call" => clean(&line.name),
+        method => clean(&format!("{method} {}", line.name)),
+    };
+    let decision = [&line.decision, &line.by, &line.rule].map(|word| word.as_deref().unwrap_or(""));
+    let decision = match decision.join(" ").trim() {
+        "" => "-".to_owned(),
+        words => clean(words),
+    };
+    let outcome = match &line.error {
+        Some(error) => format!("{}: {}", clean(&line.outcome), clean(error)),
+        None => clean(&line.outcome),
+    };
+    let bytes = format!("{} → {}", line.sent, line.received);
+    [time(&line.time), who, called, decision, outcome, took(line.micros), bytes]
+}
+
+/// `2026-07-28 09:05:07`, of a time as logs write it.
+fn time(stamp: &str) -> String {
+    let stamp = sanitize::line(stamp);
+    stamp.get(..19).unwrap_or(&stamp).replace('T', " ")
+}
+
+fn took(micros: u64) -> String {
+    match micros {
+        0..1_000 => format!("{micros} µs"),
+        1_000..1_000_000 => format!("{}.{} ms", micros / 1_000, micros / 100 % 10),
+        _ => format!("{}.{} s", micros / 1_000_000, micros / 100_000 % 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_things_take() {
+        for (micros, shown) in
+            [(7, "7 µs"), (1_000, "1.0 ms"), (12_345, "12.3 ms"), (61_999_999, "61.9 s")]
+        {
+            assert_eq!(took(micros), shown);
+        }
+    }
+}

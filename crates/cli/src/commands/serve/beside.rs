@@ -1,0 +1,139 @@
+//! `serve` where a hub runs already: the hub serves, with the servers it holds, for as long as this program stays.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use switchboard_gateway::admin::client::Client;
+use switchboard_gateway::admin::{self, Admin, Faces, Kind, Problem, Room};
+use switchboard_gateway::face;
+use switchboard_wire::json::Raw;
+use tokio::net::TcpListener;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::super::hub::{Rooms, problem};
+use super::{bind, ready};
+use crate::args::{Guarding, Serve};
+use crate::guarding::Door;
+use crate::hub;
+use crate::notice::Notice;
+use crate::printer::Printer;
+use crate::report::{self, Failure};
+use crate::surroundings::Caller;
+use crate::wait;
+
+/// How long the admin API may take to leave a port.
+const LEAVING: Duration = Duration::from_secs(2);
+/// How often the port is tried meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
+
+#[derive(Deserialize)]
+struct Ready {
+    address: SocketAddr,
+}
+
+/// Has the hub serve, and waits.
+pub(super) async fn run(
+    serve: &Serve,
+    door: &Door,
+    caller: &Caller,
+    printer: &Printer,
+    hub: &Client,
+) -> Result<(), Failure> {
+    let wanted = Serve { guarding: placed(&serve.guarding)?, ..serve.clone() };
+    let wanted =
+        Raw::of(&wanted).map_err(|error| Failure::new("cannot say what is wanted", error))?;
+    let whose = hub::whose(caller, Room::Screen);
+    let failed = |error| hub::refused("cannot serve through the hub", error);
+    let mut events = hub.faces(&whose, &wanted).await.map_err(failed)?;
+    let first = events.next().await.filter(|event| event.name == "ready");
+    let first = first.ok_or_else(|| failed(admin::client::Error::Gone))?;
+    let Ready { address } = first.read().map_err(failed)?;
+    printer.notices(&caller.notices);
+    printer.notices(&[Notice::note(format!(
+        "the hub that runs (process {}) serves, with the servers it holds",
+        hub.hub().hub
+    ))]);
+    printer.notices(&door.notices(address));
+    ready(serve, door, address, &caller.workspace.desired(), printer)?;
+    tokio::select! {
+        event = events.next() => Err(ended(event)),
+        () = wait::ended() => {
+            printer.done("\nEnding; answers under way are waited for.");
+            Ok(())
+        }
+    }
+}
+
+/// The same with files that mean the same wherever the hub is.
+fn placed(guarding: &Guarding) -> Result<Guarding, Failure> {
+    let whole = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose();
+    let failed = |error| Failure::new("cannot tell the current folder", error);
+    Ok(Guarding {
+        tls_cert: whole(&guarding.tls_cert).map_err(failed)?,
+        tls_key: whole(&guarding.tls_key).map_err(failed)?,
+        ..guarding.clone()
+    })
+}
+
+/// Why the hub no longer serves.
+fn ended(event: Option<admin::client::Event>) -> Failure {
+    let problem = event.filter(|event| event.name == "failed");
+    match problem.and_then(|event| event.read::<Problem>().ok()) {
+        Some(problem) => {
+            let error = admin::client::Error::Problem(problem);
+            hub::refused("cannot serve through the hub", error)
+        }
+        None => Failure::plain(report::Kind::Failed, "the hub has ended, and serves no longer")
+            .hinted("run the command again; it serves by itself where no hub runs"),
+    }
+}
+
+/// The other side of it: serves a workspace of the hub, until what is returned is dropped.
+pub(in super::super) async fn in_hub(
+    rooms: &Rooms,
+    admin: &Admin,
+    whose: &admin::Whose,
+    wanted: &Raw,
+) -> Result<Faces, Problem> {
+    let serve: Serve = wanted.decode().map_err(|error| {
+        Problem::new(Kind::Malformed, "what is to be served cannot be understood")
+            .detailed(error.to_string())
+            .hinted("the hub is of another version; end it with `switchboard stop`")
+    })?;
+    // Looked at again: what is let in here is this process's to answer for.
+    let door = Door::new(&serve.guarding, serve.listen, rooms.state_dir());
+    let door = door.map_err(|failure| problem(&failure))?;
+    let front = rooms.front(whose, &serve.view).await?;
+    let (listener, address) = take(&serve, admin).await.map_err(|failure| problem(&failure))?;
+    let shutdown = CancellationToken::new();
+    let options = door.options(&serve.guarding);
+    let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
+    let serving = tokio::spawn(serving);
+    // Dropped, the faces are told to end, and do so by themselves.
+    let held = shutdown.drop_guard();
+    let serving = Box::pin(async move {
+        let _held = held;
+        match serving.await {
+            Ok(Ok(())) | Err(_) => Ok(()),
+            Ok(Err(error)) => Err(problem(&Failure::new("cannot serve", error))),
+        }
+    });
+    Ok(Faces { address, facts: Raw::empty_object(), serving })
+}
+
+/// The address that is wanted, from the admin API if need be: it is where people expect to be served.
+async fn take(serve: &Serve, admin: &Admin) -> Result<(TcpListener, SocketAddr), Failure> {
+    let deadline = Instant::now() + LEAVING;
+    let mut bound = bind(serve).await;
+    if bound.is_err() && admin.make_way(serve.listen) {
+        while bound.is_err() && Instant::now() < deadline {
+            sleep(LOOK).await;
+            bound = bind(serve).await;
+        }
+    }
+    bound
+}

@@ -1,0 +1,91 @@
+//! `switchboard status`: the hub, who uses it, and what they use.
+
+use serde_json::{Value, json};
+use switchboard_gateway::attach;
+use switchboard_gateway::socket::{Attached, Status};
+use switchboard_wire::sanitize;
+
+use super::connect::place;
+use crate::printer::{BOLD, DIM, Printer};
+use crate::report::Failure;
+use crate::show::{self, moment};
+use crate::surroundings::Caller;
+
+pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let status = attach::status(&place(caller)?, env!("CARGO_PKG_VERSION"))
+        .await
+        .map_err(|error| Failure::new("cannot reach the hub", error))?;
+    if printer.is_json() {
+        return printer.json(&told(status.as_ref()));
+    }
+    match status {
+        Some(status) => show(&status, printer),
+        None => printer
+            .done("No hub runs; the first client that starts `switchboard connect` starts one."),
+    }
+    Ok(())
+}
+
+fn told(status: Option<&Status>) -> Value {
+    let Some(status) = status else {
+        return json!({ "running": false });
+    };
+    let client = |client: &Attached| {
+        let Attached { session, name, version, folder, since, calls, servers } = client;
+        let servers: Vec<_> =
+            servers.iter().map(|(name, calls)| json!({ "name": name, "calls": calls })).collect();
+        json!({
+            "session": session, "name": name, "version": version, "folder": folder, "since": since,
+            "calls": calls, "servers": servers,
+        })
+    };
+    json!({
+        "running": true,
+        "pid": status.pid,
+        "version": status.version,
+        "since": status.since,
+        "calls": status.calls,
+        "clients": status.attached.iter().map(client).collect::<Vec<_>>(),
+    })
+}
+
+fn show(status: &Status, printer: &Printer) {
+    let Status { pid, version, since, clients, calls, .. } = status;
+    printer.line(format_args!(
+        "{BOLD}The hub{BOLD:#} is process {pid} of version {}, since {}: {}, {} in flight",
+        sanitize::line(version),
+        moment(*since),
+        show::count(*clients, "client"),
+        show::count(*calls, "call"),
+    ));
+    if status.attached.is_empty() {
+        return;
+    }
+    printer.line("");
+    let head = ["CLIENT", "FOLDER", "SINCE", "IN FLIGHT", "HAS CALLED"].map(str::to_owned);
+    let rows = status.attached.iter().map(|client| row(client, printer));
+    for (number, row) in show::columns(std::iter::once(head).chain(rows)).iter().enumerate() {
+        match number {
+            0 => printer.line(format_args!("{DIM}{row}{DIM:#}")),
+            _ => printer.line(row),
+        }
+    }
+}
+
+fn row(client: &Attached, printer: &Printer) -> [String; 5] {
+    let name = format!("{} {}", client.name, client.version);
+    let name = match name.trim() {
+        "" => "-".to_owned(),
+        name => show::shortened(&sanitize::line(name), 40),
+    };
+    let used =
+        client.servers.iter().map(|(server, calls)| format!("{} ({calls})", show::word(server)));
+    let used = used.collect::<Vec<_>>().join(", ");
+    [
+        name,
+        printer.places.path(&client.folder),
+        moment(client.since),
+        client.calls.to_string(),
+        if used.is_empty() { "-".to_owned() } else { used },
+    ]
+}

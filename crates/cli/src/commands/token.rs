@@ -1,0 +1,139 @@
+//! `switchboard token`: what clients of other machines and users come in with.
+
+use serde_json::{Value, json};
+use switchboard_gateway::tokens::{Error, New, Token, TokenStore};
+use switchboard_wire::sanitize;
+
+use crate::args::{self, CreateToken};
+use crate::printer::{BOLD, DIM, Printer};
+use crate::report::{Failure, Kind};
+use crate::show::{self, moment};
+use crate::surroundings::{self, Caller};
+
+pub(super) fn run(token: &args::Token, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let store = TokenStore::new(&caller.surroundings.state_dir);
+    let done = match token {
+        args::Token::Create(create) => self::create(create, &store, printer),
+        args::Token::List => list(&store, printer),
+        args::Token::Revoke { which } => revoke(which, &store, printer),
+    };
+    done.map_err(|error| match error {
+        Problem::Store(error) => failed(error, &store),
+        Problem::Printing(failure) => failure,
+    })
+}
+
+/// What can go wrong here.
+enum Problem {
+    Store(Error),
+    Printing(Failure),
+}
+
+fn create(create: &CreateToken, store: &TokenStore, printer: &Printer) -> Result<(), Problem> {
+    let now = surroundings::now();
+    let expires = create.expires.map(|span| now.saturating_add(span.as_secs()));
+    let created = store.create(New { name: create.name.clone(), expires }, now)?;
+    if printer.is_json() {
+        let mut shown = shown(&created.token, now);
+        shown["token"] = json!(created.secret.reveal());
+        return Ok(printer.json(&shown)?);
+    }
+    printer.line(created.secret.reveal());
+    let Token { id, name, .. } = &created.token;
+    let until = match expires {
+        Some(expires) => format!("good until {}", moment(expires)),
+        None => "good until it is revoked".to_owned(),
+    };
+    printer.done(format_args!("\nThis is token {BOLD}{name}{BOLD:#} ({id}), {until}."));
+    printer.done(
+        "It is shown this once. A client sends it with every request:\n\n  Authorization: Bearer <token>",
+    );
+    Ok(())
+}
+
+fn list(store: &TokenStore, printer: &Printer) -> Result<(), Problem> {
+    let (tokens, now) = (store.list()?, surroundings::now());
+    if printer.is_json() {
+        let tokens: Vec<_> = tokens.iter().map(|token| shown(token, now)).collect();
+        return Ok(printer.json(&json!({ "tokens": tokens }))?);
+    }
+    if tokens.is_empty() {
+        printer.done("no tokens; `switchboard token create` makes one");
+        return Ok(());
+    }
+    let rows = tokens.iter().map(|token| {
+        let expires = match token.expires {
+            None => "-".to_owned(),
+            Some(expires) if token.is_good(now) => moment(expires),
+            Some(expires) => format!("{} (over)", moment(expires)),
+        };
+        let used = token.used.map_or_else(|| "never".to_owned(), moment);
+        [token.name.clone(), token.id.clone(), moment(token.created), expires, used]
+    });
+    let head = ["NAME", "ID", "CREATED", "EXPIRES", "USED"].map(str::to_owned);
+    for (number, row) in show::columns(std::iter::once(head).chain(rows)).iter().enumerate() {
+        match number {
+            0 => printer.line(format_args!("{DIM}{row}{DIM:#}")),
+            _ => printer.line(row),
+        }
+    }
+    Ok(())
+}
+
+fn revoke(which: &str, store: &TokenStore, printer: &Printer) -> Result<(), Problem> {
+    let token = store.revoke(which)?;
+    if printer.is_json() {
+        return Ok(printer.json(&json!({ "revoked": shown(&token, surroundings::now()) }))?);
+    }
+    printer.done(format_args!(
+        "Token {BOLD}{}{BOLD:#} ({}) is revoked; it opens nothing from now on.",
+        token.name, token.id
+    ));
+    Ok(())
+}
+
+fn shown(token: &Token, now: u64) -> Value {
+    let Token { id, name, created, expires, used } = token;
+    let mut shown =
+        json!({ "id": id, "name": name, "created": created, "good": token.is_good(now) });
+    for (key, value) in [("expires", expires), ("used", used)] {
+        if let Some(value) = value {
+            shown[key] = json!(value);
+        }
+    }
+    shown
+}
+
+/// Why it did not work, and what to do.
+pub(crate) fn failed(error: Error, store: &TokenStore) -> Failure {
+    let path = store.path().display();
+    match error {
+        Error::File(error @ switchboard_config::Error::State { .. }) => {
+            Failure::new("the tokens cannot be read, and nobody is let in with one", error)
+                .hinted(format!("put `{path}` right, or move it away and make tokens anew"))
+        }
+        Error::File(error) => Failure::new("cannot reach the tokens", error),
+        error @ Error::Name { .. } => Failure::plain(Kind::Usage, error.to_string()),
+        error @ Error::Exists { .. } => Failure::plain(Kind::Failed, error.to_string())
+            .hinted("take another name, or revoke that one with `switchboard token revoke`"),
+        Error::NoSuch { which } => {
+            let message = format!("there is no token `{}`", sanitize::line(&which));
+            Failure::plain(Kind::Failed, message).hinted("see `switchboard token list`")
+        }
+        error => Failure::new("cannot do that with tokens", error),
+    }
+}
+
+// === impl Problem ===
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        Self::Printing(failure)
+    }
+}

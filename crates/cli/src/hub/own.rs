@@ -1,0 +1,95 @@
+//! An engine for one command, which ends with it.
+
+use std::sync::Arc;
+
+use switchboard_config::Desired;
+use switchboard_core::engine::{Environment, InProcess};
+use switchboard_core::permission::Consent;
+use switchboard_core::{
+    Caller as Attached, Engine, Session, Snapshot, Workspace, WorkspaceId, ide,
+};
+use switchboard_wire::server::Changes;
+
+use super::{BUILTIN, Otherwise, Room, options};
+use crate::builtin::Builtin;
+use crate::notice::Notice;
+use crate::report::{Failure, Kind};
+use crate::surroundings::Caller;
+
+/// The engine, and a session in it.
+pub(super) struct Own {
+    pub(super) engine: Engine,
+    pub(super) attached: Attached,
+    workspace: WorkspaceId,
+}
+
+// === impl Own ===
+
+impl Own {
+    pub(super) async fn open(
+        caller: &Caller,
+        desired: &Desired,
+        room: Room,
+        otherwise: Otherwise,
+    ) -> Result<Self, Failure> {
+        let environment = environment(desired, caller);
+        let options = options::engine(desired, caller)?;
+        let is_empty = desired.servers.is_empty() && !desired.exclusive;
+        let in_process = match otherwise {
+            Otherwise::Builtin if is_empty => {
+                vec![InProcess::new(BUILTIN, Arc::new(Builtin), Changes::default())]
+            }
+            _ => Vec::new(),
+        };
+        let id = WorkspaceId::of(desired, &environment, "");
+        let workspace = Workspace { id: id.clone(), environment, in_process };
+        let engine = Engine::start(options).await;
+        engine.apply(&workspace, desired.clone());
+        let attached = engine.attach(&id, session(room));
+        let attached =
+            attached.ok_or_else(|| Failure::plain(Kind::Failed, "the engine has ended"))?;
+        Ok(Self { engine, attached, workspace: id })
+    }
+
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        // It is there as long as this session is attached to it.
+        self.engine.snapshot(&self.workspace).unwrap_or_else(|| Arc::new(Snapshot::default()))
+    }
+
+    pub(super) async fn close(self) {
+        let Self { engine, attached, .. } = self;
+        drop(attached);
+        engine.shutdown().await;
+    }
+}
+
+fn session(room: Room) -> Session {
+    let mut session = Session::new(format!("cli-{}", std::process::id()));
+    "switchboard".clone_into(&mut session.client);
+    session.transport = "cli";
+    session.consent = Consent::Typed;
+    session.results = room.policy();
+    session
+}
+
+/// The caller's environment with what settings put on top of it.
+fn environment(desired: &Desired, caller: &Caller) -> Environment {
+    let set = &desired.settings.env;
+    let is_set =
+        |name: &std::ffi::OsString| name.to_str().is_some_and(|name| set.contains_key(name));
+    let kept = caller.variables.iter().filter(|(name, _)| !is_set(name)).cloned();
+    let set = set.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
+    kept.chain(set).collect()
+}
+
+/// The editor in which the project is open becomes a server, unless one of its name is configured.
+pub(super) fn add_editor(caller: &Caller, desired: &mut Desired) -> Vec<Notice> {
+    if desired.exclusive || caller.is_strict() || desired.named(ide::NAME).next().is_some() {
+        return Vec::new();
+    }
+    let (editors, problems) = ide::editors(&caller.editors(), &desired.root);
+    if let Some(editor) = editors.first() {
+        desired.servers.push(editor.server(&desired.root));
+    }
+    problems.iter().map(Notice::from).collect()
+}

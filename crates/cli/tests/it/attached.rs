@@ -1,0 +1,332 @@
+//! Commands where a hub runs: the same words as without one, and no server twice.
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use switchboard_testkit::processes::{Identity, working_in};
+
+use crate::Story;
+use crate::admin::place;
+use crate::gateway::{Client, hub_of, stop, until};
+use crate::story::in_order;
+use crate::tools::kiosk;
+
+/// A client of the story's project, and the hub it has started.
+fn client(story: &Story) -> Client {
+    let mut client = Client::spawn(story.command(&["connect"]));
+    client.call("kiosk__erase").unwrap();
+    client
+}
+
+/// The processes of the kiosk.
+fn kiosks(story: &Story) -> Vec<Identity> {
+    let is_kiosk = |process: &Identity| {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", process.pid));
+        name.is_ok_and(|name| name.trim() == "kiosk")
+    };
+    working_in(&story.path("")).into_iter().filter(is_kiosk).collect()
+}
+
+/// How often the kiosk was started, by whomever: it says so each time.
+fn starts(story: &Story) -> usize {
+    let log = story.quietly(&["logs", "kiosk", "-n", "10000"]).stdout;
+    String::from_utf8(log).unwrap().matches("the kiosk is open").count()
+}
+
+#[test]
+fn commands_say_the_same_and_start_nothing() {
+    let story = kiosk();
+    story.quietly(&["add", "gone", "no-such-command"]);
+    story.quietly(&["add", "off", "no-such-command"]);
+    story.quietly(&["disable", "off"]);
+    let clients: Vec<Client> = std::thread::scope(|scope| {
+        let starting: Vec<_> = (0..10).map(|_| scope.spawn(|| client(&story))).collect();
+        starting.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let one = kiosks(&story);
+    assert_eq!(one.len(), 1);
+    for args in [
+        &["list"][..],
+        &["list", "--json"],
+        &["tools"],
+        &["tools", "--json"],
+        &["tools", "gone"],
+        &["tools", "off"],
+        &["tools", "nobody"],
+        &["tools", "kiosk/say"],
+        &["resources"],
+        &["read", "kiosk://page/7"],
+        &["read", "kiosk://nothing"],
+        &["prompts", "--json"],
+        &["prompt", "letter", "to=Ada"],
+        &["complete", "letter", "to", "A"],
+        &["call", "say", "text=hi"],
+        &["call", "say", "txt=hi"],
+        &["call", "count", "to=3", "-v"],
+        &["call", "fail"],
+        &["call", "refuse"],
+        &["call", "hang", "--timeout", "1"],
+        &["call", "register"],
+        &["call", "gone/x"],
+        &["doctor"],
+    ] {
+        let shown = |args: &[&str]| in_order(&story.home.shown(&story.quietly(args)));
+        let before = starts(&story);
+        let attached = shown(args);
+        assert_eq!((starts(&story), kiosks(&story)), (before, one.clone()), "{args:?} starts one");
+        let alone = shown(&[args, &["--standalone"]].concat());
+        assert_eq!(attached, alone, "{args:?}");
+    }
+    for client in clients {
+        client.leave();
+    }
+    assert!(stop(&story.home).is_some());
+    until("a server outlived its hub", || kiosks(&story).is_empty());
+}
+
+#[test]
+fn what_was_just_added_is_there() {
+    let story = kiosk();
+    let client = client(&story);
+    let program = switchboard_testkit::programs::program("kiosk");
+    for number in 0..3 {
+        let name = format!("more{number}");
+        story.quietly(&["add", &name, program.to_str().unwrap()]);
+        let called = story.quietly(&["call", &format!("{name}/say"), "text=hi"]);
+        assert!(called.status.success(), "{}", String::from_utf8_lossy(&called.stderr));
+    }
+    client.leave();
+    stop(&story.home);
+}
+
+#[test]
+fn a_server_is_connected_to_anew_in_the_hub() {
+    let story = kiosk();
+    let client = client(&story);
+    let before = kiosks(&story);
+    let again = story.quietly(&["reconnect", "kiosk", "--json"]);
+    let said: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(said["state"], "connected", "{said}");
+    let after = kiosks(&story);
+    assert_eq!(after.len(), 1);
+    assert_ne!(before, after, "the process is the same");
+    client.leave();
+    stop(&story.home);
+}
+
+#[test]
+fn a_hub_that_dies_under_a_call_is_said_to() {
+    let story = kiosk();
+    let client = client(&story);
+    let hub = hub_of(kiosks(&story)[0]);
+    let mut calling = story
+        .command(&["call", "kiosk/hang"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("the call is not made", || calls(&story) > 0);
+    kill(Pid::from_raw(i32::try_from(hub.pid).unwrap()), Signal::SIGKILL).unwrap();
+    let mut said = String::new();
+    calling.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(calling.wait().unwrap().code(), Some(1));
+    assert!(said.contains("the hub ended before the answer came"), "{said}");
+    drop(client);
+    stop(&story.home);
+}
+
+/// Calls in flight, as the hub says itself.
+fn calls(story: &Story) -> usize {
+    use switchboard_gateway::admin::client::{Client as Admin, Found};
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        match Admin::find(&place(&story.home), "0").await.unwrap() {
+            Found::Hub(hub) => hub.status().await.unwrap().calls,
+            other => panic!("{other:?}"),
+        }
+    })
+}
+
+#[test]
+fn a_hub_of_another_version_is_left_alone() {
+    let story = kiosk();
+    let path = place(&story.home).socket();
+    let listener = UnixListener::bind(&path).unwrap();
+    let answering = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut hello = String::new();
+        BufReader::new(&stream).read_line(&mut hello).unwrap();
+        let answer = r#"{"error":{"kind":"malformed","message":"unknown variant `admin`"}}"#;
+        writeln!(&stream, "{answer}").unwrap();
+        hello
+    });
+    let called = story.quietly(&["call", "say", "text=hi"]);
+    let said = String::from_utf8_lossy(&called.stderr).into_owned();
+    assert!(called.status.success(), "{said}");
+    assert_eq!(String::from_utf8_lossy(&called.stdout), "hi\n");
+    let hello: Value = serde_json::from_str(&answering.join().unwrap()).unwrap();
+    assert_eq!((&hello["want"], &hello["env"]), (&json!("admin"), &json!({})));
+}
+
+/// A question that its client cannot be asked waits for whoever watches, and nobody is waited for where nobody does.
+#[test]
+fn questions_wait_for_whoever_watches() {
+    let story = kiosk();
+    let mut client = client(&story);
+    let refused = client.call("kiosk__register").unwrap().to_string();
+    assert!(refused.contains("cancel"), "{refused}");
+    let mut watching =
+        story.command(&["questions", "--follow", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut events = BufReader::new(watching.stdout.take().unwrap());
+    let mut event = || {
+        let mut line = String::new();
+        events.read_line(&mut line).unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()
+    };
+    assert_eq!(event(), json!({ "event": "ready", "data": {} }));
+    for (flags, expected) in [
+        (&["name=Ada", "colour=g"][..], r#"\"name\":\"Ada\""#),
+        (&["--decline"], "decline"),
+        (&["--cancel"], "cancel"),
+    ] {
+        let call =
+            client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
+        let asked = event();
+        assert_eq!(asked["event"], "question", "{asked}");
+        let id = asked["data"]["id"].as_str().unwrap().to_owned();
+        let listed = story.quietly(&["questions", "--json"]);
+        let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+        assert_eq!(listed["questions"][0]["id"], json!(id), "{listed}");
+        let answered = story.quietly(&[&["answer", &id], flags].concat());
+        assert!(answered.status.success(), "{}", String::from_utf8_lossy(&answered.stderr));
+        let result = client.hear(call).unwrap().to_string();
+        assert!(result.contains(expected), "{flags:?}: {result}");
+        assert_eq!(event(), json!({ "event": "answered", "data": { "id": id } }));
+        let again = story.quietly(&[&["answer", &id], flags].concat());
+        assert_eq!(again.status.code(), Some(1), "a question was answered twice");
+    }
+    kill(Pid::from_raw(i32::try_from(watching.id()).unwrap()), Signal::SIGINT).unwrap();
+    assert!(watching.wait().unwrap().success());
+    client.leave();
+    stop(&story.home);
+}
+
+/// What a rule asks goes the same way, and a yes counts as long as it says.
+#[test]
+fn consent_is_asked_of_whoever_watches() {
+    let story = kiosk();
+    let settings = story.home.path().join(".config/switchboard/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::write(&settings, r#"{"permissions": {"ask": ["mcp__kiosk__say"]}}"#).unwrap();
+    let mut client = client(&story);
+    let say = json!({ "name": "kiosk__say", "arguments": { "text": "hi" } });
+    let refused = client.ask("tools/call", &say).unwrap_err().to_string();
+    assert!(refused.contains("needs somebody's consent"), "{refused}");
+    let mut watching =
+        story.command(&["questions", "--follow", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut events = BufReader::new(watching.stdout.take().unwrap());
+    let mut event = || {
+        let mut line = String::new();
+        events.read_line(&mut line).unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()
+    };
+    event();
+    for (answer, expected) in [("--deny", "a person answered"), ("--allow=session", "hi")] {
+        let call = client.send("tools/call", &say);
+        let asked = event();
+        assert_eq!(asked["data"]["about"]["tool"], "mcp__kiosk__say", "{asked}");
+        let id = asked["data"]["id"].as_str().unwrap().to_owned();
+        assert!(story.quietly(&["answer", &id, answer]).status.success());
+        let ended = client.hear(call).unwrap_or_else(|error| error).to_string();
+        assert!(ended.contains(expected), "{answer}: {ended}");
+        assert_eq!(event()["event"], "answered");
+    }
+    let again = client.ask("tools/call", &say).unwrap().to_string();
+    assert!(again.contains("hi"), "it was asked again in the same session: {again}");
+    kill(Pid::from_raw(i32::try_from(watching.id()).unwrap()), Signal::SIGINT).unwrap();
+    watching.wait().unwrap();
+    client.leave();
+    stop(&story.home);
+}
+
+#[test]
+fn questions_in_words() {
+    let mut story = kiosk();
+    story.run(&["questions"]).run(&["questions", "--json"]).run(&["questions", "--follow"]);
+    story.run(&["answer", "q1", "--decline"]);
+    let mut client = client(&story);
+    let mut watching = story.command(&["questions", "-f"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut shown = BufReader::new(watching.stdout.take().unwrap());
+    // Nobody is asked before somebody watches.
+    let mut call =
+        client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
+    until("nobody watches", || {
+        let is_waiting =
+            !story.quietly(&["questions", "--json"]).stdout.starts_with(b"{\n  \"questions\": []");
+        if !is_waiting {
+            call =
+                client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
+        }
+        is_waiting
+    });
+    let mut line = String::new();
+    shown.read_line(&mut line).unwrap();
+    let id = line.split_whitespace().next().unwrap().to_owned();
+    story.replace(&id, "qN");
+    story.run(&["answer", &id]);
+    story.run(&["answer", &id, "--allow"]);
+    story.run(&["answer", &id, "name=A"]);
+    story.run(&["answer", &id, "name=Ada", "colour=g", "--json"]);
+    client.hear(call).unwrap();
+    kill(Pid::from_raw(i32::try_from(watching.id()).unwrap()), Signal::SIGINT).unwrap();
+    watching.wait().unwrap();
+    client.leave();
+    stop(&story.home);
+    insta::assert_snapshot!("questions", story.transcript());
+}
+
+#[test]
+fn serving_beside_a_hub_shares_its_servers() {
+    let story = kiosk();
+    let client = client(&story);
+    let one = kiosks(&story);
+    let mut serving = story
+        .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(serving.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let ready = said.find(|line| line.starts_with('{')).unwrap();
+    let ready: Value = serde_json::from_str(&ready).unwrap();
+    let address = ready["address"].as_str().unwrap().to_owned();
+    let asks = || {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } } })
+        .to_string();
+        let mut stream = std::net::TcpStream::connect(&address).ok()?;
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\nconnection: close\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .ok()?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).ok()?;
+        Some(line)
+    };
+    assert!(asks().unwrap().contains("200"));
+    assert_eq!(kiosks(&story), one, "a server was started twice");
+    kill(Pid::from_raw(i32::try_from(serving.id()).unwrap()), Signal::SIGINT).unwrap();
+    assert!(serving.wait().unwrap().success());
+    until("the faces stay", || asks().is_none());
+    assert_eq!(kiosks(&story), one, "the hub's server went with them");
+    client.leave();
+    stop(&story.home);
+}

@@ -1,0 +1,370 @@
+//! Who is let in and who was: tokens, flags of `serve`, TLS, the audit log, who uses the hub.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+use switchboard_testkit::http::Authority;
+use switchboard_testkit::programs::program;
+use switchboard_wire::client::{Call, Client, ClientOptions, HttpTarget, List, Target};
+use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, TlsOptions};
+use switchboard_wire::json::Raw;
+
+use crate::{Home, Story};
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
+const TOOLS: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+
+/// `serve`, ended with the test.
+struct Serving {
+    child: Child,
+    address: SocketAddr,
+    url: String,
+}
+
+impl Serving {
+    fn start(home: &Home, flags: &[&str]) -> Self {
+        let listen: &[&str] =
+            if flags.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let args = [&["serve", "--json"], listen, flags].concat();
+        let mut child = home.command(&args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+        let text = |key: &str| ready[key].as_str().unwrap().to_owned();
+        Self { child, address: text("address").parse().unwrap(), url: text("url") }
+    }
+
+    /// The status of an answer, and the answer.
+    fn post(&self, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        let port = self.address.port();
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut text = format!(
+            "POST /mcp HTTP/1.1\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            text += &format!("host: 127.0.0.1:{port}\r\n");
+        }
+        for (name, value) in headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        // Whoever is refused may not be read to its end.
+        let _ = stream.write_all(format!("{text}\r\n{body}").as_bytes());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        (answer.split(' ').nth(1).unwrap_or("0").parse().unwrap(), answer)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// A home with one server.
+fn home() -> Home {
+    let home = Home::new();
+    let server = program("fixture-server");
+    home.command(&["add", "-s", "user", "one", "--", server.to_str().unwrap()]).output().unwrap();
+    home
+}
+
+fn json(home: &Home, args: &[&str]) -> Value {
+    let output = home.command(&[args, &["--json"]].concat()).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?}: {output:?}"))
+}
+
+fn token(home: &Home, name: &str) -> String {
+    json(home, &["token", "create", "--name", name])["token"].as_str().unwrap().to_owned()
+}
+
+fn session(answer: &str) -> String {
+    let is_it = |line: &&str| line.to_ascii_lowercase().starts_with("mcp-session-id:");
+    answer.lines().find(is_it).unwrap().split_once(':').unwrap().1.trim().to_owned()
+}
+
+#[test]
+fn tokens_are_made_shown_and_revoked() {
+    let mut story = Story::new();
+    story.run(&["token", "list"]).run(&["token", "list", "--json"]);
+    let made = story.quietly(&["token", "create", "--name", "laptop", "--expires", "30d"]);
+    let secret = String::from_utf8(made.stdout.clone()).unwrap().trim().to_owned();
+    assert!(secret.starts_with("sb_") && secret.len() == 46, "{secret}");
+    let known = json(&story.home, &["token", "list"])["tokens"][0].clone();
+    assert_eq!(known["expires"].as_u64().unwrap() - known["created"].as_u64().unwrap(), 2_592_000);
+    let row = String::from_utf8(story.quietly(&["token", "list"]).stdout).unwrap();
+    let minutes = row.match_indices(':').map(|(at, _)| row[at - 13..at + 4].to_owned());
+    let minutes: Vec<_> = minutes.collect();
+    let [created, expires] = &minutes[..] else { panic!("{row}") };
+    story.replace(&secret, "sb_SECRET");
+    story.replace(known["id"].as_str().unwrap(), "01234567");
+    story.replace(created, "2026-01-01 00:00Z");
+    story.replace(expires, "2026-01-31 00:00Z");
+    let args = ["token", "create", "--name", "laptop", "--expires", "30d"];
+    let shown = story.home.shown(&made);
+    story.tell(&args, &shown);
+    story
+        .run(&["token", "list"])
+        .run(&["token", "create", "--name", "laptop"])
+        .run(&["token", "create", "--name", "two words"])
+        .run(&["token", "create", "--expires", "30"])
+        .run(&["token", "revoke", "desktop"])
+        .run(&["token", "revoke", "laptop"])
+        .run(&["token", "revoke", "laptop"]);
+    let file = story.home.path().join(".local/state/switchboard/tokens.json");
+    std::fs::write(&file, "{\"version\":").unwrap();
+    story.run(&["token", "list"]).run(&["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "{\"version\":");
+    insta::assert_snapshot!("tokens", story.transcript());
+}
+
+#[test]
+fn what_would_let_strangers_in_is_refused() {
+    let mut story = Story::new();
+    story
+        .run(&["serve", "--auth", "token", "--listen", "127.0.0.1:0"])
+        .run(&["serve", "--auth", "user", "--listen", "0.0.0.0:0"])
+        .run(&["serve", "--tls-cert", "hub.pem"])
+        .run(&["serve", "--tls-cert", "hub.pem", "--tls-key", "hub.key"]);
+    story.write("hub.pem", "nothing");
+    story.write("hub.key", "nothing");
+    story.run(&["serve", "--tls-cert", "hub.pem", "--tls-key", "hub.key"]);
+    insta::assert_snapshot!("serve_refused", story.transcript());
+}
+
+#[test]
+fn a_token_opens_the_door_until_it_is_revoked() {
+    let home = home();
+    let (ann, bob) = (token(&home, "ann"), token(&home, "bob"));
+    let (ann, bob) = (format!("Bearer {ann}"), format!("Bearer {bob}"));
+    let serving = Serving::start(&home, &["--auth", "token"]);
+    assert_eq!(serving.post(&[], HELLO).0, 401);
+    assert_eq!(serving.post(&[("authorization", "Bearer sb_wrong")], HELLO).0, 401);
+    let begin = |who: &str| {
+        let (status, answer) = serving.post(&[("authorization", who)], HELLO);
+        assert_eq!(status, 200, "{answer}");
+        session(&answer)
+    };
+    let (anns, bobs) = (begin(&ann), begin(&bob));
+    let list = |who: &str, id: &str| {
+        serving.post(&[("authorization", who), ("mcp-session-id", id)], TOOLS).0
+    };
+    assert_eq!((list(&ann, &anns), list(&bob, &bobs), list(&bob, &anns)), (200, 200, 404));
+    json(&home, &["token", "revoke", "ann"]);
+    assert_eq!((list(&ann, &anns), list(&bob, &bobs)), (401, 200));
+    // On loopback one's own programs need none, and a token that is sent is looked at all the same.
+    let open = Serving::start(&home, &[]);
+    assert_eq!(open.post(&[], HELLO).0, 200);
+    assert_eq!(open.post(&[("authorization", &bob)], HELLO).0, 200);
+    assert_eq!(open.post(&[("authorization", &ann)], HELLO).0, 401);
+}
+
+/// Headers, a body, and the status they bring.
+type Tries<'a> = &'a [(&'a [(&'a str, &'a str)], &'a str, u16)];
+
+#[test]
+fn every_limit_has_its_flag() {
+    let home = home();
+    let long = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","x":"{}"}}"#, "x".repeat(2000));
+    let cases: [(&[&str], Tries<'_>); 5] = [
+        (&["--max-message", "1000"], &[(&[], HELLO, 200), (&[], &long, 413)]),
+        (&["--max-sessions", "1"], &[(&[], HELLO, 200), (&[], HELLO, 503)]),
+        (&["--rate", "1"], &[(&[], HELLO, 200), (&[], HELLO, 200), (&[], HELLO, 429)]),
+        (
+            &["--allow-host", "hub.example"],
+            &[(&[("host", "hub.example")], HELLO, 200), (&[("host", "evil.example")], HELLO, 403)],
+        ),
+        (
+            &["--allow-origin", "https://app.example"],
+            &[
+                (&[("origin", "https://app.example")], HELLO, 200),
+                (&[("origin", "https://evil.example")], HELLO, 403),
+            ],
+        ),
+    ];
+    for (flags, tries) in cases {
+        let serving = Serving::start(&home, flags);
+        for (headers, body, expected) in tries {
+            let (status, answer) = serving.post(headers, body);
+            assert_eq!(status, *expected, "{flags:?} {headers:?}: {answer}");
+        }
+    }
+    let serving = Serving::start(&home, &["--idle", "1s"]);
+    let id = session(&serving.post(&[], HELLO).1);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    // Looking at a session is using it, so it is left alone for longer each time.
+    let mut pause = std::time::Duration::from_millis(1500);
+    while serving.post(&[("mcp-session-id", &id)], TOOLS).0 != 404 {
+        assert!(std::time::Instant::now() < deadline, "it never ends");
+        std::thread::sleep(pause);
+        pause *= 2;
+    }
+}
+
+#[test]
+fn served_beyond_this_machine_with_tls_and_a_token() {
+    let home = home();
+    let authority = Authority::new();
+    std::fs::write(home.path().join("hub.pem"), authority.server_pem()).unwrap();
+    let bearer = format!("Bearer {}", token(&home, "laptop"));
+    let flags = ["--listen", "0.0.0.0:0", "--tls-cert", "hub.pem", "--tls-key", "hub.pem"];
+    let serving = Serving::start(&home, &flags);
+    assert_eq!(serving.url, format!("https://127.0.0.1:{}/mcp", serving.address.port()));
+    let tls = TlsOptions {
+        extra_ca_pem: vec![authority.ca_pem()],
+        platform_roots: false,
+        ..TlsOptions::default()
+    };
+    let pool = Pool::new(&PoolOptions { tls, ..PoolOptions::default() }).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let connect = async |options: EndpointOptions| {
+            let url = serving.url.parse().unwrap();
+            let target = Target::Http(HttpTarget { url, pool: pool.clone(), options });
+            Client::connect(target, ClientOptions::new("test", "1")).await
+        };
+        assert!(connect(EndpointOptions::default()).await.is_err(), "nobody asked for a token");
+        let mut options = EndpointOptions::default();
+        options.headers.insert("authorization", bearer.parse().unwrap());
+        let (client, _inbox) = connect(options).await.unwrap();
+        assert!(!client.list(List::Tools).await.unwrap().items.is_empty());
+        let arguments = Raw::empty_object();
+        client.call(Call::tool("one__echo", &arguments)).result().await.unwrap();
+        client.close().await;
+    });
+    drop(serving);
+    let calls = json(&home, &["logs", "--audit"])["calls"].clone();
+    assert_eq!(calls[0]["transport"], "http");
+    assert!(calls[0]["principal"].as_str().unwrap().starts_with("laptop@"), "{calls}");
+}
+
+/// What a person is told: where it is, how to add it, and what is dangerous about it.
+#[test]
+fn beyond_this_machine_without_tls_is_warned_of() {
+    let home = home();
+    token(&home, "laptop");
+    let mut child = home
+        .command(&["serve", "--listen", "0.0.0.0:0", "--allow-host", "hub.example"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    while !said.contains("Ctrl-C") {
+        assert!(lines.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    let port = said.split("hub.example:").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    // Once it answers it can be ended.
+    let mut stream = TcpStream::connect(("127.0.0.1", port.parse().unwrap())).unwrap();
+    write!(stream, "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    stream.read_to_string(&mut String::new()).unwrap();
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert!(child.wait().unwrap().success());
+    insta::assert_snapshot!("serve_beyond", said.replace(&port, "PORT"));
+}
+
+#[test]
+fn calls_are_written_down() {
+    let mut story = Story::new();
+    let server = program("fixture-server");
+    story.quietly(&["add", "-s", "user", "one", "--", server.to_str().unwrap()]);
+    story.run(&["logs", "--audit"]).run(&["logs"]);
+    story.quietly(&["call", "one/echo", "token=SECRET"]);
+    story.quietly(&["call", "one/nothing"]);
+    story.quietly(&["call", "mcp__two__nothing"]);
+    let all = json(&story.home, &["logs", "--audit"]);
+    let calls = all["calls"].as_array().unwrap();
+    assert_eq!(
+        calls.len(),
+        1 + calls.iter().filter(|call| call["error"] == "not-found").count(),
+        "{all:#}"
+    );
+    let call = &calls[0];
+    for (key, expected) in [
+        ("principal", "local"),
+        ("client", "switchboard"),
+        ("transport", "cli"),
+        ("server", "one"),
+        ("method", "tools/call"),
+        ("name", "mcp__one__echo"),
+        ("decision", "allow"),
+        ("by", "typed"),
+        ("outcome", "ok"),
+    ] {
+        assert_eq!(call[key], expected, "{key}");
+    }
+    let file = std::fs::read_to_string(all["file"].as_str().unwrap()).unwrap();
+    assert!(!file.contains("SECRET"), "{file}");
+    let of = |args: &[&str]| {
+        let calls = json(&story.home, &[&["logs", "--audit"], args].concat())["calls"].clone();
+        calls.as_array().unwrap().len()
+    };
+    assert_eq!(of(&["--server", "one"]), of(&["one"]));
+    assert_eq!((of(&["--server", "three"]), of(&["--since", "1h"])), (0, calls.len()));
+    assert_eq!(of(&["-n", "1"]), 1);
+    let shown = String::from_utf8(story.quietly(&["logs", "--audit"]).stdout).unwrap();
+    let mut rows = shown.lines();
+    assert!(rows.next().unwrap().starts_with("TIME"), "{shown}");
+    let row = rows.next().unwrap();
+    assert!(row.contains("local (switchboard)") && row.contains("mcp__one__echo"), "{shown}");
+    assert!(row.contains("allow typed") && row.contains(" ok "), "{shown}");
+    insta::assert_snapshot!("audit_nothing", story.transcript());
+}
+
+#[test]
+fn who_uses_the_hub_is_shown() {
+    let home = home();
+    assert_eq!(json(&home, &["status"]), json!({ "running": false }));
+    let mut child = home
+        .command(&["connect"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |id: u32, text: &str| {
+        let mut message: Value = serde_json::from_str(text).unwrap();
+        message["id"] = id.into();
+        writeln!(input, "{message}").unwrap();
+        let is_it = |line: &String| serde_json::from_str::<Value>(line).unwrap()["id"] == id;
+        output.by_ref().map(Result::unwrap).find(is_it).unwrap()
+    };
+    ask(1, &HELLO.replace("raw", "claude-\\u0007code"));
+    let there = json(&home, &["status"])["clients"][0].clone();
+    assert_eq!((&there["name"], &there["version"]), (&"claude-code".into(), &"1".into()));
+    assert_eq!(there["servers"], json!([]));
+    let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"one__echo","arguments":{}}}"#;
+    ask(2, call);
+    ask(3, call);
+    ask(4, &call.replace("one__echo", "one__nothing"));
+    let status = json(&home, &["status"]);
+    let there = &status["clients"][0];
+    assert_eq!(there["servers"], json!([{ "name": "one", "calls": 2 }]));
+    assert_eq!(there["folder"], home.path().to_str().unwrap());
+    let shown = home.run(&["status"]);
+    assert!(shown.contains("1 client, 0 calls in flight"), "{shown}");
+    assert!(shown.contains("claude-code 1") && shown.contains("one (2)"), "{shown}");
+    let calls = json(&home, &["logs", "--audit"])["calls"].clone();
+    assert_eq!(
+        (&calls[0]["client"], &calls[0]["transport"]),
+        (&"claude-code".into(), &"socket".into())
+    );
+    assert_eq!(
+        (&calls[2]["name"], &calls[2]["error"]),
+        (&"mcp__one__nothing".into(), &"not-found".into())
+    );
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    json(&home, &["stop"]);
+}

@@ -1,0 +1,172 @@
+//! A thousand clients at once, some of whom go away without a word or send nonsense, before one real hub.
+//!
+//! What it must show: no error that the traffic does not explain, no session that sees another's data, and memory that
+//! comes back. It runs for ten seconds, or as long as `SWITCHBOARD_LOAD_SECONDS` says (`cargo xtask load`), and nothing
+//! here fails by the clock.
+
+#![allow(clippy::print_stderr, reason = "what was seen, for whoever runs it by hand")]
+
+mod client;
+mod dice;
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use switchboard_testkit::http1::Http;
+use switchboard_testkit::programs::program;
+use tokio::sync::Semaphore;
+use tokio::task::LocalSet;
+
+use crate::Home;
+use client::Client;
+
+const SESSIONS: usize = 1_000;
+/// Clients that ask something at the same time. The others hold their sessions meanwhile.
+const AT_ONCE: usize = 64;
+/// What memory may differ by afterwards: what the allocator keeps, and logs of what happened.
+const SLACK: usize = 24 << 20;
+
+/// The hub, which ends with its handle.
+struct Hub {
+    child: Child,
+    address: SocketAddr,
+    _home: Home,
+}
+
+/// What clients saw.
+#[derive(Debug, Default)]
+struct Seen {
+    calls: usize,
+    malformed: usize,
+    disconnects: usize,
+    sessions: usize,
+    /// What nothing explains.
+    wrong: Vec<String>,
+}
+
+#[test]
+fn a_thousand_sessions() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, load());
+}
+
+async fn load() {
+    let seconds = std::env::var("SWITCHBOARD_LOAD_SECONDS").ok();
+    let time = Duration::from_secs(seconds.map_or(10, |seconds| seconds.parse().unwrap()));
+    let hub = Hub::start();
+    // What is made once, and what the allocator keeps of so many sessions, is there from here on.
+    let first = hub.crowd(Duration::ZERO).await;
+    let before = hub.settled().await;
+    let seen = hub.crowd(time).await;
+    let after = hub.settled().await;
+    eprintln!(
+        "{} calls, {} malformed, {} disconnects, {} sessions; {} KiB before, {} KiB after",
+        seen.calls,
+        seen.malformed,
+        seen.disconnects,
+        seen.sessions,
+        before / 1024,
+        after / 1024
+    );
+    assert_eq!((first.wrong, seen.wrong), (Vec::new(), Vec::new()));
+    assert!(first.sessions >= SESSIONS && seen.calls > SESSIONS && seen.malformed > 0);
+    assert!(seen.disconnects > 0, "nobody went away");
+    assert!(after <= before + SLACK, "memory: {before} before, {after} after");
+}
+
+// === impl Hub ===
+
+impl Hub {
+    fn start() -> Self {
+        let home = Home::new();
+        let server = program("echo-server");
+        home.command(&["add", "-s", "user", "one", "--", server.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let mut child = home
+            .command(&["serve", "--json", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        // It must never wait for a reader of what it says later.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let address = said["address"].as_str().unwrap().parse().unwrap();
+        Self { child, address, _home: home }
+    }
+
+    /// Sends in everybody, until the time is over and each has asked at least once; then everybody leaves.
+    async fn crowd(&self, time: Duration) -> Seen {
+        let (turns, until) = (Arc::new(Semaphore::new(AT_ONCE)), Instant::now() + time);
+        let clients = (0..SESSIONS).map(|number| {
+            let client = Client::new(self.address, number, Arc::clone(&turns));
+            tokio::task::spawn_local(client.run(until))
+        });
+        let mut all = Seen::default();
+        for client in clients.collect::<Vec<_>>() {
+            all.add(client.await.unwrap());
+        }
+        all
+    }
+
+    /// Bytes in memory, once no session is left.
+    async fn settled(&self) -> usize {
+        loop {
+            let page = self.get("/metrics").await;
+            let open = |what: &str| {
+                let line = page.lines().find_map(|line| line.strip_prefix(what));
+                line.unwrap_or_else(|| panic!("no {what} in {page}")).trim().to_owned()
+            };
+            let sessions = open(r#"switchboard_face_sessions{transport="http"}"#);
+            // This one asks.
+            let connections = open("switchboard_face_connections");
+            if sessions == "0" && connections == "1" {
+                return self.resident();
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let mut http = Http::connect(self.address).await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
+        http.send(&head, &[]).await.unwrap();
+        let answer = http.receive().await.unwrap().unwrap();
+        assert_eq!(answer.status(), 200);
+        String::from_utf8(answer.body.to_vec()).unwrap()
+    }
+
+    fn resident(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+// === impl Seen ===
+
+impl Seen {
+    fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.malformed += other.malformed;
+        self.disconnects += other.disconnects;
+        self.sessions += other.sessions;
+        // A fault that shows in one place shows in many; the first ones tell enough.
+        let room = 10usize.saturating_sub(self.wrong.len());
+        self.wrong.extend(other.wrong.into_iter().take(room));
+    }
+}

@@ -1,0 +1,82 @@
+//! A file of our own in user state: nobody else reads it, and nobody else writes it.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::atomic::{Privacy, close_folder, update};
+use crate::error::Error;
+
+/// One JSON value in user state: private, changed under a lock, replaced atomically. A file that cannot be
+/// understood is an error and stays as it is.
+#[derive(Debug, Clone)]
+pub struct StateFile {
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+// === impl StateFile ===
+
+impl StateFile {
+    /// The file of this name in a state folder.
+    pub fn new(state_dir: &Path, name: &str) -> Self {
+        Self { folder: state_dir.to_owned(), path: state_dir.join(name) }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it holds; no file holds the default.
+    pub fn load<T: DeserializeOwned + Default>(&self) -> Result<T, Error> {
+        match std::fs::read_to_string(&self.path) {
+            Ok(text) => self.parse(&text),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(T::default()),
+            Err(source) => Err(Error::Read { path: self.path.clone(), source }),
+        }
+    }
+
+    /// Changes what it holds. Where `change` refuses, nothing is written and its refusal comes back.
+    pub fn change<T, R, E>(&self, change: impl FnOnce(&mut T) -> Result<R, E>) -> Result<R, E>
+    where
+        T: Serialize + DeserializeOwned + Default,
+        E: From<Error>,
+    {
+        close_folder(&self.folder)?;
+        let mut change = Some(change);
+        let mut changed = None;
+        update(&self.path, &self.folder, Privacy::State, |text| {
+            let mut value = self.parse(text)?;
+            // A file that only we write is changed at the first attempt or not at all.
+            match change.take().map(|change| change(&mut value)) {
+                Some(Ok(done)) => {
+                    changed = Some(Ok(done));
+                    self.written(&value)
+                }
+                refused => {
+                    changed = refused;
+                    Ok(text.to_owned())
+                }
+            }
+        })?;
+        changed.unwrap_or_else(|| Err(Error::Contended { path: self.path.clone() }.into()))
+    }
+
+    fn parse<T: DeserializeOwned + Default>(&self, text: &str) -> Result<T, Error> {
+        if text.is_empty() {
+            return Ok(T::default());
+        }
+        serde_json::from_str(text).map_err(|source| self.damaged(source))
+    }
+
+    fn written<T: Serialize>(&self, value: &T) -> Result<String, Error> {
+        let text = serde_json::to_string_pretty(value).map_err(|source| self.damaged(source))?;
+        Ok(text + "\n")
+    }
+
+    fn damaged(&self, source: serde_json::Error) -> Error {
+        Error::State { path: self.path.clone(), source }
+    }
+}

@@ -1,0 +1,216 @@
+//! A call as a line of JSON. Nothing gets into one that could be a secret: no values of arguments, no words of hooks,
+//! no ids that open a session, and of addresses neither user nor query.
+
+use std::time::SystemTime;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use switchboard_config::mask;
+use switchboard_wire::sanitize;
+
+use super::{Called, Decision, Ended, Who};
+use crate::logs::stamp;
+use crate::permission::Because;
+
+/// How much of a name is kept; peers choose them.
+const LONGEST: usize = 256;
+
+/// One line of the audit log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Entry {
+    /// A call.
+    Call(Box<Line>),
+    /// Calls that are missing.
+    Lost(Lost),
+}
+
+/// A call that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Line {
+    /// When it began, RFC 3339 in UTC.
+    pub time: String,
+    /// Whom it was made for.
+    pub principal: String,
+    /// The client's name, as it gives it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub client: String,
+    /// How the client is reached.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub transport: String,
+    /// Tells sessions apart; it opens none.
+    pub session: String,
+    /// The folder of the workspace.
+    pub workspace: String,
+    /// The server, where it was known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub server: String,
+    /// The method.
+    pub method: String,
+    /// What was called or read.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// `allow`, `deny` or `unanswered`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// What decided: `rule`, `hook`, `mode`, `client`, `person`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The rule, or the mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Where the rule stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// `ok`, `tool-error`, `refused`, `failed` or `cancelled`.
+    pub outcome: String,
+    /// What kind of failure it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How long it took, in microseconds.
+    pub micros: u64,
+    /// Bytes of the parameters.
+    pub sent: u64,
+    /// Bytes of the result.
+    pub received: u64,
+}
+
+/// Calls that could not be written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// When that was noticed to be over.
+    pub time: String,
+    /// How many.
+    pub lost: u64,
+    /// Why.
+    pub why: String,
+}
+
+// === impl Line ===
+
+impl Line {
+    /// What may be told of a call.
+    pub fn of(called: &Called) -> Self {
+        let Who { workspace, session, client, principal, transport } = &*called.who;
+        let (by, rule, at) = called.decision.as_ref().map(Decision::because).map_or_else(
+            || (None, None, None),
+            |because| {
+                let (rule, at) = rule(because);
+                (Some(by(because).to_owned()), rule, at)
+            },
+        );
+        let error = match called.ended {
+            Ended::Failed(kind) => Some(kind.to_owned()),
+            _ => None,
+        };
+        Self {
+            time: stamp(called.at),
+            principal: shown(principal),
+            client: shown(client),
+            transport: (*transport).to_owned(),
+            session: no_key(transport, session),
+            workspace: shown(&workspace.to_string_lossy()),
+            server: shown(&called.server),
+            method: shown(&called.method),
+            name: shown(&called.name),
+            decision: called.decision.as_ref().map(|decision| decision.word().to_owned()),
+            by,
+            rule,
+            at,
+            outcome: called.ended.word().to_owned(),
+            error,
+            micros: u64::try_from(called.took.as_micros()).unwrap_or(u64::MAX),
+            sent: called.sent as u64,
+            received: called.received as u64,
+        }
+    }
+}
+
+// === impl Lost ===
+
+impl Lost {
+    pub(super) fn new(lost: u64, why: &str) -> Self {
+        Self { time: stamp(SystemTime::now()), lost, why: shown(why) }
+    }
+}
+
+/// What decided, in a word. What hooks and classifiers said may hold anything, and is not kept.
+fn by(because: &Because) -> &'static str {
+    match because {
+        Because::Rule(_) => "rule",
+        Because::Hook { .. } => "hook",
+        Because::Mode { .. } => "mode",
+        Because::Client => "client",
+        Because::Remembered { .. } => "remembered",
+        Because::Person => "person",
+        Because::Typed => "typed",
+        Because::Interaction => "interaction",
+        Because::BuiltIn => "built-in",
+        Because::Classifier { .. } => "classifier",
+        Because::NobodyAsked { .. } => "nobody-asked",
+    }
+}
+
+/// The rule or the mode, and where a rule stands.
+fn rule(because: &Because) -> (Option<String>, Option<String>) {
+    match because {
+        Because::Rule(rule) => (Some(shown(&rule.text)), Some(shown(&rule.at.to_string()))),
+        Because::Mode { mode } => (Some(mode.word().to_owned()), None),
+        Because::NobodyAsked { ask } => rule(ask),
+        _ => (None, None),
+    }
+}
+
+/// Text of a peer or a file: one line, not long, without what could be a secret.
+fn shown(text: &str) -> String {
+    let line = sanitize::line(text);
+    let (plain, rest) = line.split_at(line.find(['?', '#']).unwrap_or(line.len()));
+    let mut shown = mask::masked_text(plain);
+    if let Some((cut, _)) = shown.char_indices().nth(LONGEST) {
+        shown.truncate(cut);
+        shown.push('…');
+    } else if !rest.is_empty() {
+        // What stands there is data.
+        shown.push_str(&rest[..1]);
+        shown.push('…');
+    }
+    shown
+}
+
+/// Over the network a session's id is what its client comes in with; only its hash is written down.
+fn no_key(transport: &str, session: &str) -> String {
+    match transport {
+        "http" | "sse" | "ws" => URL_SAFE_NO_PAD.encode(&Sha256::digest(session)[..9]),
+        _ => shown(session),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_of_a_name() {
+        for (text, expected) in [
+            ("mcp__files__read", "mcp__files__read"),
+            ("docs://guide/1", "docs://guide/1"),
+            ("https://ann:pw@host/x", "https://********@host/x"),
+            ("https://host/x?key=1&y=2#z", "https://host/x?…"),
+            ("note#2", "note#…"),
+            ("ghp_0123456789abcdef", "********"),
+            ("a\nb\u{1b}[2J", "a b[2J"),
+        ] {
+            assert_eq!(shown(text), expected, "{text}");
+        }
+        assert_eq!(shown(&"x".repeat(1000)).chars().count(), LONGEST + 1);
+    }
+
+    #[test]
+    fn no_session_can_be_taken_over_from_the_log() {
+        assert_eq!(no_key("socket", "socket-3"), "socket-3");
+        let hashed = no_key("http", "0123456789abcdef");
+        assert!(!hashed.contains("0123") && hashed.len() == 12, "{hashed}");
+    }
+}

@@ -1,0 +1,143 @@
+//! The audit log that comes with the engine.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+
+use super::file::{AuditFile, Torn};
+use super::line::{Line, Lost};
+use super::queue::{Batch, Queue, Trouble};
+use super::{Audit, Called};
+use crate::problem::{Problem, ProblemKind};
+
+/// The name of the file that is written to; older ones stand beside it as `.1`, `.2` and `.3`.
+const NAME: &str = "audit.jsonl";
+/// How large a file becomes.
+const MOST_BYTES: u64 = 16 << 20;
+/// How long whoever settles waits for the disk.
+const SETTLE: Duration = Duration::from_secs(2);
+const TOO_FAST: &str = "calls ended faster than they could be written";
+
+/// Lines of JSON in a rotated, private file, written by a thread of their own. When the disk cannot follow, or fails,
+/// calls go on; what is missing is counted, told as a problem, and written down as soon as it can be.
+#[derive(Debug)]
+pub struct AuditLog {
+    queue: Arc<Queue>,
+}
+
+/// The thread's side.
+struct Writer {
+    queue: Arc<Queue>,
+    file: AuditFile,
+    /// What is missing and not written down yet.
+    missing: Option<Trouble>,
+}
+
+// === impl AuditLog ===
+
+impl AuditLog {
+    /// The log in a folder of logs. Nothing is written before there is something to write.
+    pub fn open(dir: &Path) -> io::Result<Self> {
+        Self::with_size(dir, MOST_BYTES)
+    }
+
+    /// The same, with files of another size.
+    pub fn with_size(dir: &Path, most_bytes: u64) -> io::Result<Self> {
+        let queue = Arc::new(Queue::default());
+        let file = AuditFile::new(Self::path(dir), most_bytes);
+        let mut writer = Writer { queue: Arc::clone(&queue), file, missing: None };
+        let write = move || {
+            while let Some(batch) = writer.queue.take() {
+                writer.write(&batch);
+            }
+        };
+        thread::Builder::new().name("audit".to_owned()).spawn(write)?;
+        Ok(Self { queue })
+    }
+
+    /// The file that is written to in a folder of logs.
+    pub fn path(dir: &Path) -> PathBuf {
+        dir.join(NAME)
+    }
+}
+
+impl Audit for AuditLog {
+    fn called(&self, called: &Arc<Called>) {
+        self.queue.push(called);
+    }
+
+    fn problem(&self) -> Option<Problem> {
+        let Trouble { why, lost } = self.queue.trouble()?;
+        let text = format!("the audit log is not written: {why}; calls missing from it: {lost}");
+        Some(Problem::new(ProblemKind::Storage, text))
+    }
+
+    fn settle(&self) -> BoxFuture<'_, ()> {
+        let queue = Arc::clone(&self.queue);
+        Box::pin(async move {
+            let waited = tokio::task::spawn_blocking(move || queue.wait_written(SETTLE)).await;
+            if !waited.unwrap_or(false) {
+                tracing::warn!("the audit log is still being written");
+            }
+        })
+    }
+}
+
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+// === impl Writer ===
+
+impl Writer {
+    fn write(&mut self, batch: &Batch) {
+        if batch.lost > 0 {
+            self.miss(batch.lost, TOO_FAST);
+        }
+        let mut text = Vec::new();
+        let told = self.missing.take();
+        if let Some(Trouble { why, lost }) = &told {
+            push(&mut text, &Lost::new(*lost, why));
+        }
+        for called in &batch.calls {
+            push(&mut text, &Line::of(called));
+        }
+        if let Err(Torn { lines, why }) = self.file.append(&text) {
+            let calls = match told {
+                Some(told) if lines == 0 => {
+                    self.missing = Some(told);
+                    0
+                }
+                Some(_) => lines - 1,
+                None => lines,
+            };
+            self.miss((batch.calls.len() - calls) as u64, &why.to_string());
+        }
+        self.queue.set_trouble(self.missing.clone());
+    }
+
+    fn miss(&mut self, count: u64, why: &str) {
+        if self.missing.is_none() {
+            tracing::error!(why, "calls are missing from the audit log");
+        }
+        let before = self.missing.take().map_or(0, |missing| missing.lost);
+        self.missing = Some(Trouble { why: why.to_owned(), lost: before + count });
+    }
+}
+
+fn push(text: &mut Vec<u8>, line: &impl Serialize) {
+    let before = text.len();
+    // Strings and numbers: there is nothing in them that could fail.
+    if serde_json::to_writer(&mut *text, line).is_err() {
+        text.truncate(before);
+        return;
+    }
+    text.push(b'\n');
+}

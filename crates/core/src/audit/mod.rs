@@ -1,0 +1,36 @@
+//! A record of every call: who called what, what was decided and why, how it ended, how long it took.
+//!
+//! A call makes one [`Called`], however it ends, and hands it to an [`Audit`], which must not hold the call up. The one
+//! that comes with the engine is [`AuditLog`]: lines of JSON in a rotated file that only its owner can read.
+//!
+//! Values of arguments and results are never part of it. This module refuses to know who reads it.
+
+mod called;
+mod file;
+mod line;
+mod log;
+mod queue;
+mod read;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+pub use called::{Called, Decision, Ended, Who};
+pub use line::{Entry, Line, Lost};
+pub use log::AuditLog;
+pub use read::{Filter, Following, History, follow, history};
+
+use crate::problem::Problem;
+
+/// Where records go. Another machine's store would implement it too.
+pub trait Audit: Send + Sync + 'static {
+    /// Takes the record of a call that has ended. It never waits; what it cannot take it counts.
+    fn called(&self, called: &Arc<Called>);
+
+    /// What is wrong with it, if anything: what was lost is told, never passed over.
+    fn problem(&self) -> Option<Problem>;
+
+    /// Waits, for a moment at most, until what was taken is kept.
+    fn settle(&self) -> BoxFuture<'_, ()>;
+}

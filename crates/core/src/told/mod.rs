@@ -1,0 +1,45 @@
+//! What the engine shows and does, as JSON between two processes of one user, and back.
+//!
+//! A process that holds an engine tells; another one reads what it was told into the same types it would have had from an
+//! engine of its own: [`Snapshot`] becomes [`crate::Snapshot`], a [`Call`] a [`crate::Request`], an [`Event`] what
+//! [`crate::Running`] says, a [`Failure`] a [`crate::CallError`].
+//!
+//! What is told is safe to show, and holds no secret. This module refuses to know how it travels.
+
+mod call;
+mod failure;
+mod reply;
+mod server;
+mod snapshot;
+
+pub use call::{Call, Event, Outcome};
+pub use failure::{Failure, Kind};
+pub use reply::{Action, Answer};
+pub use server::{Latency, Server, Stats};
+pub use snapshot::Snapshot;
+
+use crate::CallError;
+use crate::connection::Error;
+
+/// Says what a person can do about what went wrong.
+pub trait Advice: Send + Sync {
+    /// About a server that is not connected.
+    fn on_connection(&self, server: &str, error: &Error) -> Option<String>;
+
+    /// About a call that came to nothing.
+    fn on_call(&self, error: &CallError) -> Option<String>;
+}
+
+/// Nothing to say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoAdvice;
+
+impl Advice for NoAdvice {
+    fn on_connection(&self, _: &str, _: &Error) -> Option<String> {
+        None
+    }
+
+    fn on_call(&self, _: &CallError) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,307 @@
+//! One server, told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use switchboard_config::{Location, Scope};
+use switchboard_wire::client::ServerFacts;
+use switchboard_wire::json::Raw;
+use switchboard_wire::{Error as WireError, Told, Version, sanitize};
+
+use super::Advice;
+use crate::connection::{self, Error};
+use crate::engine::{Arrival, ServerView, Status};
+
+/// A [`ServerView`], told. Members are there as far as the state has them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub scope: Scope,
+    /// Where its entry stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Location>,
+    /// How it is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// Its state, in a word.
+    pub state: String,
+    /// Why it is not to run, or who has to sign in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// How it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Told>,
+    /// When it is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in_millis: Option<u64>,
+    /// The name it gives itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+    /// The version it gives itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_version: Option<String>,
+    /// The version of the protocol that is spoken with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// The era of that version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub era: Option<String>,
+    /// What it offers: `tools`, `prompts` and so on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<String>,
+    /// How long connecting took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_millis: Option<u64>,
+    /// Whether its lists are there: `there`, `coming`, `never`.
+    pub lists: Arrival,
+    /// How many tools are shown of it.
+    pub tool_count: usize,
+    /// What their definitions cost, in estimated tokens.
+    pub cost: usize,
+    /// Counts and times; absent for one that is never started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<Stats>,
+}
+
+/// Numbers about a connection.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// Sessions there were.
+    pub connects: u64,
+    /// Sessions after the first.
+    pub restarts: u64,
+    /// Calls in flight now.
+    pub calls_in_flight: usize,
+    /// How the latest calls went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// The server's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The last thing that went wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<Told>,
+}
+
+/// How long the latest calls took.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Latency {
+    /// How many there are.
+    pub calls: usize,
+    /// Half were faster.
+    pub p50_millis: u64,
+    /// One of a hundred was slower.
+    pub p99_millis: u64,
+}
+
+/// How servers are reached.
+const TRANSPORTS: [&str; 7] = ["stdio", "http", "sse", "ws", "sse-ide", "ws-ide", "sdk"];
+
+// === impl Server ===
+
+impl Server {
+    /// Tells a server, with advice on what went wrong.
+    pub fn of(view: &ServerView, advice: &dyn Advice) -> Self {
+        let tell = |error: &Error| told(&view.name, error, advice);
+        let (why, error, retry) = match &view.status {
+            Status::Failed { error, retry_in } => (None, Some(tell(error)), *retry_in),
+            Status::NeedsAuth { reason } => (Some(clean(reason)), None, None),
+            Status::Disabled(why)
+            | Status::Rejected(why)
+            | Status::Blocked(why)
+            | Status::Invalid(why) => (why.as_deref().map(clean), None, None),
+            Status::Pending | Status::Connected | Status::AwaitingApproval => (None, None, None),
+        };
+        let facts = view.facts.as_deref();
+        Self {
+            name: view.name.clone(),
+            scope: view.scope,
+            at: view.at.clone(),
+            transport: view.transport.map(ToOwned::to_owned),
+            state: view.status.word().to_owned(),
+            why,
+            error,
+            retry_in_millis: retry.map(millis),
+            server_name: facts.and_then(ServerFacts::name).as_deref().map(clean),
+            server_version: facts.and_then(ServerFacts::server_version).as_deref().map(clean),
+            protocol: facts.map(|facts| facts.version.to_string()),
+            era: facts.map(|facts| facts.era().to_string()),
+            offers: facts.map(offers).unwrap_or_default(),
+            connect_millis: view.connect_took.map(millis),
+            lists: view.lists,
+            tool_count: view.tools,
+            cost: view.cost,
+            stats: view.stats.as_ref().map(|stats| Stats::of(stats, tell)),
+        }
+    }
+
+    /// The server that was told. A state that is not known here counts as one that is still to come.
+    pub fn view(self) -> ServerView {
+        let why = self.why.clone();
+        let status = match (self.state.as_str(), self.error.clone()) {
+            ("connected", _) => Status::Connected,
+            ("failed", Some(error)) => Status::Failed {
+                error: heard(error),
+                retry_in: self.retry_in_millis.map(Duration::from_millis),
+            },
+            ("needs-auth", _) => Status::NeedsAuth { reason: why.unwrap_or_default() },
+            ("disabled", _) => Status::Disabled(why),
+            ("awaiting-approval", _) => Status::AwaitingApproval,
+            ("rejected", _) => Status::Rejected(why),
+            ("blocked", _) => Status::Blocked(why),
+            ("invalid", _) => Status::Invalid(why),
+            _ => Status::Pending,
+        };
+        let known = |word: &str| TRANSPORTS.into_iter().find(|known| *known == word);
+        ServerView {
+            facts: self.facts().map(Arc::new),
+            name: self.name,
+            scope: self.scope,
+            at: self.at,
+            transport: self.transport.as_deref().and_then(known),
+            status,
+            connect_took: self.connect_millis.map(Duration::from_millis),
+            stats: self.stats.map(Stats::stats),
+            tools: self.tool_count,
+            cost: self.cost,
+            lists: self.lists,
+        }
+    }
+
+    fn facts(&self) -> Option<ServerFacts> {
+        let version: Version = self.protocol.as_deref()?.parse().ok()?;
+        let info = BTreeMap::from([("name", &self.server_name), ("version", &self.server_version)]);
+        let offers: BTreeMap<_, _> =
+            self.offers.iter().map(|name| (name, Raw::empty_object())).collect();
+        Some(ServerFacts {
+            version,
+            info: Raw::of(&info).ok(),
+            capabilities: Raw::of(&offers).ok()?,
+            instructions: None,
+        })
+    }
+}
+
+/// The names of what a server offers.
+fn offers(facts: &ServerFacts) -> Vec<String> {
+    let capabilities: BTreeMap<String, Raw> = facts.capabilities.decode().unwrap_or_default();
+    let names = capabilities.keys().filter(|name| facts.offers(&[name.as_str()]));
+    names.map(|name| clean(name)).collect()
+}
+
+// === impl Stats ===
+
+impl Stats {
+    fn of(stats: &connection::Stats, tell: impl Fn(&Error) -> Told) -> Self {
+        Self {
+            connects: stats.connects,
+            restarts: stats.restarts,
+            calls_in_flight: stats.calls_in_flight,
+            latency: stats.latency.map(|latency| Latency {
+                calls: latency.calls,
+                p50_millis: millis(latency.p50),
+                p99_millis: millis(latency.p99),
+            }),
+            pid: stats.pid,
+            last_error: stats.last_error.as_ref().map(tell),
+        }
+    }
+
+    fn stats(self) -> connection::Stats {
+        connection::Stats {
+            connects: self.connects,
+            restarts: self.restarts,
+            last_error: self.last_error.map(heard),
+            calls_in_flight: self.calls_in_flight,
+            latency: self.latency.map(|latency| connection::Latency {
+                calls: latency.calls,
+                p50: Duration::from_millis(latency.p50_millis),
+                p99: Duration::from_millis(latency.p99_millis),
+            }),
+            pid: self.pid,
+        }
+    }
+}
+
+fn told(server: &str, error: &Error, advice: &dyn Advice) -> Told {
+    let told = match error {
+        Error::Wire(error) => Told::wire(error),
+        error => Told::of(error, error.remedy()),
+    };
+    Told { hint: advice.on_connection(server, error), ..told }
+}
+
+fn heard(told: Told) -> Error {
+    Error::Wire(WireError::Told(Arc::new(told)))
+}
+
+fn clean(text: &str) -> String {
+    sanitize::line(text).into_owned()
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::told::NoAdvice;
+
+    fn view(status: Status) -> ServerView {
+        ServerView {
+            name: "s".into(),
+            scope: Scope::User,
+            at: None,
+            transport: Some("stdio"),
+            status,
+            facts: Some(Arc::new(ServerFacts {
+                version: Version::LATEST,
+                info: Raw::parse(r#"{"name":"S","version":"2"}"#).ok(),
+                capabilities: Raw::parse(r#"{"tools":{"listChanged":true},"prompts":false}"#)
+                    .unwrap(),
+                instructions: None,
+            })),
+            connect_took: Some(Duration::from_millis(7)),
+            stats: Some(connection::Stats { pid: Some(4), ..connection::Stats::default() }),
+            tools: 3,
+            cost: 99,
+            lists: Arrival::There,
+        }
+    }
+
+    #[test]
+    fn servers_come_back_as_they_went() {
+        let why = || Some("because".to_owned());
+        let told =
+            Told { causes: vec!["it fell".into()], remedy: WireError::Closed.remedy(), hint: None };
+        for status in [
+            Status::Pending,
+            Status::Connected,
+            Status::Failed { error: heard(told), retry_in: Some(Duration::from_secs(1)) },
+            Status::NeedsAuth { reason: "sign in".into() },
+            Status::Disabled(why()),
+            Status::AwaitingApproval,
+            Status::Rejected(why()),
+            Status::Blocked(None),
+            Status::Invalid(why()),
+        ] {
+            let text =
+                serde_json::to_string(&Server::of(&view(status.clone()), &NoAdvice)).unwrap();
+            let back = serde_json::from_str::<Server>(&text).unwrap().view();
+            assert_eq!(format!("{:?}", back.status), format!("{status:?}"));
+            let facts = back.facts.unwrap();
+            assert_eq!(facts.name().as_deref(), Some("S"));
+            assert!(facts.offers(&["tools"]) && !facts.offers(&["prompts"]));
+            assert_eq!(back.stats.unwrap().pid, Some(4));
+            assert_eq!((back.tools, back.cost, back.lists), (3, 99, Arrival::There));
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Handles that leave and come back, and the key they are sealed with.
+
+mod contract;
+mod key;
+
+use std::time::Duration;
+
+use switchboard_core::sealing::{Bound, Digest, Kind, Seal};
+use switchboard_wire::json::Raw;
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+fn bound() -> Bound<'static> {
+    Bound {
+        kind: Kind::Again,
+        place: "workspace /mcp",
+        principal: "me",
+        method: "tools/call",
+        name: "one__ask",
+        arguments: digest(r#"{"n":1}"#),
+    }
+}
+
+fn digest(text: &str) -> Digest {
+    Digest::of(&Raw::parse(text.to_owned()).unwrap())
+}
+
+/// A handle that holds `text`.
+fn sealed(seal: &dyn Seal, text: &str) -> String {
+    seal.seal(&bound(), text.as_bytes(), HOUR).unwrap()
+}

@@ -1,0 +1,112 @@
+//! Everything that happens in the hub, as it happens.
+//!
+//! Nothing is kept for whoever comes back: a reader that was too slow, or away, is told to look at everything anew.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use axum::extract::State;
+use axum::response::Response;
+use axum::response::sse::Event;
+use futures_util::stream;
+use http::Uri;
+use serde_json::json;
+use switchboard_core::audit::Line;
+use switchboard_core::engine::{Attendance, Event as Happening, Happened};
+use switchboard_wire::sanitize;
+use tokio::sync::{broadcast, watch};
+
+use super::questions::{self, Asking};
+use super::routes::param;
+use super::{Admin, sse};
+
+/// What one reader knows and is told.
+struct Feed {
+    admin: Admin,
+    events: broadcast::Receiver<Happening>,
+    queue: watch::Receiver<u64>,
+    /// The questions that the reader knows of.
+    known: BTreeMap<String, Asking>,
+    /// What is to be told next.
+    ready: VecDeque<Event>,
+    /// Whoever attends the queue may be asked.
+    _attendance: Option<Attendance>,
+}
+
+/// `GET /events`.
+pub(super) async fn follow(State(admin): State<Admin>, uri: Uri) -> Response {
+    let engine = &admin.0.engine;
+    let mut queue = engine.queue().changes();
+    queue.mark_changed();
+    let attendance = param(&uri, "attend").map(|_| engine.queue().attend());
+    let feed = Feed {
+        events: engine.events(),
+        queue,
+        known: BTreeMap::new(),
+        ready: [sse::event("ready", &json!({}))].into(),
+        _attendance: attendance,
+        admin,
+    };
+    sse::response(stream::unfold(feed, |mut feed| async move {
+        let event = feed.next().await?;
+        Some((event, feed))
+    }))
+}
+
+// === impl Feed ===
+
+impl Feed {
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            tokio::select! {
+                changed = self.queue.changed() => {
+                    changed.ok()?;
+                    self.look_at_queue();
+                }
+                event = self.events.recv() => match event {
+                    Ok(event) => self.ready.extend(told(&event)),
+                    Err(broadcast::error::RecvError::Lagged(_)) => {
+                        self.ready.push_back(sse::event("resync", &json!({})));
+                    }
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                },
+            }
+        }
+    }
+
+    /// Tells which questions are new, and which no longer wait.
+    fn look_at_queue(&mut self) {
+        let now: BTreeMap<String, Asking> = questions::queue(&self.admin)
+            .into_iter()
+            .map(|asked| (asked.id.clone(), asked))
+            .collect();
+        for id in self.known.keys().filter(|id| !now.contains_key(*id)) {
+            self.ready.push_back(sse::event("answered", &json!({ "id": id })));
+        }
+        for (_, asking) in now.iter().filter(|(id, _)| !self.known.contains_key(*id)) {
+            self.ready.push_back(sse::event("question", asking));
+        }
+        self.known = now;
+    }
+}
+
+fn told(event: &Happening) -> Option<Event> {
+    let (name, mut data) = match &event.what {
+        Happened::State => ("state", json!({})),
+        Happened::List(list) => ("list", json!({ "list": list.member() })),
+        Happened::Log(params) => ("log", json!({ "params": params })),
+        Happened::ResourceUpdated { uri, .. } => ("resource", json!({ "uri": clean(uri) })),
+        Happened::Called(called) => ("called", json!(Line::of(called))),
+        _ => return None,
+    };
+    let workspaces: Vec<String> = event.workspaces.iter().map(ToString::to_string).collect();
+    data["workspaces"] = json!(workspaces);
+    data["server"] = json!(event.server);
+    Some(sse::event(name, &data))
+}
+
+fn clean(text: &str) -> String {
+    sanitize::line(text).into_owned()
+}

@@ -1,0 +1,108 @@
+//! The admin API: the hub itself, as the command line, the terminal UI and the console see it.
+//!
+//! HTTP/1.1 with JSON and server-sent events under `/api/v1`, served in two places: on the hub's private socket, after a
+//! [`Hello`](crate::socket::Hello) that wants it, and on a loopback port to whoever has the token that is kept in user
+//! state. `docs/reference/admin.md` lists every address.
+//!
+//! What is open here is bounded and ends with whoever opened it: a workspace, a call, a place at the queue of questions
+//! each live as long as the response that stands for them. Nothing here holds a secret, and all words of servers are
+//! cleaned. This module refuses to know how workspaces are made ([`Host`] does), and decides no permission.
+
+#![cfg(unix)]
+
+mod asked;
+mod call;
+mod events;
+mod faces;
+mod host;
+mod lease;
+mod loopback;
+mod problem;
+mod questions;
+mod routes;
+mod servers;
+mod sse;
+mod token;
+
+pub mod client;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use switchboard_core::Engine;
+use switchboard_core::told::Advice;
+use tokio_util::sync::CancellationToken;
+
+pub use host::{Faces, Host, Opened, Room, Site, Whose};
+pub use loopback::{LoopbackError, PORT};
+pub use problem::{Kind, Problem};
+pub use questions::Asking;
+pub use routes::Status;
+pub use token::{Token, TokenError};
+
+use crate::socket::Pulse;
+use asked::Asked;
+use lease::Leases;
+use loopback::Port;
+
+/// The admin API of one hub. Clones share it.
+#[derive(Clone)]
+pub struct Admin(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    host: Arc<dyn Host>,
+    advice: Arc<dyn Advice>,
+    pulse: Pulse,
+    /// Ends the hub.
+    stop: CancellationToken,
+    leases: Leases,
+    asked: Asked,
+    /// Where it is reached on this machine.
+    port: Port,
+}
+
+// === impl Admin ===
+
+impl Admin {
+    /// The API of the hub whose `pulse` it is and which `stop` ends.
+    pub fn new(
+        engine: Engine,
+        host: Arc<dyn Host>,
+        advice: Arc<dyn Advice>,
+        pulse: Pulse,
+        stop: CancellationToken,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            engine,
+            host,
+            advice,
+            pulse,
+            stop,
+            leases: Leases::default(),
+            asked: Asked::default(),
+            port: Port::default(),
+        }))
+    }
+
+    /// Whether somebody has a workspace open through it.
+    pub fn is_used(&self) -> bool {
+        self.0.leases.count() > 0
+    }
+
+    /// Where it is reached on this machine, if it is.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.0.port.address()
+    }
+
+    /// Every address of the API.
+    pub fn routes(&self) -> axum::Router {
+        routes::routes(self.clone())
+    }
+}
+
+impl std::fmt::Debug for Admin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Admin").field("address", &self.address()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+//! How a request is told no: what, where, and what to do.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use switchboard_wire::sanitize;
+
+/// Why a request was not served, as `application/problem+json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{title}")]
+pub struct Problem {
+    /// Which kind; stable.
+    pub kind: Kind,
+    /// What went wrong, in a sentence.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// Where, or why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// Kinds of problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// There is no such address.
+    NoSuchAddress,
+    /// There is no such workspace.
+    NoSuchWorkspace,
+    /// There is no such server.
+    NoSuchServer,
+    /// There is no such question, or it was answered.
+    NoSuchQuestion,
+    /// The request cannot be understood.
+    Malformed,
+    /// The workspace, or its faces, cannot be opened as asked for.
+    Refused,
+    /// As many are open as may be.
+    TooMany,
+    /// The page that asks is not one of ours.
+    Foreign,
+    /// Something took too long.
+    TooSlow,
+    /// Something of ours failed.
+    Failed,
+    /// One that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+// === impl Problem ===
+
+impl Problem {
+    /// A problem of this kind.
+    pub fn new(kind: Kind, title: impl Into<String>) -> Self {
+        let title = sanitize::line(&title.into()).into_owned();
+        Self { kind, title, status: kind.status().as_u16(), detail: None, hint: None }
+    }
+
+    /// With where, or why.
+    #[must_use]
+    pub fn detailed(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(sanitize::line(&detail.into()).into_owned());
+        self
+    }
+
+    /// With what to do.
+    #[must_use]
+    pub fn hinted(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(sanitize::line(&hint.into()).into_owned());
+        self
+    }
+
+    pub(super) fn no_workspace(id: &str) -> Self {
+        Self::new(Kind::NoSuchWorkspace, format!("there is no workspace `{id}`"))
+            .detailed("a workspace ends a minute after whoever had it open last")
+            .hinted("open it with `POST /api/v1/workspaces`, or list those there are with `GET`")
+    }
+
+    pub(super) fn no_server(name: &str) -> Self {
+        Self::new(Kind::NoSuchServer, format!("no server `{name}` is started in this workspace"))
+            .hinted("see `servers` of the workspace's snapshot")
+    }
+
+    pub(super) fn malformed(why: impl Into<String>) -> Self {
+        Self::new(Kind::Malformed, "the request cannot be understood")
+            .detailed(why)
+            .hinted("see `docs/reference/admin.md`")
+    }
+
+    pub(super) fn too_many(what: &str) -> Self {
+        Self::new(Kind::TooMany, format!("too many {what} are open at once"))
+            .hinted("close one, or try again later")
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
+        // Strings and numbers: there is nothing in it that could fail.
+        let text = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = status;
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    fn status(self) -> StatusCode {
+        match self {
+            Self::NoSuchAddress
+            | Self::NoSuchWorkspace
+            | Self::NoSuchServer
+            | Self::NoSuchQuestion => StatusCode::NOT_FOUND,
+            Self::Malformed | Self::Other => StatusCode::BAD_REQUEST,
+            Self::Refused => StatusCode::CONFLICT,
+            Self::TooMany => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Foreign => StatusCode::FORBIDDEN,
+            Self::TooSlow => StatusCode::GATEWAY_TIMEOUT,
+            Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}

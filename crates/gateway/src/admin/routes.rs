@@ -1,0 +1,171 @@
+//! Which address is what.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, Request, State};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderValue, StatusCode, Uri, header};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json as value;
+use switchboard_core::WorkspaceId;
+use tokio::time::timeout;
+
+use super::problem::{Kind, Problem};
+use super::{Admin, Site, call, events, faces, lease, questions, servers};
+
+/// The largest body: an environment, or the arguments of a call.
+const LARGEST: usize = 16 << 20;
+/// How long a body may take to arrive.
+const ARRIVAL: Duration = Duration::from_secs(60);
+
+/// How the hub is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// When it began to listen, in seconds since 1970.
+    pub since: u64,
+    /// Clients that speak MCP now.
+    pub clients: usize,
+    /// Calls in flight.
+    pub calls: usize,
+    /// Workspaces that are open.
+    pub workspaces: usize,
+    /// Questions that wait in the queue.
+    pub questions: usize,
+    /// Where this API is on this machine, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// The JSON of a body.
+pub(super) struct Body<T>(pub(super) T);
+
+pub(super) fn routes(admin: Admin) -> Router {
+    let api = Router::new()
+        .route("/status", get(status))
+        .route("/stop", post(stop))
+        .route("/events", get(events::follow))
+        .route("/questions", get(questions::list))
+        .route("/questions/{id}", post(questions::answer))
+        .route("/workspaces", get(workspaces).post(lease::open))
+        .route("/workspaces/{id}/snapshot", get(servers::snapshot))
+        .route("/workspaces/{id}/call", post(call::place))
+        .route("/workspaces/{id}/servers/{name}/reconnect", post(servers::reconnect))
+        .route("/workspaces/{id}/servers/{name}/logs", get(servers::logs))
+        .route("/faces", post(faces::open))
+        .with_state(admin)
+        .fallback(nowhere)
+        .layer(from_fn(own_pages));
+    Router::new().nest("/api/v1", api).fallback(nowhere)
+}
+
+async fn nowhere(uri: Uri) -> Problem {
+    Problem::new(Kind::NoSuchAddress, format!("there is nothing at `{}`", uri.path()))
+        .hinted("see `docs/reference/admin.md`; every address begins with `/api/v1/`")
+}
+
+/// A page may ask only if it came from this very address. There is no sharing with other pages, whatever they hold.
+async fn own_pages(request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let ours = text(header::HOST).map(|host| format!("http://{host}"));
+    match text(header::ORIGIN) {
+        Some(origin) if ours.as_deref() != Some(origin) => {
+            Problem::new(Kind::Foreign, "only this hub's own pages may ask here")
+                .detailed("`Origin` names another page")
+                .into_response()
+        }
+        _ => next.run(request).await,
+    }
+}
+
+async fn status(State(admin): State<Admin>) -> Response {
+    let pulse = admin.0.pulse.status();
+    let url = admin.address().map(|address| format!("http://{address}"));
+    let status = Status {
+        version: pulse.version,
+        pid: pulse.pid,
+        since: pulse.since,
+        clients: pulse.clients,
+        calls: admin.0.engine.calls_in_flight(),
+        workspaces: sites(&admin).len(),
+        questions: admin.0.engine.queue().waiting().len(),
+        url,
+    };
+    json(StatusCode::OK, &status)
+}
+
+async fn workspaces(State(admin): State<Admin>) -> Response {
+    json(StatusCode::OK, &value!({ "workspaces": sites(&admin) }))
+}
+
+/// Those that the engine still has.
+fn sites(admin: &Admin) -> Vec<Site> {
+    let mut sites = admin.0.host.workspaces();
+    sites.retain(|site| admin.0.engine.snapshot(&WorkspaceId::from(&*site.id)).is_some());
+    sites
+}
+
+/// The answer is written before the end is called for.
+async fn stop(State(admin): State<Admin>) -> Response {
+    let text = Bytes::from(value!({ "stopping": true, "pid": std::process::id() }).to_string());
+    let counted = admin.0.pulse.call();
+    admin.0.stop.cancel();
+    let body = stream::unfold((Some(text), counted), |(text, counted)| async move {
+        Some((Ok::<_, std::convert::Infallible>(text?), (None, counted)))
+    });
+    let mut response = Response::new(axum::body::Body::from_stream(body));
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(text) => json_text(status, text),
+        Err(error) => Problem::new(Kind::Failed, "the answer cannot be written")
+            .detailed(error.to_string())
+            .into_response(),
+    }
+}
+
+pub(super) fn json_text(status: StatusCode, text: Vec<u8>) -> Response {
+    let mut response = Response::new(axum::body::Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
+}
+
+/// What stands behind `?` under this name.
+pub(super) fn param(uri: &Uri, name: &str) -> Option<String> {
+    let mut pairs = url::form_urlencoded::parse(uri.query()?.as_bytes());
+    pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+// === impl Body ===
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let reading = timeout(ARRIVAL, to_bytes(request.into_body(), LARGEST));
+        let bytes = reading.await.map_err(|_| {
+            Problem::new(Kind::TooSlow, "the body did not arrive in time").hinted("send it at once")
+        })?;
+        let bytes = bytes.map_err(|error| Problem::malformed(format!("no body: {error}")))?;
+        let read = serde_json::from_slice(&bytes);
+        read.map(Self).map_err(|error| Problem::malformed(format!("the body: {error}")))
+    }
+}

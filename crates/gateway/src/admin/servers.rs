@@ -1,0 +1,121 @@
+//! What can be asked of a workspace that is open: how it looks, a server anew, a server's log.
+
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use http::{StatusCode, Uri};
+use serde_json::json as value;
+use switchboard_core::WorkspaceId;
+use switchboard_core::engine::Happened;
+use switchboard_core::logs::Follow;
+use switchboard_core::told::Snapshot;
+use switchboard_wire::sanitize;
+use tokio::time::timeout;
+
+use super::Admin;
+use super::problem::{Kind, Problem};
+use super::routes::{json, param};
+use super::sse;
+
+/// Lines of a log that are shown unless asked otherwise, and at most.
+const LINES: usize = 100;
+const MOST_LINES: usize = 10_000;
+/// How long a connection may take to begin anew: the old one is closed first.
+const BEGINNING: Duration = Duration::from_secs(2);
+
+/// `GET /workspaces/{id}/snapshot`.
+pub(super) async fn snapshot(
+    State(admin): State<Admin>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let snapshot = admin.0.engine.snapshot(&WorkspaceId::from(&*id));
+    let snapshot = snapshot.ok_or_else(|| Problem::no_workspace(&id))?;
+    let advice = admin.0.advice.clone();
+    // A catalog may hold ten thousand definitions.
+    let told = tokio::task::spawn_blocking(move || {
+        let told = Snapshot::of(&snapshot, &*advice);
+        serde_json::to_vec(&told)
+    });
+    let failed =
+        |why: String| Problem::new(Kind::Failed, "the snapshot cannot be told").detailed(why);
+    let text = told.await.map_err(|error| failed(error.to_string()))?;
+    let text = text.map_err(|error| failed(error.to_string()))?;
+    Ok(super::routes::json_text(StatusCode::OK, text))
+}
+
+/// `POST /workspaces/{id}/servers/{name}/reconnect`.
+pub(super) async fn reconnect(
+    State(admin): State<Admin>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let workspace = WorkspaceId::from(&*id);
+    let engine = &admin.0.engine;
+    if engine.snapshot(&workspace).is_none() {
+        return Err(Problem::no_workspace(&id));
+    }
+    let mut events = engine.events();
+    if !engine.reconnect(&workspace, &name) {
+        return Err(Problem::no_server(&name));
+    }
+    // Whoever looks after the answer is to see the new attempt, and not what was before it.
+    let begun = async {
+        while let Ok(event) = events.recv().await {
+            let is_it = event.server == name && event.workspaces.contains(&workspace);
+            if is_it && matches!(event.what, Happened::State) {
+                return;
+            }
+        }
+    };
+    let _ = timeout(BEGINNING, begun).await;
+    Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// `GET /workspaces/{id}/servers/{name}/logs`.
+pub(super) async fn logs(
+    State(admin): State<Admin>,
+    Path((id, name)): Path<(String, String)>,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let engine = &admin.0.engine;
+    let failed = |error: std::io::Error| {
+        Problem::new(Kind::Failed, format!("the log of `{name}` cannot be read"))
+            .detailed(error.to_string())
+    };
+    let place = engine.log_of(&WorkspaceId::from(&*id), &name);
+    let place = place.ok_or_else(|| Problem::no_server(&name))?;
+    let Some(logs) = engine.logs() else {
+        return Err(Problem::new(Kind::Failed, "no logs are kept")
+            .hinted("see `problems` of the workspace's snapshot"));
+    };
+    let lines = param(&uri, "lines").and_then(|lines| lines.parse().ok()).unwrap_or(LINES);
+    // Followed from before the end is read, so that no line falls between the two.
+    let follow = match param(&uri, "follow") {
+        Some(_) => Some(logs.follow(&name, &place).await.map_err(failed)?),
+        None => None,
+    };
+    let lines = logs.tail(&name, &place, lines.min(MOST_LINES)).await.map_err(failed)?;
+    let lines = clean(&lines);
+    match follow {
+        None => Ok(json(StatusCode::OK, &value!({ "server": name, "lines": lines }))),
+        Some(follow) => Ok(followed(&lines, follow)),
+    }
+}
+
+/// The end of a log, then what is added to it. A line that was written in between comes twice rather than never.
+fn followed(lines: &[String], follow: Follow) -> Response {
+    let first = sse::event("lines", &value!({ "lines": lines }));
+    let state = (Some(first), follow);
+    sse::response(stream::unfold(state, |(first, mut follow)| async move {
+        if let Some(first) = first {
+            return Some((first, (None, follow)));
+        }
+        let lines = follow.next_lines().await.ok()?;
+        Some((sse::event("lines", &value!({ "lines": clean(&lines) })), (None, follow)))
+    }))
+}
+
+fn clean(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|line| sanitize::line(line).into_owned()).collect()
+}

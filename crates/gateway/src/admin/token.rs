@@ -1,0 +1,120 @@
+//! The token that opens the API on this machine: one line in a private file in user state.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use futures_util::future::{BoxFuture, ready};
+use nix::unistd::geteuid;
+use sha2::{Digest as _, Sha256};
+
+use crate::face::Tokens;
+
+/// Its file in user state.
+const FILE: &str = "admin-token";
+/// Bytes of randomness.
+const BYTES: usize = 32;
+
+/// The token. It is made once and kept, so that what was told it still works tomorrow.
+#[derive(Clone)]
+pub struct Token {
+    text: String,
+    path: PathBuf,
+}
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot keep the admin token in `{}`", path.display())]
+pub struct TokenError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    #[source]
+    pub source: io::Error,
+}
+
+// === impl Token ===
+
+impl Token {
+    /// The token that is kept in `state`, made where there is none that only we can read. May block.
+    pub fn keep(state: &Path) -> Result<Self, TokenError> {
+        let path = state.join(FILE);
+        let failed = |source| TokenError { path: path.clone(), source };
+        let text = match read(&path) {
+            Some(text) => text,
+            None => make(state, &path).map_err(failed)?,
+        };
+        Ok(Self { text, path })
+    }
+
+    /// Where it is kept.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether this is it. Digests are compared, whose bytes tell nothing about how much was right.
+    fn is(&self, given: &str) -> bool {
+        Sha256::digest(given) == Sha256::digest(&self.text)
+    }
+}
+
+/// Where it is, never what it is.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// A token that others may have read is none.
+fn read(path: &Path) -> Option<String> {
+    let found = fs::symlink_metadata(path).ok()?;
+    let is_private = found.is_file()
+        && found.uid() == geteuid().as_raw()
+        && found.permissions().mode() & 0o777 == 0o600;
+    let text = fs::read_to_string(path).ok().filter(|_| is_private)?;
+    let text = text.trim().to_owned();
+    let is_whole = URL_SAFE_NO_PAD.decode(&text).is_ok_and(|bytes| bytes.len() == BYTES);
+    is_whole.then_some(text)
+}
+
+fn make(state: &Path, path: &Path) -> io::Result<String> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    let text = URL_SAFE_NO_PAD.encode(bytes);
+    fs::create_dir_all(state)?;
+    // Such files are private from the start, and take the place of what is there in one step.
+    let mut file = tempfile::NamedTempFile::new_in(state)?;
+    writeln!(file, "{text}")?;
+    file.persist(path)?;
+    Ok(text)
+}
+
+impl Tokens for Token {
+    fn principal<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(ready(self.is(token).then(|| "local".to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_stays_unless_others_could_read_it() {
+        let state = tempfile::tempdir().unwrap();
+        let first = Token::keep(&state.path().join("new")).unwrap();
+        let mode = fs::metadata(first.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let again = Token::keep(&state.path().join("new")).unwrap();
+        assert_eq!(again.text, first.text);
+        assert!(again.is(&first.text) && !again.is("") && !again.is("x"));
+        fs::set_permissions(first.path(), fs::Permissions::from_mode(0o644)).unwrap();
+        let other = Token::keep(&state.path().join("new")).unwrap();
+        assert!(!other.is(&first.text), "a token that others could read is still good");
+        fs::write(other.path(), "").unwrap();
+        assert!(!Token::keep(&state.path().join("new")).unwrap().is(""));
+    }
+}

@@ -1,0 +1,155 @@
+//! What a client is given to bring back with its answers, and what it may be used for.
+//!
+//! A handle is sealed. It is for one principal, at one endpoint of one workspace, and for one request: the same method,
+//! name and arguments. What it stands for is either a call that waits here, which is taken once, or everything needed to
+//! make a call again at a server that keeps nothing: how often that may happen is for its server to judge.
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
+use switchboard_core::dispatch::Carried;
+use switchboard_core::sealing::{Bound, Digest, Kind, Refused, Seal};
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::Raw;
+use switchboard_wire::server::Asked;
+
+use super::parked::{Call, Gone, Ticket};
+use super::view::View;
+use crate::front::Part;
+
+/// The request a handle is for: the same for a request and for its repetition with answers.
+pub(super) struct Wanted {
+    method: String,
+    name: String,
+    arguments: Digest,
+}
+
+/// What a handle stands for.
+pub(super) enum Held {
+    /// A call that waits here.
+    Call(Box<Call>),
+    /// A call that is to be made again.
+    Again(Box<Carried>),
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    pub(super) fn of(asked: &Asked) -> Self {
+        let member = |key| asked.params.get(key).ok().flatten();
+        let name = member("name").or_else(|| member("uri")).and_then(|name| name.to_text());
+        Self {
+            method: asked.method.clone(),
+            name: name.unwrap_or_default(),
+            arguments: member("arguments").as_ref().map_or_else(Digest::default, Digest::of),
+        }
+    }
+}
+
+// === impl View ===
+
+impl View {
+    /// The handle of a call that waits here, as a JSON string.
+    pub(super) fn seal_ticket(&self, wanted: &Wanted, ticket: &Ticket) -> Result<Raw, RpcError> {
+        self.seal(Kind::Parked, wanted, ticket)
+    }
+
+    /// The handle of a call that is to be made again, as a JSON string.
+    pub(super) fn seal_again(&self, wanted: &Wanted, carried: &Carried) -> Result<Raw, RpcError> {
+        self.seal(Kind::Again, wanted, carried)
+    }
+
+    /// What a handle stands for, if this request may use it.
+    pub(super) fn unseal(&self, wanted: &Wanted, handle: &Raw) -> Result<Held, RpcError> {
+        let handle = handle.to_text().ok_or_else(|| refused(Refused::Foreign))?;
+        match Kind::claimed(&handle) {
+            Some(Kind::Parked) => {
+                let ticket: Ticket = self.opened(Kind::Parked, wanted, &handle)?;
+                let call = self.bridge().parked.take(&ticket).map_err(gone)?;
+                Ok(Held::Call(Box::new(call)))
+            }
+            Some(Kind::Again) => {
+                Ok(Held::Again(Box::new(self.opened(Kind::Again, wanted, &handle)?)))
+            }
+            Some(Kind::Task) | None => Err(refused(Refused::Foreign)),
+        }
+    }
+
+    fn seal<T: Serialize>(&self, kind: Kind, wanted: &Wanted, what: &T) -> Result<Raw, RpcError> {
+        let cannot = |error: &dyn std::error::Error| {
+            RpcError::new(code::INTERNAL_ERROR, format!("the call cannot wait: {error}"))
+        };
+        let payload = serde_json::to_vec(what).map_err(|error| cannot(&error))?;
+        let place = self.place();
+        let lasts = self.bridge().options.patience;
+        let sealed = self.sealer().seal(&self.bound(kind, &place, wanted), &payload, lasts);
+        Ok(Raw::string(&sealed.map_err(|error| cannot(&error))?))
+    }
+
+    fn opened<T: DeserializeOwned>(
+        &self,
+        kind: Kind,
+        wanted: &Wanted,
+        handle: &str,
+    ) -> Result<T, RpcError> {
+        let place = self.place();
+        let payload = self.sealer().open(&self.bound(kind, &place, wanted), handle);
+        let payload = payload.map_err(refused)?;
+        // Ours, but of a version that wrote it differently.
+        serde_json::from_slice(&payload).map_err(|_| gone(Gone::Restarted))
+    }
+
+    fn bound<'a>(&'a self, kind: Kind, place: &'a str, wanted: &'a Wanted) -> Bound<'a> {
+        Bound {
+            kind,
+            place,
+            principal: &self.opening.principal,
+            method: &wanted.method,
+            name: &wanted.name,
+            arguments: wanted.arguments,
+        }
+    }
+
+    /// The workspace, and what is shown of it.
+    pub(super) fn place(&self) -> String {
+        let workspace = &self.bridge().workspace;
+        match &self.opening.part {
+            Part::Everything => format!("{workspace}"),
+            Part::Server(name) => format!("{workspace} server {name}"),
+            Part::Agent(name) => format!("{workspace} agent {name}"),
+        }
+    }
+
+    pub(super) fn sealer(&self) -> &dyn Seal {
+        self.bridge().engine.sealer()
+    }
+}
+
+fn refused(why: Refused) -> RpcError {
+    match why {
+        Refused::Foreign => invalid(
+            "foreign",
+            "this `requestState` was not given out here, was changed, or belongs to another request or client",
+        ),
+        Refused::Expired => invalid("expired", "this `requestState` has expired"),
+    }
+}
+
+fn gone(why: Gone) -> RpcError {
+    match why {
+        Gone::Taken => invalid("used", "this `requestState` was used already"),
+        Gone::Restarted => invalid(
+            "restarted",
+            "the call that this `requestState` belongs to was lost when the gateway was restarted",
+        ),
+    }
+}
+
+/// In words for people, and in one that programs may go by.
+fn invalid(reason: &str, text: &str) -> RpcError {
+    let text = format!("{text}; make the call again without it");
+    let error = RpcError::new(code::INVALID_PARAMS, text);
+    match Raw::of(&json!({ "reason": reason, "remedy": "retry" })) {
+        Ok(data) => error.with_data(data),
+        Err(_) => error,
+    }
+}

@@ -1,0 +1,243 @@
+//! Calls that were made tasks of here: they go on whether or not anybody asks after them, and what came of them is kept
+//! for a while.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use switchboard_core::dispatch::Question;
+use switchboard_core::{CallError, CallEvent, Running};
+use switchboard_wire::client::{Answer, InputRequest};
+use switchboard_wire::envelope::RpcError;
+use switchboard_wire::json::Raw;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::super::{consent, refusal};
+
+/// Tasks that may be there at once, those that have ended among them.
+const CAPACITY: usize = 1024;
+
+/// The tasks of a bridge. Clones share them.
+#[derive(Clone, Default)]
+pub(in super::super) struct OwnTasks(Arc<Mutex<Tasks>>);
+
+#[derive(Default)]
+struct Tasks {
+    there: HashMap<u64, (Arc<OwnTask>, AbortOnDropHandle<()>)>,
+    next: u64,
+}
+
+/// One of them.
+pub(in super::super) struct OwnTask {
+    /// Whose it is: endpoint and principal.
+    owner: (String, String),
+    pub(super) created: SystemTime,
+    pub(super) ttl: Duration,
+    standing: watch::Sender<Standing>,
+    /// What waits for an answer, by key.
+    asked: Mutex<HashMap<String, Question>>,
+    cancelled: CancellationToken,
+}
+
+/// How a task stands.
+#[derive(Clone)]
+pub(super) struct Standing {
+    pub(super) status: Status,
+    /// What its server says of it.
+    pub(super) message: Option<String>,
+    pub(super) updated: SystemTime,
+    /// What is asked now.
+    pub(super) questions: Vec<InputRequest>,
+}
+
+#[derive(Clone)]
+pub(super) enum Status {
+    Working,
+    Completed(Raw),
+    Failed(RpcError),
+    Cancelled,
+}
+
+/// There are too many tasks already.
+pub(super) struct Full;
+
+// === impl OwnTasks ===
+
+impl OwnTasks {
+    /// Makes a task of a call, kept for `ttl`; its number.
+    pub(super) fn start(
+        &self,
+        running: Running,
+        owner: (String, String),
+        ttl: Duration,
+    ) -> Result<(u64, Arc<OwnTask>), Full> {
+        let mut tasks = self.lock();
+        if tasks.there.len() >= CAPACITY {
+            return Err(Full);
+        }
+        let now = SystemTime::now();
+        let standing = Standing {
+            status: Status::Working,
+            message: None,
+            updated: now,
+            questions: Vec::new(),
+        };
+        let task = Arc::new(OwnTask {
+            owner,
+            created: now,
+            ttl,
+            standing: watch::Sender::new(standing),
+            asked: Mutex::default(),
+            cancelled: CancellationToken::new(),
+        });
+        let number = tasks.next;
+        tasks.next += 1;
+        let life = live(Arc::clone(&task), running);
+        let kept = Arc::downgrade(&self.0);
+        let life = tokio::spawn(async move {
+            // What is over is kept until then; what is not is given up.
+            let _ = tokio::time::timeout(ttl, async {
+                life.await;
+                std::future::pending::<()>().await;
+            })
+            .await;
+            let Some(kept) = kept.upgrade() else { return };
+            let gone = kept.lock().unwrap_or_else(PoisonError::into_inner).there.remove(&number);
+            // Not under the lock, and not before this has ended, for it holds this very task.
+            gone.map(|(_, life)| life.detach());
+        });
+        tasks.there.insert(number, (Arc::clone(&task), AbortOnDropHandle::new(life)));
+        Ok((number, task))
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<Arc<OwnTask>> {
+        self.lock().there.get(&number).map(|(task, _)| Arc::clone(task))
+    }
+
+    /// Those of one owner, oldest first.
+    pub(super) fn of(&self, owner: &(String, String)) -> Vec<(u64, Arc<OwnTask>)> {
+        let tasks = self.lock();
+        let mut own: Vec<_> = tasks
+            .there
+            .iter()
+            .filter(|(_, (task, _))| task.owner == *owner)
+            .map(|(number, (task, _))| (*number, Arc::clone(task)))
+            .collect();
+        own.sort_by_key(|(number, _)| *number);
+        own
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tasks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Follows a call until it ends, or is cancelled.
+async fn live(task: Arc<OwnTask>, running: Running) {
+    let end = task.cancelled.run_until_cancelled(follow(&task, running)).await;
+    // Without its call nobody can be told what is answered from now on.
+    task.asked().clear();
+    task.change(|standing| {
+        standing.questions.clear();
+        standing.status = match end {
+            Some(Ok(result)) => Status::Completed(result),
+            Some(Err(error)) => Status::Failed(refusal::error(&error)),
+            None => Status::Cancelled,
+        };
+    });
+}
+
+async fn follow(task: &OwnTask, mut running: Running) -> Result<Raw, CallError> {
+    let mut number = 0;
+    loop {
+        match running.next().await? {
+            CallEvent::Done(outcome) => return Ok(outcome.result),
+            CallEvent::Question(question) => {
+                number += 1;
+                task.ask(format!("question-{number}"), question);
+            }
+            CallEvent::Task(state) => {
+                let message = state.get("statusMessage").ok().flatten();
+                let message = message.and_then(|message| message.to_text());
+                task.change(|standing| standing.message = message);
+            }
+            // Progress and logs have no place in a task, and nothing is handed out that was to be held.
+            _ => {}
+        }
+        task.forget_moot();
+    }
+}
+
+// === impl OwnTask ===
+
+impl OwnTask {
+    pub(super) fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    /// How it stands once it has ended, or asks something.
+    pub(super) async fn settled(&self) -> Standing {
+        let mut standing = self.standing.subscribe();
+        let settled = standing.wait_for(|standing| {
+            !matches!(standing.status, Status::Working) || !standing.questions.is_empty()
+        });
+        match settled.await {
+            Ok(standing) => standing.clone(),
+            // The sender is in the task itself.
+            Err(_) => self.standing(),
+        }
+    }
+
+    pub(super) fn cancel(&self) {
+        self.cancelled.cancel();
+    }
+
+    /// How it stands once it has been cancelled, or has ended before.
+    pub(super) async fn ended(&self) -> Standing {
+        let mut standing = self.standing.subscribe();
+        let ended = standing.wait_for(|standing| !matches!(standing.status, Status::Working)).await;
+        ended.map_or_else(|_| self.standing(), |standing| standing.clone())
+    }
+
+    /// Passes answers on. What is not asked, or no longer, is ignored.
+    pub(super) fn answer(&self, answers: Vec<Answer>) {
+        for answer in answers {
+            let Some(question) = self.asked().remove(&answer.key) else { continue };
+            self.change(|standing| standing.questions.retain(|open| open.key != answer.key));
+            consent::answer_with(question, answer);
+        }
+    }
+
+    fn ask(&self, key: String, question: Question) {
+        let asked = InputRequest { key: key.clone(), ..consent::asked(&question.about) };
+        self.asked().insert(key, question);
+        self.change(|standing| standing.questions.push(asked));
+    }
+
+    /// A question that was taken back, or not answered in time, is no longer asked.
+    fn forget_moot(&self) {
+        let moot: Vec<String> = {
+            let mut asked = self.asked();
+            let moot = asked.iter().filter(|(_, question)| question.is_moot());
+            let moot: Vec<String> = moot.map(|(key, _)| key.clone()).collect();
+            asked.retain(|key, _| !moot.contains(key));
+            moot
+        };
+        if !moot.is_empty() {
+            self.change(|standing| standing.questions.retain(|open| !moot.contains(&open.key)));
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Standing)) {
+        self.standing.send_modify(|standing| {
+            change(standing);
+            standing.updated = SystemTime::now();
+        });
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<String, Question>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,77 @@
+//! A token that was good when a long answer began, and may not be any more.
+//!
+//! Most requests are over before anything changes. A stream of events or a WebSocket may last for days, and must not
+//! outlive the token that opened it.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http_body::Frame;
+
+use super::Tokens;
+
+/// A token in use. `Debug` is not for it.
+#[derive(Clone)]
+pub(in crate::face) struct Held {
+    tokens: Arc<dyn Tokens>,
+    token: Arc<str>,
+    principal: Arc<str>,
+}
+
+/// A body that ends with the token it was asked for with.
+struct Lasting {
+    body: Body,
+    over: BoxFuture<'static, ()>,
+}
+
+// === impl Held ===
+
+impl Held {
+    pub(super) fn new(tokens: &Arc<dyn Tokens>, token: &str, principal: &Arc<str>) -> Self {
+        let principal = Arc::clone(principal);
+        Self { tokens: Arc::clone(tokens), token: token.into(), principal }
+    }
+
+    /// Whether it still speaks for the same principal.
+    pub(in crate::face) async fn is_good(&self) -> bool {
+        self.tokens.principal(&self.token).await.as_deref() == Some(&*self.principal)
+    }
+
+    /// The same body, looked after.
+    pub(super) fn over(self, body: Body, every: Duration) -> Body {
+        let over = Box::pin(async move {
+            loop {
+                tokio::time::sleep(every).await;
+                if !self.is_good().await {
+                    tracing::info!(principal = %self.principal, "a stream ends with its token");
+                    return;
+                }
+            }
+        });
+        Body::new(Lasting { body, over })
+    }
+}
+
+// === impl Lasting ===
+
+impl http_body::Body for Lasting {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if self.over.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+}

@@ -1,0 +1,53 @@
+//! How a hub is, for whoever asks.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    Status,
+    activity::{Activity, Counted},
+};
+
+/// Who uses a hub and since when it runs. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Pulse {
+    pub(super) activity: Arc<Activity>,
+    version: String,
+    since: SystemTime,
+}
+
+// === impl Pulse ===
+
+impl Pulse {
+    /// Of a hub that begins now.
+    pub fn new(version: impl Into<String>) -> Self {
+        Self { activity: Arc::default(), version: version.into(), since: SystemTime::now() }
+    }
+
+    /// How the hub is.
+    pub fn status(&self) -> Status {
+        let counts = self.activity.now();
+        Status {
+            ok: true,
+            version: self.version.clone(),
+            pid: std::process::id(),
+            since: self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            clients: counts.clients,
+            calls: counts.calls,
+            attached: Vec::new(),
+            idle: if counts.is_unused() { counts.changed.elapsed().as_secs() } else { 0 },
+        }
+    }
+
+    /// Counts a call that does not come over MCP.
+    pub(crate) fn call(&self) -> Counted {
+        self.activity.call()
+    }
+
+    /// Counts somebody who keeps the hub going.
+    pub(crate) fn client(&self) -> Counted {
+        self.activity.client()
+    }
+}

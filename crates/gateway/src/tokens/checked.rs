@@ -1,0 +1,124 @@
+//! Tokens as a face asks for them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use futures_util::future::BoxFuture;
+
+use super::secret::Hash;
+use super::store::{Entry, Error, Token, TokenStore};
+use crate::face::Tokens;
+
+/// How many seconds old a note of a token's last use becomes before it is written anew.
+const NOTED: u64 = 60;
+
+/// Answers whom a token speaks for, by the file as it is at that moment. Where the file cannot be understood, nobody
+/// is let in.
+#[derive(Debug)]
+pub struct Checked {
+    store: TokenStore,
+    known: Mutex<Known>,
+    /// A note of a use is being written.
+    noting: Arc<AtomicBool>,
+}
+
+/// What the file said when it was read last.
+#[derive(Debug, Default)]
+struct Known {
+    stamp: Option<Stamp>,
+    tokens: HashMap<Hash, Token>,
+}
+
+/// What differs between one file and the one that takes its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stamp {
+    Missing,
+    Of { inode: u64, length: u64, seconds: i64, nanos: i64 },
+}
+
+// === impl Checked ===
+
+impl Checked {
+    /// Answers from a store.
+    pub fn new(store: TokenStore) -> Self {
+        Self { store, known: Mutex::default(), noting: Arc::default() }
+    }
+
+    fn token(&self, secret: &str, now: u64) -> Option<Token> {
+        let mut known = self.known();
+        if let Err(error) = known.refresh(&self.store) {
+            tracing::error!(%error, "no token is accepted: they cannot be read");
+            return None;
+        }
+        known.tokens.get(&Hash::of(secret)).filter(|token| token.is_good(now)).cloned()
+    }
+
+    /// Writes down that a token was used, now and then, and never in anybody's way.
+    fn note(&self, token: &Token, now: u64) {
+        let is_noted = token.used.is_some_and(|used| now.saturating_sub(used) < NOTED);
+        if is_noted || self.noting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (store, noting, id) = (self.store.clone(), Arc::clone(&self.noting), token.id.clone());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = store.used(&id, now) {
+                tracing::warn!(%error, "when a token was used cannot be written down");
+            }
+            noting.store(false, Ordering::Release);
+        });
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tokens for Checked {
+    fn principal<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<String>> {
+        let now = seconds_now();
+        let found = self.token(token, now);
+        if let Some(token) = &found {
+            self.note(token, now);
+        }
+        Box::pin(std::future::ready(found.map(|token| token.principal())))
+    }
+}
+
+// === impl Known ===
+
+impl Known {
+    /// Reads the file again if it is another one. One look at its entry in its folder is all that usually costs.
+    fn refresh(&mut self, store: &TokenStore) -> Result<(), Error> {
+        let stamp = stamp(store);
+        if self.stamp == Some(stamp) {
+            return Ok(());
+        }
+        // What cannot be read leaves nothing behind of what it said before.
+        *self = Self::default();
+        let by_hash = |entry: Entry| (entry.sha256, entry.token);
+        self.tokens = store.load()?.tokens.into_iter().map(by_hash).collect();
+        self.stamp = Some(stamp);
+        Ok(())
+    }
+}
+
+/// Taken before the file is read: a change in between is found at the next look.
+fn stamp(store: &TokenStore) -> Stamp {
+    match fs::metadata(store.path()) {
+        Ok(facts) => Stamp::Of {
+            inode: facts.ino(),
+            length: facts.len(),
+            seconds: facts.mtime(),
+            nanos: facts.mtime_nsec(),
+        },
+        Err(_) => Stamp::Missing,
+    }
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

@@ -1,0 +1,64 @@
+//! What a client sends, and what is kept of it.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// What every token begins with, so that people and scanners know one when they see it.
+const PREFIX: &str = "sb_";
+/// As many bytes as nobody can guess; a hash of so many needs no salt and no slowness.
+const BYTES: usize = 32;
+
+/// A token as its client sends it. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// What is kept of a token.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Hash(String);
+
+// === impl Secret ===
+
+impl Secret {
+    pub(super) fn new() -> Result<Self, getrandom::Error> {
+        let mut random = [0; BYTES];
+        getrandom::fill(&mut random)?;
+        Ok(Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random))))
+    }
+
+    /// The token itself, to be shown once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+// === impl Hash ===
+
+impl Hash {
+    pub(super) fn of(token: &str) -> Self {
+        Self(URL_SAFE_NO_PAD.encode(Sha256::digest(token)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_long_known_by_its_beginning_and_not_shown() {
+        let (one, other) = (Secret::new().unwrap(), Secret::new().unwrap());
+        assert_ne!(one, other);
+        assert!(one.reveal().starts_with("sb_") && one.reveal().len() == 46, "{}", one.reveal());
+        assert!(!format!("{one:?}").contains("sb_"));
+        assert_ne!(Hash::of(one.reveal()), Hash::of(other.reveal()));
+    }
+}

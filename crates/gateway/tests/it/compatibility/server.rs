@@ -1,0 +1,155 @@
+//! What stands behind the gateway: the server of the conformance suite, and tools for what the suite does not ask for.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use switchboard_core::engine::InProcess;
+use switchboard_testkit::conformance::Subject;
+use switchboard_testkit::older::{legacy_only, modern_only};
+use switchboard_wire::client::{InputRequest, List};
+use switchboard_wire::envelope::RpcError;
+use switchboard_wire::json::Raw;
+use switchboard_wire::link::pair::pair;
+use switchboard_wire::meta::method;
+use switchboard_wire::server::{
+    Asked, Change, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+};
+use tokio::sync::watch;
+
+/// The only era that the server has heard of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    Legacy,
+    Modern,
+}
+
+pub(super) const BEHIND: [Behind; 2] = [Behind::Legacy, Behind::Modern];
+
+/// The server.
+#[derive(Default)]
+pub(super) struct Server {
+    subject: Subject,
+    /// Calls of `hang` that are under way.
+    hanging: watch::Sender<usize>,
+}
+
+/// Lines of the long result.
+const LINES: usize = 20_000;
+
+// === impl Server ===
+
+impl Server {
+    pub(super) fn in_process(self: &Arc<Self>, behind: Behind) -> InProcess {
+        let server = self.clone();
+        InProcess::linked("one", move || {
+            let (ours, theirs) = pair();
+            let server = server.clone();
+            tokio::spawn(async move {
+                let changes = server.changes().clone();
+                // It ends with its link.
+                let _ = serve(theirs, server, &changes, ServeOptions::default()).await;
+            });
+            Ok(match behind {
+                Behind::Modern => modern_only(ours),
+                Behind::Legacy => legacy_only(ours),
+            })
+        })
+    }
+
+    pub(super) fn changes(&self) -> &Changes {
+        self.subject.changes()
+    }
+
+    /// Waits until so many calls hang.
+    pub(super) async fn until_hanging(&self, count: usize) {
+        // The sender is ours.
+        let _ = self.hanging.subscribe().wait_for(|hanging| *hanging == count).await;
+    }
+
+    async fn hang(&self) -> Reply {
+        self.hanging.send_modify(|count| *count += 1);
+        let _counted = Hanging(&self.hanging);
+        std::future::pending().await
+    }
+
+    async fn tools(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+        let Reply::Complete(listed) = self.subject.call(asked, context).await? else {
+            panic!("a list asks nothing")
+        };
+        let mut listed: serde_json::Value = listed.decode().unwrap();
+        let more = ["visit", "structured", "book", "hang", "touch"];
+        let more = more.map(|name| json!({ "name": name, "inputSchema": { "type": "object" } }));
+        listed["tools"].as_array_mut().unwrap().extend(more);
+        Ok(done(&listed))
+    }
+
+    async fn tool(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+        let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
+        match name.as_deref().unwrap_or_default() {
+            "visit" => Ok(visit(&asked)),
+            "structured" => Ok(done(&json!({ "content": [], "structuredContent": { "n": 1 } }))),
+            "book" => {
+                let lines: Vec<_> = (1..=LINES).map(|line| format!("line {line}")).collect();
+                let text = lines.join("\n");
+                Ok(done(&json!({ "content": [{ "type": "text", "text": text }] })))
+            }
+            "hang" => Ok(self.hang().await),
+            "touch" => {
+                let changed = Change::Resource("test://watched-resource".into());
+                self.changes().announce(changed);
+                self.changes().announce(Change::List(List::Tools));
+                Ok(done(&json!({ "content": [] })))
+            }
+            _ => self.subject.call(asked, context).await,
+        }
+    }
+}
+
+struct Hanging<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Hanging<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+/// Sends the client to a page, then says how that went.
+fn visit(asked: &Asked) -> Reply {
+    let Some(answer) = asked.answers.first() else {
+        let params = json!({ "mode": "url", "message": "Please sign.", "elicitationId": "1",
+            "url": "https://example.com/sign" });
+        let question = InputRequest {
+            key: "visit".into(),
+            method: method::ELICIT.into(),
+            params: Raw::of(&params).unwrap(),
+        };
+        return Reply::NeedsInput { questions: vec![question], state: None };
+    };
+    let said = answer.outcome.as_ref().map_or_else(|error| error.message.clone(), Raw::to_string);
+    done(&json!({ "content": [{ "type": "text", "text": said }] }))
+}
+
+fn done(value: &serde_json::Value) -> Reply {
+    Reply::Complete(Raw::of(value).unwrap())
+}
+
+impl Handler for Server {
+    fn describe(&self) -> Description {
+        self.subject.describe()
+    }
+
+    fn call<'a>(
+        &'a self,
+        asked: Asked,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        Box::pin(async move {
+            match asked.method.as_str() {
+                method::TOOLS_LIST => self.tools(asked, context).await,
+                method::TOOLS_CALL => self.tool(asked, context).await,
+                _ => self.subject.call(asked, context).await,
+            }
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! Tokens: how they are kept, and what becomes of who uses one that is taken back.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use switchboard_gateway::face::{Access, FaceOptions, Times, Tokens as _, WithoutToken};
+use switchboard_gateway::tokens::{Checked, Error, New, TokenStore};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::{
+    Message, client::IntoClientRequest as _, protocol::frame::coding::CloseCode,
+};
+
+use crate::face::Served;
+use crate::face::raw::{begin, begin_session, get, post, read_until};
+use crate::fixture::soon;
+
+fn store() -> (TempDir, TokenStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = TokenStore::new(&folder.path().join("state"));
+    (folder, store)
+}
+
+fn named(name: &str) -> New {
+    New { name: Some(name.to_owned()), expires: None }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+fn text(store: &TokenStore) -> String {
+    fs::read_to_string(store.path()).unwrap()
+}
+
+#[test]
+fn what_is_kept_is_private_and_is_not_the_secret() {
+    let (folder, store) = store();
+    let one = store.create(named("one"), 7).unwrap();
+    let other = store.create(New::default(), 8).unwrap();
+    assert_eq!(other.token.name, other.token.id, "a name of its own");
+    assert_ne!(one.secret, other.secret);
+    let text = text(&store);
+    assert!(text.contains(r#""name": "one""#), "{text}");
+    for secret in [&one.secret, &other.secret] {
+        assert!(!text.contains(secret.reveal().trim_start_matches("sb_")), "{text}");
+    }
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(store.path()), mode(&folder.path().join("state"))), (0o600, 0o700));
+    assert_eq!(store.list().unwrap(), [one.token, other.token]);
+}
+
+#[test]
+fn names_that_can_be_told_apart() {
+    let (_folder, store) = store();
+    let first = store.create(named("laptop"), 1).unwrap().token;
+    for (name, is_good) in [
+        ("ci-2.main_x", true),
+        ("laptop", false),
+        (&*first.id, false),
+        ("", false),
+        ("-x", false),
+        ("a b", false),
+        ("a@b", false),
+        ("é", false),
+        (&*"x".repeat(65), false),
+        (&*"x".repeat(64), true),
+    ] {
+        assert_eq!(store.create(named(name), 1).is_ok(), is_good, "{name:?}");
+    }
+    // Whoever comes after one that is gone is somebody else.
+    store.revoke(&first.id).unwrap();
+    let second = store.create(named("laptop"), 2).unwrap().token;
+    assert_ne!(first.principal(), second.principal());
+    assert_eq!(store.revoke("laptop").unwrap(), second);
+    assert!(matches!(store.revoke("laptop"), Err(Error::NoSuch { .. })));
+}
+
+#[tokio::test]
+async fn a_token_is_good_until_it_is_not() {
+    let (_folder, store) = store();
+    let checked = Checked::new(store.clone());
+    let lasting = store.create(named("lasting"), 1).unwrap();
+    let over = New { name: Some("over".into()), expires: Some(now() - 1) };
+    let over = store.create(over, 1).unwrap();
+    let later = New { name: Some("later".into()), expires: Some(now() + 600) };
+    let later = store.create(later, 1).unwrap();
+    for (secret, expected) in [
+        (lasting.secret.reveal(), Some(lasting.token.principal())),
+        (later.secret.reveal(), Some(later.token.principal())),
+        (over.secret.reveal(), None),
+        (&lasting.token.id, None),
+        ("lasting", None),
+        ("sb_", None),
+        ("", None),
+    ] {
+        assert_eq!(checked.principal(secret).await, expected);
+    }
+    store.revoke("lasting").unwrap();
+    assert_eq!(checked.principal(lasting.secret.reveal()).await, None);
+    assert!(checked.principal(later.secret.reveal()).await.is_some(), "another one's end");
+}
+
+#[tokio::test]
+async fn a_damaged_file_lets_nobody_in_and_is_kept() {
+    let (_folder, store) = store();
+    let made = store.create(named("one"), 1).unwrap();
+    let checked = Checked::new(store.clone());
+    let good = text(&store);
+    for damage in ["{", "[]", r#"{"version":2,"tokens":[]}"#, r#"{"version":1}"#, "\u{0}"] {
+        fs::write(store.path(), damage).unwrap();
+        assert_eq!(checked.principal(made.secret.reveal()).await, None, "{damage:?}");
+        assert!(store.list().is_err(), "{damage:?}");
+        assert!(store.create(named("two"), 2).is_err(), "{damage:?}");
+        assert!(store.revoke("one").is_err(), "{damage:?}");
+        assert_eq!(text(&store), damage, "what was there is lost");
+    }
+    fs::write(store.path(), good).unwrap();
+    assert!(checked.principal(made.secret.reveal()).await.is_some());
+}
+
+#[tokio::test]
+async fn its_last_use_is_known() {
+    let (_folder, store) = store();
+    let made = store.create(named("one"), 1).unwrap();
+    let checked = Checked::new(store.clone());
+    checked.principal(made.secret.reveal()).await.unwrap();
+    soon(async {
+        while store.list().unwrap()[0].used.is_none() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    assert!(store.list().unwrap()[0].used.unwrap() >= now() - 60);
+    assert!(checked.principal(made.secret.reveal()).await.is_some());
+}
+
+/// Faces that only tokens open.
+async fn guarded(store: &TokenStore) -> Served {
+    let tokens = Arc::new(Checked::new(store.clone()));
+    let access = Access { tokens: Some(tokens), without_token: WithoutToken::Refused };
+    let times = Times { keep_alive: Duration::from_millis(20), ..Times::default() };
+    Served::start(FaceOptions { access, times, ..FaceOptions::local() }).await
+}
+
+#[tokio::test]
+async fn a_session_ends_for_whoever_loses_its_token() {
+    let (_folder, store) = store();
+    let (ann, bob) =
+        (store.create(named("ann"), 1).unwrap(), store.create(named("bob"), 1).unwrap());
+    let served = guarded(&store).await;
+    let bearer = |secret: &str| format!("Bearer {secret}");
+    let (ann_says, bob_says) = (bearer(ann.secret.reveal()), bearer(bob.secret.reveal()));
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let ask = async |says: &str, id: &str| {
+        let headers = [("authorization", says), ("mcp-session-id", id)];
+        post(served.address, "/mcp", &headers, list).await.status
+    };
+    assert_eq!(post(served.address, "/mcp", &[], list).await.status, 401);
+    let ann_id = begin_session(served.address, "/mcp", &[("authorization", &ann_says)]).await;
+    let bob_id = begin_session(served.address, "/mcp", &[("authorization", &bob_says)]).await;
+    assert_eq!((ask(&ann_says, &ann_id).await, ask(&bob_says, &bob_id).await), (200, 200));
+    store.revoke("ann").unwrap();
+    assert_eq!((ask(&ann_says, &ann_id).await, ask(&bob_says, &bob_id).await), (401, 200));
+    let principals: Vec<_> =
+        served.openings().into_iter().map(|opening| opening.principal).collect();
+    assert_eq!(principals, [ann.token.principal(), bob.token.principal()]);
+}
+
+#[tokio::test]
+async fn what_is_open_with_a_token_ends_with_it() {
+    let (_folder, store) = store();
+    let made = store.create(named("ann"), 1).unwrap();
+    let served = guarded(&store).await;
+    let says = format!("Bearer {}", made.secret.reveal());
+    let headers = [("authorization", &*says), ("accept", "text/event-stream")];
+    let mut events = begin(served.address, "GET", "/sse", &headers, "").await;
+    read_until(&mut events, "event: endpoint").await;
+    let url = format!("ws://{}/ws", served.address);
+    let mut request = url.into_client_request().unwrap();
+    request.headers_mut().insert("authorization", says.parse().unwrap());
+    let stream = TcpStream::connect(served.address).await.unwrap();
+    let (mut socket, _) = tokio_tungstenite::client_async(request, stream).await.unwrap();
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    socket.send(Message::text(ping)).await.unwrap();
+    let answer = async |socket: &mut tokio_tungstenite::WebSocketStream<TcpStream>| loop {
+        match soon(socket.next()).await.unwrap().unwrap() {
+            Message::Ping(_) | Message::Pong(_) => {}
+            message => return message,
+        }
+    };
+    assert!(matches!(answer(&mut socket).await, Message::Text(_)));
+
+    store.revoke("ann").unwrap();
+    let _ = socket.send(Message::text(ping)).await;
+    let Message::Close(Some(closed)) = answer(&mut socket).await else {
+        panic!("a message was answered for nobody")
+    };
+    assert_eq!(closed.code, CloseCode::Policy);
+    // The last chunk of the stream, which is its end.
+    read_until(&mut events, "0\r\n\r\n").await;
+    assert_eq!(get(served.address, "/metrics", &[("authorization", &says)]).await.status, 401);
+}

@@ -1,0 +1,52 @@
+//! What the official conformance suite wants to find, on standard input and output: `--era legacy|modern|both`.
+
+#![allow(clippy::print_stderr, reason = "a program for tests")]
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use switchboard_testkit::conformance::Subject;
+use switchboard_testkit::older::{legacy_only, modern_only};
+use switchboard_wire::link::Frame;
+use switchboard_wire::link::pair::{End, pair};
+use switchboard_wire::link::{LinkReader, LinkWriter};
+use switchboard_wire::server::{ServeOptions, serve, stdio};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let near = match args[..] {
+        [] | ["--era", "both"] => subject(),
+        ["--era", "legacy"] => legacy_only(subject()),
+        ["--era", "modern"] => modern_only(subject()),
+        _ => {
+            eprintln!("usage: conformance-server [--era legacy|modern|both]");
+            return ExitCode::FAILURE;
+        }
+    };
+    let (writer, reader, writing) = stdio::link(64 << 20);
+    tokio::join!(relay(reader, near.0), relay(near.1, writer), writing);
+    ExitCode::SUCCESS
+}
+
+/// The near end of a link to the server.
+fn subject() -> End {
+    let (near, far) = pair();
+    let subject = Arc::new(Subject::default());
+    let changes = subject.changes().clone();
+    tokio::spawn(async move {
+        // It ends with its link.
+        let _ = serve(far, subject, &changes, ServeOptions::default()).await;
+    });
+    near
+}
+
+async fn relay(mut from: LinkReader, to: LinkWriter) {
+    while let Ok(Some(frame)) = from.next().await {
+        let Frame::Text(text) = frame else { continue };
+        if to.send(text).await.is_err() {
+            return;
+        }
+    }
+}

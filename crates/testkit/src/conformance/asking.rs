@@ -1,0 +1,206 @@
+//! Tools, and a prompt, that ask before they answer.
+//!
+//! A question stands until it is answered in the shape that was asked for. What else came with the answers is ignored.
+
+use serde_json::{Value, json};
+use switchboard_wire::client::{Answer, InputRequest};
+use switchboard_wire::envelope::RpcError;
+use switchboard_wire::json::{JsonKind, Raw};
+use switchboard_wire::meta::method;
+use switchboard_wire::server::{Asked, Context, Reply};
+
+use super::content::{said, words};
+use super::tools::say;
+use super::{invalid, state, text};
+
+/// Calls the tool `name`, which asks.
+pub(super) fn tool(name: &str, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+    match name {
+        "test_sampling" => {
+            let prompt = text(asked, &["arguments", "prompt"]);
+            once(asked, vec![sampling("sampling", &prompt, 100)], None)
+        }
+        "test_elicitation" => {
+            let message = text(asked, &["arguments", "message"]);
+            once(asked, vec![form("user", &message, &contact())], None)
+        }
+        "test_elicitation_sep1034_defaults" => {
+            once(asked, vec![form("defaults", "Please review the values", &defaults())], None)
+        }
+        "test_elicitation_sep1330_enums" => {
+            once(asked, vec![form("enums", "Please choose", &enums())], None)
+        }
+        "test_streaming_elicitation" | "test_input_required_result_elicitation" => {
+            once(asked, vec![user_name("user_name")], None)
+        }
+        "test_input_required_result_sampling" => {
+            let question = sampling("capital_question", "What is the capital of France?", 100);
+            once(asked, vec![question], None)
+        }
+        "test_input_required_result_list_roots" => once(asked, vec![roots()], None),
+        "test_input_required_result_request_state" => {
+            once(asked, vec![confirm("confirm")], Some("state-ok"))
+        }
+        "test_input_required_result_tampered_state" => {
+            once(asked, vec![confirm("confirm")], Some("intact"))
+        }
+        "test_input_required_result_multiple_inputs" => {
+            let greeting = sampling("greeting", "Generate a greeting", 50);
+            once(asked, vec![user_name("user_name"), greeting, roots()], Some("all"))
+        }
+        "test_input_required_result_multi_round" => rounds(asked),
+        "test_input_required_result_capabilities" => within(asked, context),
+        other => Err(invalid(format!("no tool is called {other}"))),
+    }
+}
+
+/// `prompts/get` of the prompt that asks.
+pub(super) fn prompt(asked: &Asked) -> Result<Reply, RpcError> {
+    let schema = object(&json!({ "context": { "type": "string" } }), &["context"]);
+    let question = form("user_context", "What context should the prompt use?", &schema);
+    match answered(asked, &question) {
+        None => Ok(Reply::NeedsInput { questions: vec![question], state: None }),
+        Some(answer) => said(&[words(&format!("Use this: {answer}"))]),
+    }
+}
+
+/// Asks until everything is answered, then says what was, and the word that travelled as state.
+pub(super) fn once(
+    asked: &Asked,
+    questions: Vec<InputRequest>,
+    word: Option<&str>,
+) -> Result<Reply, RpcError> {
+    let kept = state::open(asked.state.as_ref())?;
+    let answers: Option<Vec<_>> =
+        questions.iter().map(|question| answered(asked, question)).collect();
+    match answers {
+        Some(answers) if kept.as_deref() == word => {
+            say(&format!("{} {}", answers.join(" "), word.unwrap_or_default()))
+        }
+        _ => Ok(Reply::NeedsInput { questions, state: word.map(state::seal) }),
+    }
+}
+
+/// One question after another, each with a state of its own.
+fn rounds(asked: &Asked) -> Result<Reply, RpcError> {
+    let schema = object(&json!({ "color": { "type": "string" } }), &["color"]);
+    let colour = form("step2", "Step 2: What is your favorite color?", &schema);
+    let ask = |question, word| {
+        Ok(Reply::NeedsInput { questions: vec![question], state: Some(state::seal(word)) })
+    };
+    let name = user_name("step1");
+    match state::open(asked.state.as_ref())?.as_deref() {
+        Some("first") if answered(asked, &name).is_some() => ask(colour, "second"),
+        Some("second") => match answered(asked, &colour) {
+            Some(answer) => say(&format!("your colour: {answer}")),
+            None => ask(colour, "second"),
+        },
+        _ => ask(name, "first"),
+    }
+}
+
+/// Asks only what the client said it can be asked.
+fn within(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+    let possible = [
+        ("elicitation", user_name("user_name")),
+        ("sampling", sampling("greeting", "Generate a greeting", 50)),
+    ];
+    let questions: Vec<_> = possible
+        .into_iter()
+        .filter(|(capability, _)| context.offers(&[capability]))
+        .map(|(_, question)| question)
+        .collect();
+    once(asked, questions, None)
+}
+
+/// What was answered to a question, if it was answered properly. A question that the client could not be asked counts
+/// as answered: asking again would not help.
+pub(super) fn answered(asked: &Asked, question: &InputRequest) -> Option<String> {
+    let answer = asked.answers.iter().find(|answer| answer.key == question.key)?;
+    match &answer.outcome {
+        Err(error) => Some(error.message.clone()),
+        Ok(result) => is_proper(answer, question).then(|| result.to_string()),
+    }
+}
+
+fn is_proper(Answer { outcome, .. }: &Answer, question: &InputRequest) -> bool {
+    let member = match question.method.as_str() {
+        method::ELICIT => "action",
+        method::SAMPLE => "content",
+        _ => "roots",
+    };
+    outcome.as_ref().is_ok_and(|result| {
+        result.kind() == JsonKind::Object && matches!(result.get(member), Ok(Some(_)))
+    })
+}
+
+fn question(key: &str, method: &str, params: &Value) -> InputRequest {
+    InputRequest {
+        key: key.to_owned(),
+        method: method.to_owned(),
+        params: Raw::of(params).unwrap(),
+    }
+}
+
+fn form(key: &str, message: &str, schema: &Value) -> InputRequest {
+    question(key, method::ELICIT, &json!({ "message": message, "requestedSchema": schema }))
+}
+
+fn sampling(key: &str, prompt: &str, tokens: u32) -> InputRequest {
+    let message = json!({ "role": "user", "content": words(prompt) });
+    question(key, method::SAMPLE, &json!({ "messages": [message], "maxTokens": tokens }))
+}
+
+fn roots() -> InputRequest {
+    question("client_roots", method::ROOTS_LIST, &json!({}))
+}
+
+pub(super) fn user_name(key: &str) -> InputRequest {
+    let schema = object(&json!({ "name": { "type": "string" } }), &["name"]);
+    form(key, "What is your name?", &schema)
+}
+
+pub(super) fn confirm(key: &str) -> InputRequest {
+    let schema = object(&json!({ "ok": { "type": "boolean" } }), &["ok"]);
+    form(key, "Please confirm", &schema)
+}
+
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+fn contact() -> Value {
+    let properties = json!({
+        "username": { "type": "string", "description": "User's response" },
+        "email": { "type": "string", "description": "User's email address" },
+    });
+    object(&properties, &["username", "email"])
+}
+
+fn defaults() -> Value {
+    let properties = json!({
+        "name": { "type": "string", "default": "John Doe" },
+        "age": { "type": "integer", "default": 30 },
+        "score": { "type": "number", "default": 95.5 },
+        "status": { "type": "string", "enum": ["active", "inactive", "pending"], "default": "active" },
+        "verified": { "type": "boolean", "default": true },
+    });
+    object(&properties, &[])
+}
+
+fn enums() -> Value {
+    let titled = |first: &str| {
+        json!([{ "const": "value1", "title": first }, { "const": "value2", "title": "Second" },
+               { "const": "value3", "title": "Third" }])
+    };
+    let plain = json!(["option1", "option2", "option3"]);
+    let properties = json!({
+        "untitledSingle": { "type": "string", "enum": plain },
+        "titledSingle": { "type": "string", "oneOf": titled("First Option") },
+        "legacyEnum": { "type": "string", "enum": ["opt1", "opt2", "opt3"],
+                        "enumNames": ["Option One", "Option Two", "Option Three"] },
+        "untitledMulti": { "type": "array", "items": { "type": "string", "enum": plain } },
+        "titledMulti": { "type": "array", "items": { "anyOf": titled("First Choice") } },
+    });
+    object(&properties, &[])
+}

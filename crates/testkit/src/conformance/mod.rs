@@ -1,0 +1,123 @@
+//! The server that the official conformance suite wants to find behind an address: the tools, prompts and resources its
+//! scenarios call by name. `lists/` holds what it lists, each file as a server would send it.
+//!
+//! It refuses to know eras and transports. What it asks is asked in the neutral form of `wire`, so that the same tool
+//! serves a scenario of either era.
+
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc)] // it answers tests, which it may fail
+
+mod asking;
+mod clock;
+mod content;
+mod skills;
+mod state;
+mod tasks;
+mod tools;
+
+use std::fmt::Write as _;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use switchboard_wire::Era;
+use switchboard_wire::client::List;
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::Raw;
+use switchboard_wire::meta::method;
+use switchboard_wire::server::{Asked, Change, Changes, Context, Description, Handler, Reply};
+
+/// The server under test.
+#[derive(Debug, Default)]
+pub struct Subject {
+    changes: Changes,
+    tasks: tasks::Tasks,
+}
+
+const CAPABILITIES: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},
+    "resources":{"subscribe":true,"listChanged":true},"logging":{},"completions":{},
+    "tasks":{"cancel":{},"requests":{"tools":{"call":{}}}},
+    "extensions":{"io.modelcontextprotocol/tasks":{},
+        "io.modelcontextprotocol/skills":{"directoryRead":true}}}"#;
+
+// === impl Subject ===
+
+impl Subject {
+    /// Where it announces changes.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    fn announce(&self, list: List) {
+        self.changes.announce(Change::List(list));
+    }
+}
+
+impl Handler for Subject {
+    fn describe(&self) -> Description {
+        Description {
+            info: raw(r#"{"name":"conformance-server","version":"1"}"#),
+            capabilities: raw(CAPABILITIES),
+            instructions: None,
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        asked: Asked,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        Box::pin(async move {
+            match asked.method.as_str() {
+                method::TOOLS_LIST => tools::list(context),
+                method::PROMPTS_LIST => listed(include_str!("lists/prompts.json")),
+                method::RESOURCES_LIST => listed(include_str!("lists/resources.json")),
+                method::TEMPLATES_LIST => listed(include_str!("lists/templates.json")),
+                method::TOOLS_CALL => tools::call(self, &asked, context).await,
+                method::PROMPTS_GET => content::prompt(&asked),
+                method::RESOURCES_READ => content::read(&asked),
+                method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => {
+                    self.tasks.call(&asked, context)
+                }
+                method::TASKS_RESULT if context.version.era() == Era::Legacy => {
+                    self.tasks.result(&asked).await
+                }
+                method::SKILLS_LIST => skills::list(),
+                method::SKILLS_GET => skills::get(&asked),
+                method::DIRECTORY_READ => skills::folder(&asked),
+                method::COMPLETE => content::complete(&asked),
+                other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
+            }
+        })
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
+fn listed(text: &str) -> Result<Reply, RpcError> {
+    Ok(Reply::Complete(raw(text)))
+}
+
+/// A digest in the way it is written.
+fn hex(digest: &[u8]) -> String {
+    digest.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A member of the parameters that is text; empty where there is none.
+fn text(asked: &Asked, path: &[&str]) -> String {
+    let member = asked.params.get_path(path).ok().flatten();
+    member.and_then(|member| member.to_text()).unwrap_or_default()
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
+fn done(value: &Value) -> Result<Reply, RpcError> {
+    Ok(Reply::Complete(Raw::of(value).unwrap()))
+}
+
+fn invalid(reason: impl Into<String>) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, reason)
+}
+
+fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned()).unwrap()
+}

@@ -1,0 +1,77 @@
+//! Skills: what there is, each file of one, and the folders they lie in.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use switchboard_wire::envelope::RpcError;
+use switchboard_wire::server::{Asked, Reply};
+
+use super::{done, hex, invalid, text};
+
+/// The only skill's folder.
+const FOLDER: &str = "skill://greeting";
+
+/// Its files, under its folder.
+const FILES: [(&str, &str, &str); 2] = [
+    (
+        "SKILL.md",
+        "text/markdown",
+        "---\nname: greeting\ndescription: How to greet somebody\n---\n\nSay hello. See [tone](references/tone.md).\n",
+    ),
+    ("references/tone.md", "text/markdown", "Friendly, and short.\n"),
+];
+
+const FOLDER_TYPE: &str = "inode/directory";
+
+/// `skills/list`.
+pub(super) fn list() -> Result<Reply, RpcError> {
+    done(&json!({ "skills": [entry()] }))
+}
+
+/// `skills/get`.
+pub(super) fn get(asked: &Asked) -> Result<Reply, RpcError> {
+    let own = entry();
+    if own["uri"] == text(asked, &["uri"]) {
+        return done(&json!({ "skill": own }));
+    }
+    Err(invalid("no skill has this address"))
+}
+
+/// A file of the skill, as `resources/read` has it.
+pub(super) fn file(uri: &str) -> Option<Value> {
+    let (path, kind, content) = FILES.into_iter().find(|(path, ..)| address(path) == uri)?;
+    Some(json!({ "uri": address(path), "mimeType": kind, "text": content }))
+}
+
+/// `resources/directory/read`: what lies in a folder, not what lies below.
+pub(super) fn folder(asked: &Asked) -> Result<Reply, RpcError> {
+    let uri = text(asked, &["uri"]);
+    let within = format!("{uri}/");
+    let below = FILES.into_iter().filter(|(path, ..)| address(path).starts_with(&within));
+    let mut children: Vec<Value> = Vec::new();
+    for (path, kind, _) in below {
+        let rest = address(path)[within.len()..].to_owned();
+        let (name, kind) =
+            rest.split_once('/').map_or((&*rest, kind), |(name, _)| (name, FOLDER_TYPE));
+        let child = json!({ "uri": format!("{within}{name}"), "name": name, "mimeType": kind });
+        if !children.contains(&child) {
+            children.push(child);
+        }
+    }
+    if children.is_empty() {
+        return Err(invalid("this is no folder"));
+    }
+    done(&json!({ "resources": children }))
+}
+
+fn entry() -> Value {
+    let files = FILES.map(|(path, _, content)| {
+        let digest = hex(&Sha256::digest(content));
+        json!({ "uri": address(path), "digest": format!("sha256:{digest}"), "size": content.len() })
+    });
+    let frontmatter = json!({ "name": "greeting", "description": "How to greet somebody" });
+    json!({ "uri": address("SKILL.md"), "frontmatter": frontmatter, "resources": files })
+}
+
+fn address(path: &str) -> String {
+    format!("{FOLDER}/{path}")
+}

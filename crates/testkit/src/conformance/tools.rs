@@ -1,0 +1,128 @@
+//! What the tools do, except ask.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_wire::Era;
+use switchboard_wire::client::List;
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::Raw;
+use switchboard_wire::server::{Asked, Context, Reply};
+
+use super::content::{DOT, SILENCE, words};
+use super::{Subject, asking, done, raw, text};
+
+/// Between two notifications of one call, as the suite describes it.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Tools that a client of 2025-11-25 may call as tasks, and whether it has to.
+const TASKS: [(&str, &str); 5] = [
+    ("slow_compute", "optional"),
+    ("failing_job", "required"),
+    ("protocol_error_job", "required"),
+    ("confirm_delete", "optional"),
+    ("multi_input", "optional"),
+];
+
+/// `tools/list`. The newest version does not say which tools become tasks.
+pub(super) fn list(context: &Context) -> Result<Reply, RpcError> {
+    let mut listed: Value = serde_json::from_str(include_str!("lists/tools.json")).unwrap();
+    if context.version.era() == Era::Legacy {
+        for tool in listed["tools"].as_array_mut().into_iter().flatten() {
+            let support = TASKS.iter().find(|(name, _)| tool["name"] == *name);
+            if let Some((_, support)) = support {
+                tool["execution"] = json!({ "taskSupport": support });
+            }
+        }
+    }
+    done(&listed)
+}
+
+/// `tools/call`.
+pub(super) async fn call(
+    subject: &Subject,
+    asked: &Asked,
+    context: &Context,
+) -> Result<Reply, RpcError> {
+    let image = || json!({ "type": "image", "mimeType": "image/png", "data": DOT });
+    let resource = |uri: &str, mime: &str, text: &str| {
+        let resource = json!({ "uri": uri, "mimeType": mime, "text": text });
+        json!({ "type": "resource", "resource": resource })
+    };
+    match text(asked, &["name"]).as_str() {
+        "test_simple_text" => say("This is a simple text response for testing."),
+        "test_image_content" => done(&json!({ "content": [image()] })),
+        "test_audio_content" => done(&json!({ "content": [
+            { "type": "audio", "mimeType": "audio/wav", "data": SILENCE } ] })),
+        "test_embedded_resource" => done(&json!({ "content": [
+            resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")
+        ] })),
+        "test_multiple_content_types" => done(&json!({ "content": [
+            words("Multiple content types test:"),
+            image(),
+            resource("test://mixed-content-resource", "application/json", r#"{"test":"data","value":123}"#),
+        ] })),
+        "test_error_handling" => done(&json!({ "isError": true,
+            "content": [words("This tool intentionally returns an error for testing")] })),
+        "test_tool_with_logging" => log(context).await,
+        "test_tool_with_progress" => progress(context).await,
+        "test_logging_tool" => {
+            context.log_text("info", "only for those who asked").await;
+            say("logged")
+        }
+        "test_missing_capability" => needs_sampling(context),
+        "test_reconnection" => reconnection(context).await,
+        "test_custom_header" => say(&text(asked, &["arguments", "value"])),
+        "json_schema_2020_12_tool" => say("the schema is what matters"),
+        "test_trigger_tool_change" => changed(subject, List::Tools),
+        "test_trigger_prompt_change" => changed(subject, List::Prompts),
+        name => match subject.tasks.tool(name, asked, context).await {
+            Some(done) => done,
+            None => asking::tool(name, asked, context),
+        },
+    }
+}
+
+/// A result of text alone.
+pub(super) fn say(text: &str) -> Result<Reply, RpcError> {
+    done(&json!({ "content": [words(text)] }))
+}
+
+async fn log(context: &Context) -> Result<Reply, RpcError> {
+    for text in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+        context.log_text("info", text).await;
+        tokio::time::sleep(PAUSE).await;
+    }
+    say("logged three times")
+}
+
+/// Has something to say before its answer, which makes a stream of it.
+async fn reconnection(context: &Context) -> Result<Reply, RpcError> {
+    context.log_text("info", "more is to come").await;
+    tokio::time::sleep(PAUSE).await;
+    say("Reconnection test completed successfully")
+}
+
+async fn progress(context: &Context) -> Result<Reply, RpcError> {
+    for step in [0, 50, 100] {
+        let params = json!({ "progress": step, "total": 100, "message": format!("{step} of 100") });
+        context.progress(&Raw::of(&params).unwrap()).await;
+        tokio::time::sleep(PAUSE).await;
+    }
+    say("made progress three times")
+}
+
+fn changed(subject: &Subject, list: List) -> Result<Reply, RpcError> {
+    subject.announce(list);
+    say("announced")
+}
+
+/// Refused before anything is asked: what a client did not declare must not be relied on.
+fn needs_sampling(context: &Context) -> Result<Reply, RpcError> {
+    if context.offers(&["sampling"]) {
+        return say("the client can sample");
+    }
+    let data = raw(r#"{"requiredCapabilities":{"sampling":{}}}"#);
+    Err(RpcError::new(code::MISSING_CAPABILITY, "this tool needs a client that can sample")
+        .with_data(data))
+}

@@ -1,0 +1,88 @@
+//! A case, run against what it is about: our client, or the gateway with a server behind it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::case::{Behind, Case, Side, Subject};
+use super::gateway::Gateway;
+use super::judge::Evidence;
+use super::suite::{SCENARIO_PATIENCE, Suite, checks};
+use crate::command::{cargo, run as run_command};
+use crate::failure::{AboutFile, Result};
+use crate::paths;
+
+/// The programs under test.
+pub(super) struct Programs {
+    /// What the suite starts as its client.
+    pub(super) driver: PathBuf,
+    pub(super) gateway: PathBuf,
+    /// What stands behind the gateway.
+    pub(super) server: PathBuf,
+}
+
+impl Programs {
+    /// Builds what there is to test. A driver that was chosen by hand is taken as it is.
+    pub(super) fn build(driver: Option<PathBuf>, sides: &[Side]) -> Result<Self> {
+        // One package at a time: features of both together would be another build of everything.
+        let mut testkit = cargo(&["build", "--locked", "-p", "switchboard-testkit"]);
+        testkit.args(["--features", "conformance"]);
+        testkit.arg("--bin=conformance-client");
+        if sides.contains(&Side::Server) {
+            let package = ["-p", "switchboard-cli", "--bin=switchboard"];
+            run_command(cargo(&["build", "--locked"]).args(package))?;
+            testkit.arg("--bin=conformance-server");
+        }
+        run_command(&mut testkit)?;
+        let program = |name: &str| paths::target().join("debug").join(name);
+        Ok(Self {
+            driver: driver.unwrap_or_else(|| program("conformance-client")),
+            gateway: program("switchboard"),
+            server: program("conformance-server"),
+        })
+    }
+}
+
+/// Runs a case; everything about it is kept in `folder`.
+pub(super) fn observe(
+    suite: &Suite,
+    programs: &Programs,
+    case: &Case,
+    folder: &Path,
+) -> Result<Evidence> {
+    fs::create_dir_all(folder).about("make", folder)?;
+    match case.subject {
+        Subject::Client => client(suite, &programs.driver, case, folder),
+        Subject::Gateway(behind) => gateway(suite, programs, behind, case, folder),
+    }
+}
+
+fn client(suite: &Suite, driver: &Path, case: &Case, folder: &Path) -> Result<Evidence> {
+    let mut scenario = suite.scenario(Side::Client, case, folder);
+    scenario
+        .args(["--command", "tests/conformance/driver.sh"])
+        .arg(format!("--timeout={}", SCENARIO_PATIENCE.as_millis()))
+        .env("CONFORMANCE_DRIVER", driver)
+        .env("CONFORMANCE_STATUS_DIR", folder)
+        // The stable line does not tell the client which version it is asked for.
+        .env("MCP_CONFORMANCE_PROTOCOL_VERSION", &case.version);
+    let text = checks(scenario, folder)?;
+    let status = folder.join(format!("{}-{}.status", case.scenario, case.version));
+    let status = fs::read_to_string(status).ok().and_then(|text| text.trim().parse().ok());
+    Evidence::from_checks(&text, status)
+}
+
+/// A gateway for each case: some scenarios leave calls behind that wait for an answer, and a server of the older era
+/// cannot say which of two calls it asks for.
+fn gateway(
+    suite: &Suite,
+    programs: &Programs,
+    behind: Behind,
+    case: &Case,
+    folder: &Path,
+) -> Result<Evidence> {
+    let gateway = Gateway::start(programs, behind, folder)?;
+    let mut scenario = suite.scenario(Side::Server, case, folder);
+    scenario.args(["--url", gateway.url()]);
+    let text = checks(scenario, folder)?;
+    Evidence::from_checks(&text, gateway.stop()?)
+}

@@ -1,0 +1,131 @@
+//! One line of the suite as a program: what it offers, and one run of it.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::case::{Case, Line, Side};
+use super::listing;
+use crate::command::{output, succeeds};
+use crate::failure::{AboutFile, Failure, Result};
+use crate::paths;
+use crate::peers::Peers;
+
+/// The time a scenario gets; the suite gets a little more to write its results.
+pub(super) const SCENARIO_PATIENCE: Duration = Duration::from_mins(1);
+const SUITE_PATIENCE: Duration = Duration::from_secs(90);
+
+pub(super) struct Suite {
+    pub(super) line: Line,
+    node: PathBuf,
+    script: PathBuf,
+}
+
+impl Suite {
+    pub(super) fn new(line: Line, peers: &Peers) -> Self {
+        let script = peers.package(line.package()).join("dist/index.js");
+        Self { line, node: peers.node(), script }
+    }
+
+    pub(super) fn cases(&self, side: Side) -> Result<Vec<Case>> {
+        let list = output(self.command().args(["list", &format!("--{}", side.name())]))?;
+        Ok(listing::parse(self.line, &list, side))
+    }
+
+    /// The suite, about to run `case` and to write what it finds to `folder`.
+    pub(super) fn scenario(&self, side: Side, case: &Case, folder: &Path) -> Command {
+        let mut command = self.command();
+        command
+            .arg(side.name())
+            .args(["--scenario", &case.scenario])
+            .arg("--output-dir")
+            .arg(folder);
+        match (self.line, case.forced) {
+            // It has no other way to be asked for what is on no version's list.
+            (Line::Stable, true) => {}
+            (Line::Alpha, true) => {
+                command.args(["--spec-version", &case.version, "--force"]);
+            }
+            (_, false) => {
+                command.args(["--spec-version", &case.version]);
+            }
+        }
+        command
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.node);
+        command.arg(&self.script).current_dir(paths::root());
+        command
+    }
+}
+
+/// Runs a scenario to its end, and returns the text of the checks it wrote. The suite's own verdict, its exit status,
+/// is not looked at.
+pub(super) fn checks(mut scenario: Command, folder: &Path) -> Result<String> {
+    let log = folder.join("suite.log");
+    let stdout = File::create(&log).about("write", &log)?;
+    let stderr = stdout.try_clone().about("write", &log)?;
+    scenario.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+    wait(scenario.process_group(0))
+        .map_err(|failure| failure.hint(format!("its log is {}", log.display())))?;
+    let checks = find_checks(folder)?;
+    fs::read_to_string(&checks).about("read", &checks)
+}
+
+/// Waits for the suite, then ends whatever it left behind: its time-out stops only the shell
+/// around a client.
+fn wait(command: &mut Command) -> Result<()> {
+    let failed = || Failure::new("cannot run the conformance suite");
+    let mut child = command.spawn().map_err(|why| failed().because(why))?;
+    let ended = ended_within(&mut child, SUITE_PATIENCE);
+    end_group(&mut child);
+    match ended {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => Err(failed().because("it did not end in time")),
+        Err(why) => Err(failed().because(why)),
+    }
+}
+
+/// The exit status of `child`, if it ends soon enough.
+pub(super) fn ended_within(
+    child: &mut Child,
+    patience: Duration,
+) -> std::io::Result<Option<std::process::ExitStatus>> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match child.try_wait()? {
+            None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
+            ended => return Ok(ended),
+        }
+    }
+}
+
+/// Ends a child that was started in a process group of its own, and the group.
+pub(super) fn end_group(child: &mut Child) {
+    let group = format!("-{}", child.id());
+    succeeds(Command::new("kill").args(["-KILL", "--", &group]));
+    // Already collected where it ended by itself; that error says nothing new.
+    let _ = child.wait();
+}
+
+/// The suite makes a folder of its own, named after the scenario and the time; a scenario `auth/x` is a folder `x` in
+/// a folder `auth`.
+fn find_checks(folder: &Path) -> Result<PathBuf> {
+    let beneath = |folder: &Path| -> Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(folder).about("list", folder)?;
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        Ok(paths.filter(|path| path.is_dir()).collect())
+    };
+    let mut folders = beneath(folder)?;
+    for folder in folders.clone() {
+        folders.extend(beneath(&folder)?);
+    }
+    let mut candidates = folders.into_iter().map(|folder| folder.join("checks.json"));
+    candidates.find(|path| path.is_file()).ok_or_else(|| {
+        Failure::new("the suite wrote no checks.json")
+            .hint(format!("its log is {}", folder.join("suite.log").display()))
+    })
+}
