@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
+use switchboard_gateway::face::{Limits, Times};
 
 use super::span::span;
 
@@ -16,7 +17,8 @@ Examples:
   switchboard token revoke laptop";
 
 /// Who may come in, and how much is taken.
-#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 #[command(next_help_heading = "Who is let in")]
 pub(crate) struct Guarding {
     /// What a client has to be or to have; by default `user` on this machine, and beyond it always `token`
@@ -50,6 +52,7 @@ pub(crate) struct Guarding {
 
 /// What a client has to be or to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Auth {
     /// A program of your own on this machine, or one with a token
     User,
@@ -80,4 +83,43 @@ pub(crate) struct CreateToken {
     /// How long it is good: 12h, 30d, 8w; without it until it is revoked
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) expires: Option<Duration>,
+}
+
+// === impl Guarding ===
+
+impl Default for Guarding {
+    /// As if nothing was typed.
+    fn default() -> Self {
+        let (limits, times) = (Limits::default(), Times::default());
+        let some = |limit| NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
+        Self {
+            auth: None,
+            allow_host: Vec::new(),
+            allow_origin: Vec::new(),
+            tls_cert: None,
+            tls_key: None,
+            rate: None,
+            max_sessions: some(limits.sessions),
+            max_message: some(limits.body),
+            idle: times.idle,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        guarding: Guarding,
+    }
+
+    #[test]
+    fn what_nobody_typed_is_the_same_everywhere() {
+        assert_eq!(Typed::parse_from(["serve"]).guarding, Guarding::default());
+    }
 }

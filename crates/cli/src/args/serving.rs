@@ -93,6 +93,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
+    #[serde(default)]
     pub(crate) guarding: Guarding,
 }
 
