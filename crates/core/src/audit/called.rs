@@ -63,6 +63,8 @@ pub enum Decision {
 pub enum Ended {
     /// With a result.
     Result,
+    /// With questions: it goes on when its caller makes it again with the answers, if that ever happens.
+    Asked,
     /// With a result that says it is an error.
     ToolError,
     /// It was not allowed.
@@ -119,10 +121,11 @@ impl Decision {
 // === impl Ended ===
 
 impl Ended {
-    /// `ok`, `tool-error`, `refused`, `failed` or `cancelled`.
+    /// `ok`, `asked`, `tool-error`, `refused`, `failed` or `cancelled`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Result => "ok",
+            Self::Asked => "asked",
             Self::ToolError => "tool-error",
             Self::Refused => "refused",
             Self::Failed(_) => "failed",

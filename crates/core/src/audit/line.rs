@@ -64,7 +64,7 @@ pub struct Line {
     /// Where the rule stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// `ok`, `tool-error`, `refused`, `failed` or `cancelled`.
+    /// `ok`, `asked`, `tool-error`, `refused`, `failed` or `cancelled`.
     pub outcome: String,
     /// What kind of failure it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
