@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::line;
 use crate::dispatch::{CallError, Outcome};
 use crate::permission::Because;
 
@@ -96,6 +97,15 @@ impl Called {
             }
             Err(error) => Ended::Failed(error.kind()),
         };
+    }
+}
+
+// === impl Who ===
+
+impl Who {
+    /// Tells its session from others, and opens none.
+    pub fn session_mark(&self) -> String {
+        line::session_mark(self.transport, &self.session)
     }
 }
 
