@@ -125,7 +125,7 @@ impl<H: Hub> Desk<H> {
         attached.extend(self.hub.others());
         let clients = attached.len();
         attached.truncate(MOST);
-        Status { attached, clients, ..self.options.pulse.status() }
+        Status { clients, attached, ..self.options.pulse.status() }
     }
 
     /// Promises to make room for version `asker`, if it is newer.
