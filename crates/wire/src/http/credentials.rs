@@ -33,6 +33,8 @@ pub struct Challenge {
     pub www_authenticate: Vec<String>,
     /// The headers the provider gave for the refused request.
     pub sent: HeaderMap,
+    /// How often the same request was sent again already: new headers that are refused too were not what was missing.
+    pub retries: usize,
 }
 
 /// What to do about a refusal.
@@ -118,6 +120,7 @@ impl fmt::Debug for Challenge {
         f.debug_struct("Challenge")
             .field("status", &self.status)
             .field("www_authenticate", &self.www_authenticate)
+            .field("retries", &self.retries)
             .field("sent", &Names(&self.sent))
             .finish()
     }
