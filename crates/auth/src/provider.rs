@@ -11,10 +11,13 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
-use switchboard_wire::http::{self as wire_http, CredentialError, Credentials, Verdict};
+use switchboard_wire::http::{
+    self as wire_http, CredentialError, Credentials, SignInPage, Verdict,
+};
 use tokio::time::{Instant, sleep};
 
 use crate::account::{Account, Record};
+use crate::background::Background;
 use crate::challenge::Challenges;
 use crate::error::Error;
 use crate::flow::Visit;
@@ -38,6 +41,8 @@ const STEPS: u32 = 3;
 pub enum Presence {
     /// Nobody: the connection will say that it needs them.
     Nobody,
+    /// Nobody, but this program stays: somebody may be told of a page, and come back from it later.
+    Later,
     /// Somebody, who can be brought to a page at any time.
     Somebody(Arc<dyn Visit>),
 }
@@ -54,6 +59,7 @@ struct Inner {
     seen: Mutex<Seen>,
     /// Renewing and signing in happen one at a time; the next in line then finds it done.
     turn: tokio::sync::Mutex<()>,
+    background: Background,
 }
 
 /// What was last read of the store, and what was tried since.
@@ -75,7 +81,8 @@ impl Provider {
     /// Headers for the server of `sign_in`.
     pub fn new(sign_in: SignIn, presence: Presence) -> Self {
         let (seen, turn) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { inner: Arc::new(Inner { sign_in, presence, seen, turn }) }
+        let background = Background::default();
+        Self { inner: Arc::new(Inner { sign_in, presence, seen, turn, background }) }
     }
 }
 
@@ -98,6 +105,22 @@ impl Credentials for Provider {
 
     fn renewed(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.inner.renewed())
+    }
+
+    fn sign_in_page(&self) -> Option<&dyn SignInPage> {
+        let is_later = matches!(self.inner.presence, Presence::Later);
+        (is_later && self.inner.sign_in.takes_a_person()).then_some(self)
+    }
+}
+
+impl SignInPage for Provider {
+    fn open<'a>(
+        &'a self,
+        challenges: &'a [String],
+    ) -> BoxFuture<'a, Result<String, CredentialError>> {
+        let demand = Demand { challenges: Challenges::parse(challenges) };
+        let inner = &self.inner;
+        Box::pin(async move { inner.background.open(&inner.sign_in, demand).await.map_err(failed) })
     }
 }
 
@@ -235,7 +258,7 @@ impl Inner {
         let signed_in = match &self.presence {
             _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
             Presence::Somebody(visit) => self.sign_in.run(demand, &**visit).await,
-            Presence::Nobody => return Verdict::SignIn { reason },
+            Presence::Nobody | Presence::Later => return Verdict::SignIn { reason },
         };
         match signed_in {
             Ok(account) => {
@@ -384,7 +407,10 @@ impl Inner {
     /// Looks for a change of the store until there is one.
     async fn renewed(&self) {
         loop {
-            sleep(LOOK).await;
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                () = self.background.done() => {}
+            }
             if self.sign_in.shelf().stamp() != self.seen().stamp {
                 return;
             }

@@ -88,7 +88,6 @@ function keepBooks(provider) {
     if (ctx.oidc.params.grant_type === 'refresh_token') books.refreshed += 1;
   });
   provider.on('grant.error', (_ctx, error) => books.refused.push(error.error));
-  provider.on('revocation.success', () => { books.revoked += 1; });
   for (const name of ['server_error', 'registration_create.error', 'authorization.error', 'revocation.error']) {
     provider.on(name, (_ctx, error) => console.error(`${name}: ${error.error_description ?? error.stack}`));
   }
@@ -168,6 +167,9 @@ async function start(server) {
     if (pathname === '/.well-known/oauth-protected-resource/mcp') {
       const body = { resource, authorization_servers: [issuer], scopes_supported: ['read'] };
       return void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    }
+    if (pathname === '/token/revocation') {
+      res.once('finish', () => { books.revoked += Number(res.statusCode === 200); });
     }
     provide(req, res);
   });

@@ -23,6 +23,21 @@ pub trait Credentials: Send + Sync + 'static {
     fn renewed(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
+
+    /// Where somebody can be sent to sign in; nothing where that is not how it is done.
+    fn sign_in_page(&self) -> Option<&dyn SignInPage> {
+        None
+    }
+}
+
+/// A way to sign in that begins here and is finished by somebody in their browser.
+pub trait SignInPage: Send + Sync {
+    /// Begins, and gives the address of the page. The rest happens without the caller; once it is done
+    /// [`Credentials::renewed`] ends. `challenges` are the server's `WWW-Authenticate` values.
+    fn open<'a>(
+        &'a self,
+        challenges: &'a [String],
+    ) -> BoxFuture<'a, Result<String, CredentialError>>;
 }
 
 /// A refusal, as the provider needs to see it. Its `Debug` shows no header value.
