@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails should say where")]
 
 mod house;
+mod keychain;
+mod real;
 mod renewing;
 mod signing_in;
 mod store;

@@ -16,13 +16,15 @@ pub(super) struct Sources {
     catalogue: Option<Arc<dyn Credentials>>,
     store: Arc<dyn Store>,
     guard: Guard,
+    presence: Presence,
 }
 
 // === impl Sources ===
 
 impl Sources {
-    pub(super) fn new(caller: &Caller, guard: Guard) -> Self {
-        Self { catalogue: caller.catalogue.clone(), store: caller.sign_ins(), guard }
+    /// `presence` is who signs in when a server asks for it.
+    pub(super) fn new(caller: &Caller, guard: Guard, presence: Presence) -> Self {
+        Self { catalogue: caller.catalogue.clone(), store: caller.sign_ins(), guard, presence }
     }
 
     fn helper(
@@ -47,11 +49,11 @@ impl Sources {
         helper.into_credentials()
     }
 
-    /// Whatever somebody signed in to; nobody is there to sign in now.
+    /// Whatever somebody signed in to.
     fn signed_in(&self, subject: Subject) -> (Arc<dyn Credentials>, String) {
         let key = format!("sign-in {}", subject.key());
         let sign_in = SignIn::new(subject, self.store.clone(), PoolOptions::default());
-        (Arc::new(Provider::new(sign_in, Presence::Nobody)), key)
+        (Arc::new(Provider::new(sign_in, self.presence.clone())), key)
     }
 }
 
