@@ -83,11 +83,7 @@ fn row(client: &Attached, printer: &Printer) -> [String; 6] {
     let used = used.collect::<Vec<_>>().join(", ");
     [
         name,
-        if client.transport.is_empty() {
-            "-".to_owned()
-        } else {
-            show::word(&client.transport).to_string()
-        },
+        if client.transport.is_empty() { "-".to_owned() } else { show::word(&client.transport) },
         printer.places.path(&client.folder),
         moment(client.since),
         client.calls.to_string(),
