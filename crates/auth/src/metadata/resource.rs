@@ -22,6 +22,8 @@ pub(crate) struct Resource {
     pub(crate) authorization_servers: Vec<String>,
     #[serde(default)]
     pub(crate) scopes_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) dpop_bound_access_tokens_required: bool,
 }
 
 /// The metadata of the server at `server`; nothing where it publishes none, as servers of 2025-03-26 do.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_auth::{HeadersHelper, Presence, Provider, SignIn, Store, Subject};
+use switchboard_auth::{HeadersHelper, Helper, Presence, Provider, SignIn, Store, Subject};
 use switchboard_config::{Entry, Remote, Scope, Server, Transport, is_baseline};
 use switchboard_core::engine::{CredentialSource, Environment};
 use switchboard_wire::http::{Credentials, NoCredentials, PoolOptions};
@@ -38,13 +38,13 @@ impl Sources {
             ("SWITCHBOARD_MCP_SERVER_URL", &remote.url),
         ];
         let asked = asked.map(|(name, value)| (name.into(), value.into()));
-        let helper = HeadersHelper {
+        let helper = Helper {
             line: line.to_owned(),
             env: usual.cloned().chain(asked).collect(),
             cwd: server.working_dir.clone(),
             guard: self.guard.clone(),
         };
-        helper.into_credentials()
+        HeadersHelper(helper).into_credentials()
     }
 
     /// Whatever somebody signed in to; nobody is there to sign in now.
