@@ -97,6 +97,9 @@ pub enum Error {
     /// The authorization server said no, in OAuth's words.
     #[error("{what} was refused: {error}{}", description.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
     Refused { what: &'static str, error: String, description: Option<String> },
+    /// The issuer publishes no keys.
+    #[error("the issuer `{issuer}` publishes no keys")]
+    NoKeys { issuer: String },
     /// A token that is not bound to our key, where it has to be.
     #[error("the authorization server `{issuer}` gave a token that is bound to no key")]
     NotBound { issuer: String },
@@ -174,8 +177,12 @@ impl Error {
     /// As a failure of one leg.
     pub(crate) fn on(self, leg: Leg, endpoint: &str) -> Self {
         match self {
-            // The first to know where it happened is right.
-            error @ Self::Leg { .. } => error,
+            // The first to know where it happened is right, and some are about no place at all.
+            error @ (Self::Leg { .. }
+            | Self::NoIdentityProvider
+            | Self::NobodyThere { .. }
+            | Self::ClientSecret(_)
+            | Self::Store(_)) => error,
             error => {
                 let endpoint = sanitize::line(endpoint).into_owned();
                 Self::Leg { leg, endpoint, source: Box::new(error) }

@@ -30,6 +30,7 @@ mod sign_in;
 mod store;
 mod subject;
 mod token;
+mod verify;
 mod zone;
 
 pub use account::{Account, Client, ClientAuth, Record, Registration};
@@ -43,4 +44,5 @@ pub use secret::Secret;
 pub use sign_in::{Demand, SignIn, sign_out};
 pub use store::{FileStore, KeyPlace, Keychain, NoKeychain, Store, StoreError, SystemKeychain};
 pub use subject::Subject;
+pub use verify::{Rejected, Trust, Verified, Verifier};
 pub use zone::Zone;

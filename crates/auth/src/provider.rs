@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::account::{Account, Record};
 use crate::challenge::Challenges;
-use crate::dpop::{self, Proven, Prover};
+use crate::dpop::{self, Prover};
 use crate::error::Error;
 use crate::flow::Visit;
 use crate::headers::authorization;

@@ -65,7 +65,7 @@ async fn look(server: &Url, fetcher: &Fetcher) -> Result<Option<Resource>, Error
 }
 
 /// Whether a resource of that name includes the server: the same origin, and its path or one above it.
-fn covers(resource: &str, server: &Url) -> bool {
+pub(crate) fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let (above, path) = (resource.path().trim_end_matches('/'), server.path());
     let below = path.strip_prefix(above);

@@ -23,6 +23,8 @@ pub(crate) struct AuthorizationServer {
     #[serde(default)]
     pub(crate) registration_endpoint: Option<String>,
     #[serde(default)]
+    pub(crate) jwks_uri: Option<String>,
+    #[serde(default)]
     pub(crate) revocation_endpoint: Option<String>,
     #[serde(default)]
     pub(crate) scopes_supported: Option<Vec<String>>,

@@ -10,3 +10,4 @@ mod renewing;
 mod signing_in;
 mod store;
 mod vault;
+mod verifying;
