@@ -35,6 +35,7 @@ mod signing_in;
 mod story;
 mod terminal;
 mod tools;
+mod xaa;
 
 pub(crate) use story::{Home, Story};
 
