@@ -112,9 +112,9 @@ pub(crate) enum Command {
     /// Make, show and revoke the tokens that clients of other machines and users need
     #[command(subcommand, after_help = guarding::TOKEN_EXAMPLES)]
     Token(Token),
-    /// Show the hub that `connect` has started, who uses it, and what they use
+    /// Show the hub that runs, who uses it, and what they use
     Status,
-    /// End the hub that `connect` has started
+    /// End the hub that runs
     Stop,
     /// Show the questions that wait in the hub
     ///
