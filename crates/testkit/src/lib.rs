@@ -13,6 +13,7 @@ pub mod older;
 pub mod processes;
 pub mod programs;
 pub mod scripted;
+pub mod signing;
 pub mod ws;
 
 pub use programs::guard_path;

@@ -68,7 +68,7 @@ impl Published {
         if let Some(keys) = self.fresh().filter(|keys| keys.named(head).is_some()) {
             return Ok(keys);
         }
-        if !self.state().tried.is_some_and(|at| at.elapsed() < PAUSE) {
+        if self.state().tried.is_none_or(|at| at.elapsed() >= PAUSE) {
             let fetched = self.fetch().await;
             self.state().note(fetched);
         }

@@ -52,7 +52,7 @@ async fn faces(
     printer.notices(&problems);
     printer.notices(&door.notices(address));
     ready(serve, &door, address, &serving.snapshot().desired, printer)?;
-    let options = door.options(&serve.guarding);
+    let options = door.options(&serve.guarding, address);
     let shutdown = CancellationToken::new();
     let front = Arc::new(serving);
     let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());

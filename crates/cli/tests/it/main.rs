@@ -29,6 +29,7 @@ mod load;
 mod managed;
 mod peers;
 mod probe;
+mod protected;
 mod resources;
 mod signing_in;
 mod story;
