@@ -12,6 +12,7 @@
 
 mod account;
 mod assertion;
+mod background;
 mod challenge;
 mod dpop;
 mod error;

@@ -12,11 +12,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue, StatusCode};
-use switchboard_wire::http::{self as wire_http, CredentialError, Credentials, Outgoing, Verdict};
+use http::{HeaderMap, StatusCode};
+use switchboard_wire::http::{
+    self as wire_http, CredentialError, Credentials, Outgoing, SignInPage, Verdict,
+};
 use tokio::time::{Instant, sleep};
 
 use crate::account::{Account, Record};
+use crate::background::Background;
 use crate::challenge::Challenges;
 use crate::dpop::{self, Prover};
 use crate::error::Error;
@@ -42,6 +45,8 @@ const STEPS: u32 = 3;
 pub enum Presence {
     /// Nobody: the connection will say that it needs them.
     Nobody,
+    /// Nobody, but this program stays: somebody may be told of a page, and come back from it later.
+    Later,
     /// Somebody, who can be brought to a page at any time.
     Somebody(Arc<dyn Visit>),
 }
@@ -58,6 +63,7 @@ struct Inner {
     seen: Mutex<Seen>,
     /// Renewing and signing in happen one at a time; the next in line then finds it done.
     turn: tokio::sync::Mutex<()>,
+    background: Background,
 }
 
 /// What was last read of the store, and what was tried since.
@@ -68,7 +74,7 @@ struct Seen {
     account: Option<Arc<Account>>,
     lost: Option<String>,
     quiet_until: Option<Instant>,
-    /// What a refusal was answered with: refused in its turn, it is not the token that is wrong.
+    /// What a refusal was last answered with.
     answer: Option<Arc<Account>>,
     steps: HashMap<String, u32>,
     prover: Option<Arc<Prover>>,
@@ -84,7 +90,8 @@ impl Provider {
     /// Headers for the server of `sign_in`.
     pub fn new(sign_in: SignIn, presence: Presence) -> Self {
         let (seen, turn) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { inner: Arc::new(Inner { sign_in, presence, seen, turn }) }
+        let background = Background::default();
+        Self { inner: Arc::new(Inner { sign_in, presence, seen, turn, background }) }
     }
 }
 
@@ -118,12 +125,27 @@ impl Credentials for Provider {
             let verdict = self.inner.nonce(challenge.sent.get(dpop::PROOF));
             return Box::pin(std::future::ready(verdict));
         }
-        let sent = challenge.sent.get(AUTHORIZATION).cloned();
-        Box::pin(self.inner.clone().judge(challenge.status, challenges, sent))
+        Box::pin(self.inner.clone().judge(challenge, challenges))
     }
 
     fn renewed(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.inner.renewed())
+    }
+
+    fn sign_in_page(&self) -> Option<&dyn SignInPage> {
+        let is_later = matches!(self.inner.presence, Presence::Later);
+        (is_later && self.inner.sign_in.takes_a_person()).then_some(self)
+    }
+}
+
+impl SignInPage for Provider {
+    fn open<'a>(
+        &'a self,
+        challenges: &'a [String],
+    ) -> BoxFuture<'a, Result<String, CredentialError>> {
+        let demand = Demand { challenges: Challenges::parse(challenges) };
+        let inner = &self.inner;
+        Box::pin(async move { inner.background.open(&inner.sign_in, demand).await.map_err(failed) })
     }
 }
 
@@ -141,18 +163,20 @@ impl Inner {
             self.look().await.map_err(unusable)?;
         }
         let Some(account) = self.seen().account.clone() else {
-            return if self.sign_in.takes_a_person() { Ok(None) } else { self.by_itself().await };
+            return if self.sign_in.takes_a_person() { Ok(None) } else { self.first().await };
         };
         let is_over = account.is_over(now());
-        if is_over && account.refresh.is_none() && !self.sign_in.takes_a_person() {
-            return self.by_itself().await;
-        }
         let is_quiet = self.seen().quiet_until.is_some_and(|until| Instant::now() < until);
-        if !account.is_due(now()) || account.refresh.is_none() || (is_quiet && !is_over) {
+        let is_renewable = account.refresh.is_some() || !self.sign_in.takes_a_person();
+        if !account.is_due(now()) || !is_renewable || (is_quiet && !is_over) {
             return Ok(Some(account));
         }
         let _turn = self.turn.lock().await;
-        match self.renew(&account).await {
+        let renewed = match account.refresh {
+            Some(_) => self.renew(&account).await,
+            None => self.by_itself().await,
+        };
+        match renewed {
             Ok(renewed) => Ok(Some(renewed)),
             Err(error) if is_over && !error.is_final() => {
                 Err(CredentialError::Failed(Box::new(error)))
@@ -166,23 +190,27 @@ impl Inner {
         }
     }
 
-    async fn by_itself(&self) -> Result<Option<Arc<Account>>, CredentialError> {
+    /// The first token of a program that signs in as itself.
+    async fn first(&self) -> Result<Option<Arc<Account>>, CredentialError> {
         let _turn = self.turn.lock().await;
+        self.by_itself().await.map(Some).map_err(failed)
+    }
+
+    /// A token without anybody. Whoever holds the turn finds that another had one already.
+    async fn by_itself(&self) -> Result<Arc<Account>, Error> {
         if let Some(account) = self.fresh() {
-            return Ok(Some(account));
+            return Ok(account);
         }
         self.look_at_organisation();
-        let account = self.sign_in.by_itself(&Demand::default()).await.map_err(failed)?;
-        Ok(Some(self.adopt(account)))
+        Ok(self.adopt(self.sign_in.by_itself(&Demand::default()).await?))
     }
 
     // --- refusals
 
     async fn judge(
         self: Arc<Self>,
-        status: StatusCode,
+        refused: &wire_http::Challenge,
         challenges: Challenges,
-        sent: Option<HeaderValue>,
     ) -> Verdict {
         let _turn = self.turn.lock().await;
         if let Err(error) = self.look().await {
@@ -190,12 +218,14 @@ impl Inner {
         }
         let account = self.seen().account.clone();
         let ours = account.as_deref().and_then(authorization);
-        if ours.is_some() && ours != sent {
+        if ours.is_some() && ours.as_ref() != refused.sent.get(AUTHORIZATION) {
             return Verdict::Retry; // Somebody was faster.
         }
         let demand = Demand { challenges };
-        match (status, demand.challenges.error()) {
-            (StatusCode::UNAUTHORIZED, _) => self.unauthorized(account, &demand).await,
+        match (refused.status, demand.challenges.error()) {
+            (StatusCode::UNAUTHORIZED, _) => {
+                self.unauthorized(account, refused.retries, &demand).await
+            }
             (StatusCode::FORBIDDEN, Some("insufficient_scope")) => {
                 self.step_up(account, &demand).await
             }
@@ -206,10 +236,12 @@ impl Inner {
     async fn unauthorized(
         self: &Arc<Self>,
         account: Option<Arc<Account>>,
+        retries: usize,
         demand: &Demand,
     ) -> Verdict {
         let mut reason = self.reason(account.as_deref());
-        let is_answer = self.seen().answer == account;
+        // A token that was renewed for this very request, and is refused in its turn, is not what is wrong.
+        let is_answer = retries > 0 && self.seen().answer == account;
         if let Some(account) = account.filter(|account| account.refresh.is_some() && !is_answer) {
             match self.renew(&account).await {
                 Ok(renewed) => {
@@ -252,10 +284,8 @@ impl Inner {
         self.look_at_organisation();
         let signed_in = match &self.presence {
             Presence::Somebody(visit) => self.sign_in.run(demand, &**visit).await,
-            Presence::Nobody if !self.sign_in.takes_a_person() => {
-                self.sign_in.by_itself(demand).await
-            }
-            Presence::Nobody => return Verdict::SignIn { reason },
+            _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
+            Presence::Nobody | Presence::Later => return Verdict::SignIn { reason },
         };
         match signed_in {
             Ok(account) => {
@@ -404,7 +434,10 @@ impl Inner {
     /// Looks for a change of the store until there is one.
     async fn renewed(&self) {
         loop {
-            sleep(LOOK).await;
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                () = self.background.done() => {}
+            }
             let now = (self.sign_in.shelf().stamp(), self.organisation());
             let seen = self.seen();
             if (seen.stamp, seen.organisation) != now {

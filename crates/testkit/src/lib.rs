@@ -9,6 +9,7 @@ pub mod http;
 pub mod http1;
 pub mod lines;
 pub mod older;
+pub mod openid;
 #[cfg(target_os = "linux")]
 pub mod processes;
 pub mod programs;

@@ -3,9 +3,11 @@
 
 mod alone;
 mod house;
+mod keychain;
 mod office;
 mod organisation;
 mod proving;
+mod real;
 mod renewing;
 mod signing_in;
 mod store;

@@ -8,7 +8,7 @@ use serde_json::json;
 use switchboard_auth::{
     Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, SignIn, Subject, Visit, Visited,
 };
-use switchboard_config::Desired;
+use switchboard_config::{Desired, Server};
 use switchboard_wire::http::PoolOptions;
 use switchboard_wire::sanitize;
 use url::Url;
@@ -69,10 +69,7 @@ async fn sign_in(
 
 /// The server of that name, if it is one that people sign in to.
 fn subject(name: &str, desired: &Desired) -> Result<Subject, Failure> {
-    let Some(server) = desired.named(name).next() else {
-        let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));
-        return Err(failure.hinted(hint::no_server()));
-    };
+    let server = named(name, desired)?;
     let Some(entry) = server.entry() else {
         let message = format!("`{name}` is {}", server.state.name());
         return Err(Failure::plain(Kind::Failed, message)
@@ -85,6 +82,14 @@ fn subject(name: &str, desired: &Desired) -> Result<Subject, Failure> {
                 ["its entry says how it is reached, or it is not reached over HTTP".to_owned()],
             )
             .hinted(hint::own_credentials(name))
+    })
+}
+
+/// The server of that name.
+pub(super) fn named<'a>(name: &'a str, desired: &'a Desired) -> Result<&'a Server, Failure> {
+    desired.named(name).next().ok_or_else(|| {
+        let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));
+        failure.hinted(hint::no_server())
     })
 }
 

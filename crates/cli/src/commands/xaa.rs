@@ -1,7 +1,7 @@
 //! `switchboard xaa`: one sign-in with the organisation, for any number of servers.
 
 use serde_json::{Value, json};
-use switchboard_auth::{Error, Identity, IdentityProvider};
+use switchboard_auth::{Error, Identity, IdentityProvider, Presence};
 use switchboard_config::{self as config, Desired, Located, Transport};
 use switchboard_wire::process::Guard;
 use switchboard_wire::sanitize;
@@ -30,7 +30,7 @@ pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result
 pub(super) fn provider(caller: &Caller) -> Result<Option<IdentityProvider>, Failure> {
     let guard = Guard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
-    Ok(hub::Sources::new(caller, guard).organisation())
+    Ok(hub::Sources::new(caller, guard, Presence::Nobody).organisation())
 }
 
 fn named(caller: &Caller) -> Result<IdentityProvider, Failure> {

@@ -20,6 +20,7 @@ pub(crate) struct Sources {
     catalogue: Option<Arc<dyn Credentials>>,
     store: Arc<dyn Store>,
     guard: Guard,
+    presence: Presence,
     /// Where the settings are that may name an identity provider, read when an entry needs it.
     workspace: Workspace,
     /// What the helper of one gets.
@@ -30,11 +31,13 @@ pub(crate) struct Sources {
 // === impl Sources ===
 
 impl Sources {
-    pub(crate) fn new(caller: &Caller, guard: Guard) -> Self {
+    /// `presence` is who signs in when a server asks for it.
+    pub(crate) fn new(caller: &Caller, guard: Guard, presence: Presence) -> Self {
         Self {
             catalogue: caller.catalogue.clone(),
             store: caller.sign_ins(),
             guard,
+            presence,
             workspace: caller.workspace.clone(),
             usual: usual(&caller.variables).cloned().collect(),
             home: caller.surroundings.home.clone(),
@@ -74,14 +77,14 @@ impl Sources {
         HeadersHelper(helper).into_credentials()
     }
 
-    /// Whatever somebody signed in to; nobody is there to sign in now.
+    /// Whatever somebody signed in to.
     fn signed_in(&self, subject: Subject) -> (Arc<dyn Credentials>, String) {
         let organisation = subject.oauth.xaa.filter(|xaa| *xaa).and_then(|_| self.organisation());
         let through = organisation.as_ref().map(IdentityProvider::key).unwrap_or_default();
         let key = format!("sign-in {} {through}", subject.key());
         let sign_in = SignIn::new(subject, self.store.clone(), PoolOptions::default());
         let sign_in = sign_in.through(organisation);
-        (Arc::new(Provider::new(sign_in, Presence::Nobody)), key)
+        (Arc::new(Provider::new(sign_in, self.presence.clone())), key)
     }
 }
 

@@ -27,6 +27,7 @@ mod install;
 mod list;
 mod load;
 mod managed;
+mod openid;
 mod peers;
 mod probe;
 mod protected;

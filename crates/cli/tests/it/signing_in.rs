@@ -120,7 +120,12 @@ fn signing_in_and_out() {
 fn what_cannot_be_signed_in_to() {
     let mut scene = Scene::new();
     scene.story.quietly(&["add", "local", "cat"]);
-    scene.story.run(&["login", "local"]).run(&["login", "nobody"]).run(&["logout", "--all"]);
+    scene
+        .story
+        .run(&["login", "local"])
+        .run(&["login", "nobody"])
+        .run(&["logout", "nobody"])
+        .run(&["logout", "--all"]);
     scene.login(
         &["login", "web", "--no-browser"],
         &[("error", "access_denied"), ("error_description", "not\u{1b}[31m today")],

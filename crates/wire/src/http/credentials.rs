@@ -30,6 +30,21 @@ pub trait Credentials: Send + Sync + 'static {
     fn renewed(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
+
+    /// Where somebody can be sent to sign in; nothing where that is not how it is done.
+    fn sign_in_page(&self) -> Option<&dyn SignInPage> {
+        None
+    }
+}
+
+/// A way to sign in that begins here and is finished by somebody in their browser.
+pub trait SignInPage: Send + Sync {
+    /// Begins, and gives the address of the page. The rest happens without the caller; once it is done
+    /// [`Credentials::renewed`] ends. `challenges` are the server's `WWW-Authenticate` values.
+    fn open<'a>(
+        &'a self,
+        challenges: &'a [String],
+    ) -> BoxFuture<'a, Result<String, CredentialError>>;
 }
 
 /// A request that headers are for: some credentials are good for one request only.
@@ -49,6 +64,8 @@ pub struct Challenge {
     pub www_authenticate: Vec<String>,
     /// The headers the provider gave for the refused request.
     pub sent: HeaderMap,
+    /// How often the same request was sent again already: new headers that are refused too were not what was missing.
+    pub retries: usize,
 }
 
 /// What to do about a refusal.
@@ -134,6 +151,7 @@ impl fmt::Debug for Challenge {
         f.debug_struct("Challenge")
             .field("status", &self.status)
             .field("www_authenticate", &self.www_authenticate)
+            .field("retries", &self.retries)
             .field("sent", &Names(&self.sent))
             .finish()
     }

@@ -105,7 +105,7 @@ impl Target {
     ) -> Result<(), HttpError> {
         let text = answer::excerpt(response).await;
         let www_authenticate = challenges(response.headers());
-        let challenge = Challenge { status: response.status(), www_authenticate, sent };
+        let challenge = Challenge { status: response.status(), www_authenticate, sent, retries };
         let verdict = if retries == MAX_RETRIES {
             Verdict::GiveUp
         } else {

@@ -181,6 +181,7 @@ async fn secrets_are_never_shown() {
         status: http::StatusCode::UNAUTHORIZED,
         www_authenticate: Vec::new(),
         sent: headers,
+        retries: 0,
     };
     let shown = format!(
         "{shown_options} {credentials:?} {endpoint:?} {refused:?} {refused} {unreachable:?} \
