@@ -30,6 +30,7 @@ mod managed;
 mod openid;
 mod peers;
 mod probe;
+mod protected;
 mod resources;
 mod signing_in;
 mod story;
