@@ -70,6 +70,9 @@ pub enum Error {
     /// There is no way to become a client.
     #[error("the authorization server `{issuer}` registers nobody by itself")]
     NoIdentity { issuer: String },
+    /// There is no page where a code could be typed.
+    #[error("the server has no way to sign in with a code")]
+    NoCodes,
     /// Configured credentials are of another authorization server.
     #[error(
         "the configured client was registered with `{configured}`, and the server now uses `{issuer}`"

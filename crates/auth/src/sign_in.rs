@@ -11,6 +11,7 @@ use url::Url;
 use crate::account::{Account, Client, Record};
 use crate::assertion::Signer;
 use crate::challenge::Challenges;
+use crate::device::ShowCode;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 use crate::flow::{self, Callback, Visit};
@@ -22,7 +23,7 @@ use crate::subject::Subject;
 use crate::token::{Desk, Granted};
 
 /// Something a server that is protected answers 401 to, whatever else it thinks of it.
-const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+pub(crate) const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
 /// What a server asked for when it turned us away.
 #[derive(Clone, Debug, Default)]
@@ -39,11 +40,22 @@ pub struct SignIn {
     network: Arc<PoolOptions>,
 }
 
+/// How somebody signs in.
+#[derive(Clone, Copy)]
+pub enum Way<'a> {
+    /// They are brought to a page, and come back from it.
+    Page(&'a dyn Visit),
+    /// They type a code into a page, wherever they have a browser.
+    Code(&'a dyn ShowCode),
+    /// They have no browser here: with a code where the server has such, else from a page by hand.
+    CodeOrPage(&'a dyn ShowCode, &'a dyn Visit),
+}
+
 /// What was found out about how a server is protected.
-struct Found {
+pub(crate) struct Found {
     resource: Option<Resource>,
-    server: AuthorizationServer,
-    scopes: Vec<String>,
+    pub(crate) server: AuthorizationServer,
+    pub(crate) scopes: Vec<String>,
     fetcher: Fetcher,
 }
 
@@ -92,6 +104,10 @@ impl SignIn {
         &self.subject
     }
 
+    pub(crate) fn network(&self) -> &PoolOptions {
+        &self.network
+    }
+
     pub(crate) fn shelf(&self) -> &Shelf {
         &self.shelf
     }
@@ -99,6 +115,19 @@ impl SignIn {
     /// Whether it takes a person.
     pub(crate) fn takes_a_person(&self) -> bool {
         !matches!(self.subject.oauth.grant, Some(Grant::ClientCredentials))
+    }
+
+    /// Signs in with somebody, if it takes one, in their way.
+    pub async fn run_in(&self, demand: &Demand, way: Way<'_>) -> Result<Account, Error> {
+        match way {
+            _ if !self.takes_a_person() => self.by_itself(demand).await,
+            Way::Page(visit) => self.run(demand, visit).await,
+            Way::Code(show) => self.by_code(demand, show).await?.ok_or(Error::NoCodes),
+            Way::CodeOrPage(show, visit) => match self.by_code(demand, show).await? {
+                Some(account) => Ok(account),
+                None => self.run(demand, visit).await,
+            },
+        }
     }
 
     /// Signs in, with somebody who is brought to a page if it takes a person.
@@ -117,10 +146,9 @@ impl SignIn {
             ("code_verifier", code.verifier.as_str()),
         ];
         form.extend(found.resource().map(|resource| ("resource", resource)));
-        let granted = desk(&found, &client, self.signer()?.as_ref()).ask(&form).await;
+        let granted = found.desk(&client, self.signer()?.as_ref()).ask(&form).await;
         if granted.as_ref().is_err_and(|error| error.is_refusal("invalid_client")) {
-            // The server has forgotten the client it registered: the next sign-in registers another.
-            self.change(|record| drop(record.registrations.remove(&found.server.issuer))).await?;
+            self.forget_registration(&found).await?;
         }
         self.keep(&found, client, granted?, record).await
     }
@@ -136,7 +164,7 @@ impl SignIn {
         let mut form = vec![("grant_type", "client_credentials")];
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
         form.extend(found.resource().map(|resource| ("resource", resource)));
-        let granted = desk(&found, &client, self.signer()?.as_ref()).ask(&form).await?;
+        let granted = found.desk(&client, self.signer()?.as_ref()).ask(&form).await?;
         self.keep(&found, client, granted, record).await
     }
 
@@ -158,6 +186,11 @@ impl SignIn {
         })
     }
 
+    /// The server has forgotten the client it registered: the next sign-in registers another.
+    pub(crate) async fn forget_registration(&self, found: &Found) -> Result<(), Error> {
+        self.change(|record| drop(record.registrations.remove(&found.server.issuer))).await
+    }
+
     /// Changes what is kept, alone.
     pub(crate) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), Error> {
         let _lock = self.shelf.lock().await?;
@@ -168,7 +201,7 @@ impl SignIn {
     }
 
     /// What is kept. A record that cannot be opened stands in nobody's way: signing in replaces it.
-    async fn known(&self) -> Result<(Record, bool), Error> {
+    pub(crate) async fn known(&self) -> Result<(Record, bool), Error> {
         let loaded = self.shelf.load().await;
         let is_lost = loaded.is_err();
         let mut record = loaded.map(|(record, _)| record).unwrap_or_default();
@@ -184,11 +217,16 @@ impl SignIn {
         Fetcher::new(&chosen, &self.network).await
     }
 
-    async fn discover(&self, demand: &Demand, record: &Record) -> Result<Found, Error> {
+    /// What the server says of itself; nothing where it does not.
+    pub(crate) async fn resource(&self, demand: &Demand) -> Result<Option<Resource>, Error> {
+        let named = demand.challenges.resource_metadata();
+        discover_resource(&self.subject.url, named, &self.fetcher().await?).await
+    }
+
+    pub(crate) async fn discover(&self, demand: &Demand, record: &Record) -> Result<Found, Error> {
         let Subject { url, oauth, .. } = &*self.subject;
         let fetcher = self.fetcher().await?;
-        let named = demand.challenges.resource_metadata();
-        let resource = discover_resource(url, named, &fetcher).await?;
+        let resource = self.resource(demand).await?;
         let which = match (&oauth.auth_server_metadata_url, &resource) {
             (Some(url), _) => Issued::Configured(url),
             (None, Some(resource)) => {
@@ -209,7 +247,7 @@ impl SignIn {
     }
 
     /// A client that somebody configured belongs to the authorization server it was used with.
-    fn same_issuer(&self, record: &Record, found: &Found) -> Result<(), Error> {
+    pub(crate) fn same_issuer(&self, record: &Record, found: &Found) -> Result<(), Error> {
         let configured = self.subject.oauth.client_id.is_some();
         match record.account.as_ref().filter(|_| configured) {
             Some(account) if account.issuer != found.server.issuer => Err(Error::OtherIssuer {
@@ -243,7 +281,7 @@ impl SignIn {
     }
 
     /// As whom we appear, and where somebody comes back to: both are known to the authorization server together.
-    async fn client(
+    pub(crate) async fn client(
         &self,
         found: &Found,
         record: &mut Record,
@@ -270,14 +308,14 @@ impl SignIn {
         Ok((registration.client, callback))
     }
 
-    fn signer(&self) -> Result<Option<Signer>, Error> {
+    pub(crate) fn signer(&self) -> Result<Option<Signer>, Error> {
         let oauth = &self.subject.oauth;
         let algorithm = oauth.signing_algorithm.as_deref();
         oauth.private_key_file.as_deref().map(|path| Signer::read(path, algorithm)).transpose()
     }
 
     /// Keeps the account; it counts from then on, here and in every other process.
-    async fn keep(
+    pub(crate) async fn keep(
         &self,
         found: &Found,
         client: Client,
@@ -308,15 +346,16 @@ impl SignIn {
     }
 }
 
-fn desk<'a>(found: &'a Found, client: &'a Client, signer: Option<&'a Signer>) -> Desk<'a> {
-    let AuthorizationServer { issuer, token_endpoint, .. } = &found.server;
-    Desk { fetcher: &found.fetcher, issuer, endpoint: token_endpoint, client, signer }
-}
-
 // === impl Found ===
 
 impl Found {
-    fn resource(&self) -> Option<&str> {
+    /// Where tokens are had.
+    pub(crate) fn desk<'a>(&'a self, client: &'a Client, signer: Option<&'a Signer>) -> Desk<'a> {
+        let AuthorizationServer { issuer, token_endpoint, .. } = &self.server;
+        Desk { fetcher: &self.fetcher, issuer, endpoint: token_endpoint, client, signer }
+    }
+
+    pub(crate) fn resource(&self) -> Option<&str> {
         self.resource.as_ref().map(|resource| resource.name.as_str())
     }
 }

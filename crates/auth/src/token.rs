@@ -83,7 +83,7 @@ impl Desk<'_> {
         if reply.status.is_success() { Ok(()) } else { Err(refusal(what, endpoint, &reply)) }
     }
 
-    async fn send(
+    pub(crate) async fn send(
         &self,
         what: &'static str,
         url: &str,

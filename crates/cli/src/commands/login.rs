@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_auth::{
-    Account, Demand, Error, FileStore, KeyPlace, SignIn, Subject, Visit, Visited,
+    Account, Demand, Error, FileStore, KeyPlace, ShowCode, SignIn, Subject, UserCode, Visit,
+    Visited, Way,
 };
 use switchboard_config::Desired;
 use switchboard_wire::http::PoolOptions;
@@ -56,17 +57,19 @@ async fn sign_in(
         return nothing_to_do(&name, printer);
     };
     let sign_in = SignIn::new(subject, store.clone(), network);
-    let account = if login.no_browser {
-        let keyboard = Keyboard::default();
-        sign_in.run(&demand, &Elsewhere { printer, keyboard }).await
-    } else {
-        sign_in.run(&demand, &Here { printer }).await
+    let (here, elsewhere) =
+        (Here { printer }, Elsewhere { printer, keyboard: Keyboard::default() });
+    let way = match (login.device, login.no_browser) {
+        (true, _) => Way::Code(&elsewhere),
+        (false, true) => Way::CodeOrPage(&elsewhere, &elsewhere),
+        (false, false) => Way::Page(&here),
     };
+    let account = sign_in.run_in(&demand, way).await;
     told(&name, &account.map_err(failed)?, store, printer)
 }
 
 /// The server of that name, if it is one that people sign in to.
-fn subject(name: &str, desired: &Desired) -> Result<Subject, Failure> {
+pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Subject, Failure> {
     let Some(server) = desired.named(name).next() else {
         let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));
         return Err(failure.hinted(hint::no_server()));
@@ -130,6 +133,7 @@ fn failure(name: &str, error: &Error) -> Failure {
         Error::OtherIssuer { .. } => failure.hinted(format!(
             "run `switchboard logout {server}` if that is right, and change the client with `switchboard edit {server}`"
         )),
+        Error::NoCodes => failure.hinted(format!("run `switchboard login {server}` without `--device`")),
         Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
         _ => failure,
     }
@@ -167,5 +171,20 @@ impl Visit for Elsewhere<'_> {
                 None => Visited::Opened,
             })
         })
+    }
+}
+
+impl ShowCode for Elsewhere<'_> {
+    fn show(&self, code: &UserCode) {
+        let UserCode { code, page, with_code, lasts } = code;
+        let minutes = usize::try_from(lasts.as_secs().div_ceil(60)).unwrap_or(usize::MAX);
+        let minutes = show::count(minutes, "minute");
+        self.printer.raw(format_args!(
+            "Open this page in any browser, within {minutes}:\n  {page}\nand type this code:\n  {BOLD}{code}{BOLD:#}\n"
+        ));
+        if let Some(page) = with_code {
+            self.printer
+                .raw(format_args!("Or open this one, which has the code in it:\n  {page}\n"));
+        }
     }
 }
