@@ -12,7 +12,7 @@ use crate::account::{Account, Client, Record};
 use crate::error::Error;
 use crate::identity;
 use crate::sign_in::{Demand, Found, SignIn};
-use crate::token::{self, Desk, Granted};
+use crate::token::{Desk, Granted};
 
 const WHAT: &str = "a code to sign in with";
 pub(crate) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -100,7 +100,7 @@ impl SignIn {
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
         form.extend(found.resource().map(|resource| ("resource", resource)));
         let reply = desk.send(WHAT, endpoint, &form).await?;
-        let answer: Answer = token::read(WHAT, endpoint, &reply)?;
+        let answer: Answer = desk.read(WHAT, endpoint, &reply, &form)?;
         let code = answer.shown(&desk)?;
         show.show(&code);
         let mut form = vec![("grant_type", GRANT), ("device_code", answer.device_code.as_str())];

@@ -3,6 +3,7 @@
 use std::io;
 
 use switchboard_wire::http::HttpError;
+use url::form_urlencoded;
 
 use crate::store::StoreError;
 use crate::zone::Zone;
@@ -141,6 +142,24 @@ impl Error {
         }
     }
 
+    /// The same without `secrets`, where a server repeats them.
+    pub(crate) fn without(self, secrets: &[&str]) -> Self {
+        let hide = |text: String| {
+            let secrets = secrets.iter().filter(|secret| !secret.is_empty());
+            secrets.fold(text, |text, secret| {
+                // As it is, and as it was written into the form.
+                let encoded: String = form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+                text.replace(secret, "…").replace(&encoded, "…")
+            })
+        };
+        match self {
+            Self::Refused { what, error, description } => {
+                Self::Refused { what, error: hide(error), description: description.map(hide) }
+            }
+            other => other,
+        }
+    }
+
     /// The whole chain of causes in one line.
     pub fn in_one_line(&self) -> String {
         let mut text = self.to_string();
@@ -150,5 +169,18 @@ impl Error {
             cause = error.source();
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_repeats_is_hidden() {
+        let description = Some("code=a%2Fb%3D&more, a/b=".to_owned());
+        let refused = Error::Refused { what: "it", error: "bad a/b=".to_owned(), description };
+        let said = refused.without(&["a/b=", ""]).in_one_line();
+        assert_eq!(said, "it was refused: bad … (code=…&more, …)");
     }
 }

@@ -186,7 +186,8 @@ impl<'a> Walk<'a> {
         let (finding, means) = if account.issuer == found.server.issuer {
             let (line, finding, means) = self.tried(account).await;
             came.push(line);
-            (finding, means)
+            let lost = record.lost.as_deref().filter(|_| finding == Finding::SignIn);
+            (finding, lost.unwrap_or(means))
         } else {
             came.push(format!("it is of {}", account.issuer));
             (Finding::SignIn, "the server uses another authorization server by now")
@@ -204,6 +205,8 @@ impl<'a> Walk<'a> {
                 let error = Challenges::parse(&challenges).error().map(str::to_owned);
                 let error = error.map(|word| format!(": {word}")).unwrap_or_default();
                 let line = format!("the server answers {}{error}", status.as_u16());
+                // It may repeat what it was sent.
+                let line = line.replace(account.access.expose().as_str(), "…");
                 let means = if renewable { "the next call renews it" } else { "it is of no use" };
                 (line, refused, means)
             }

@@ -1,6 +1,7 @@
 //! Signing in and staying signed in, against an authorization server that rotates its tokens and can be made to fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails should say where")]
 
+mod bad_input;
 mod house;
 mod keychain;
 mod real;

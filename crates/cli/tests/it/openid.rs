@@ -94,6 +94,13 @@ fn by_command_called_renewed_and_signed_out() {
     scene.said(&["logout", "web"]);
     assert_eq!(scene.provider.books().revoked, 2);
     assert_eq!(scene.story.quietly(&call).status.code(), Some(3));
+    // Signed in again, and ended by the provider: the reason is known, and is told by whoever looks.
+    scene.said(&["login", "web"]);
+    scene.provider.forget();
+    assert_eq!(scene.story.quietly(&call).status.code(), Some(3));
+    let looked = scene.story.quietly(&["doctor", "auth", "web"]);
+    assert_eq!(looked.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&looked.stderr).contains("invalid_grant"), "{looked:?}");
 }
 
 #[test]
