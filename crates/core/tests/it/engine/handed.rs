@@ -110,7 +110,7 @@ async fn hooks_permission_and_record_are_there_once() {
             "PreToolUse": hook("before", &pre), "PostToolUse": hook("after", &post),
         } }),
     );
-    let mut events = bench.engine.events();
+    let mut events = bench.engine.calls();
     let handed = handed(&bench).await;
     let outcome = made_again(&bench, travelled(&handed.carried)).await.unwrap();
 
