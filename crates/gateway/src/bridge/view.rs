@@ -108,7 +108,7 @@ impl View {
             is_searched,
             spill: bridge.options.results.spill,
         };
-        Ok(Reply::Complete(bridge.made.list(&seen, list)))
+        Ok(Reply::Repeated(bridge.made.list(&seen, list)))
     }
 
     fn instructions(&self) -> Option<String> {
@@ -159,10 +159,10 @@ impl View {
                     let snapshot = self.snapshot().ok_or_else(ended);
                     Some(snapshot.and_then(|snapshot| self.find(asked, &snapshot)))
                 }
-                own::READ => Some(self.read_on(asked).await),
+                own::READ => Some(Box::pin(self.read_on(asked)).await),
                 _ => None,
             },
-            method::RESOURCES_READ => self.read_result(&text("uri")?).await,
+            method::RESOURCES_READ => Box::pin(self.read_result(&text("uri")?)).await,
             _ => None,
         }
     }
@@ -220,7 +220,7 @@ impl Handler for View {
                 | method::TASKS_UPDATE
                 | method::TASKS_CANCEL
                 | method::TASKS_RESULT
-                | method::TASKS_LIST => self.task(asked, context).await,
+                | method::TASKS_LIST => Box::pin(self.task(asked, context)).await,
                 _ => match self.own(&asked).await {
                     Some(answer) => answer,
                     None => self.forward(own::inner_of(asked)?, context).await,
