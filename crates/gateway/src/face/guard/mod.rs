@@ -197,3 +197,27 @@ fn share(headers: &mut HeaderMap, Origin(origin): Origin) {
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     headers.append(header::VARY, HeaderValue::from(HeaderName::from_static("origin")));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_was_right_makes_no_other_right() {
+        let bound = "127.0.0.1:7420".parse().unwrap();
+        let guard = Guard::new(&FaceOptions::local(), bound, Arc::default());
+        let peer = Peer::new("127.0.0.1:1".parse().unwrap(), bound);
+        for (uri, host, is_ours) in [
+            ("/mcp", "localhost:7420", true),
+            ("/mcp", "localhost:7420", true),
+            ("/mcp", "evil.example", false),
+            ("http://evil.example/mcp", "localhost:7420", false),
+            ("/mcp", "127.0.0.1:7420", true),
+            ("/mcp", "localhost:7420", true),
+        ] {
+            let request = http::Request::builder().uri(uri).header(header::HOST, host);
+            let (request, ()) = request.body(()).unwrap().into_parts();
+            assert_eq!(guard.check_host(&request, &peer).is_ok(), is_ours, "{uri} at {host}");
+        }
+    }
+}
