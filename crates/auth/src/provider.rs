@@ -4,21 +4,28 @@
 //! somebody else has renewed it meanwhile, and only then asks for another; the new one is stored before it is used. So
 //! however many requests are refused at once, the refresh token is shown once.
 
+mod proof;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue, StatusCode};
-use switchboard_wire::http::{self as wire_http, CredentialError, Credentials, Verdict};
+use http::{HeaderMap, StatusCode};
+use switchboard_wire::http::{
+    self as wire_http, CredentialError, Credentials, Outgoing, SignInPage, Verdict,
+};
 use tokio::time::{Instant, sleep};
 
 use crate::account::{Account, Record};
+use crate::background::Background;
 use crate::challenge::Challenges;
+use crate::dpop::{self, Prover};
 use crate::error::Error;
 use crate::flow::Visit;
-use crate::headers::bearer;
+use crate::headers::authorization;
+use crate::organisation::IdentityProvider;
 use crate::scopes;
 use crate::sign_in::{Demand, SignIn};
 use crate::store::{Stamp, StoreError};
@@ -38,6 +45,8 @@ const STEPS: u32 = 3;
 pub enum Presence {
     /// Nobody: the connection will say that it needs them.
     Nobody,
+    /// Nobody, but this program stays: somebody may be told of a page, and come back from it later.
+    Later,
     /// Somebody, who can be brought to a page at any time.
     Somebody(Arc<dyn Visit>),
 }
@@ -54,6 +63,7 @@ struct Inner {
     seen: Mutex<Seen>,
     /// Renewing and signing in happen one at a time; the next in line then finds it done.
     turn: tokio::sync::Mutex<()>,
+    background: Background,
 }
 
 /// What was last read of the store, and what was tried since.
@@ -64,9 +74,14 @@ struct Seen {
     account: Option<Arc<Account>>,
     lost: Option<String>,
     quiet_until: Option<Instant>,
-    /// What a refusal was answered with: refused in its turn, it is not the token that is wrong.
+    /// What a refusal was last answered with.
     answer: Option<Arc<Account>>,
     steps: HashMap<String, u32>,
+    prover: Option<Arc<Prover>>,
+    /// What the server wants to see in the next proof.
+    nonce: Option<String>,
+    /// The identity provider's record, as it was when it was last needed.
+    organisation: Option<Stamp>,
 }
 
 // === impl Provider ===
@@ -75,30 +90,62 @@ impl Provider {
     /// Headers for the server of `sign_in`.
     pub fn new(sign_in: SignIn, presence: Presence) -> Self {
         let (seen, turn) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { inner: Arc::new(Inner { sign_in, presence, seen, turn }) }
+        let background = Background::default();
+        Self { inner: Arc::new(Inner { sign_in, presence, seen, turn, background }) }
     }
 }
 
 impl Credentials for Provider {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
-        Box::pin(async {
+    fn headers<'a>(
+        &'a self,
+        request: Outgoing<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+        Box::pin(async move {
             let account = match self.inner.fresh() {
                 Some(account) => Some(account),
                 None => self.inner.clone().prepare().await?,
             };
-            let value = account.and_then(|account| bearer(account.access.expose()));
-            Ok(value.map(|value| (AUTHORIZATION, value)).into_iter().collect())
+            let Some(account) = account else { return Ok(HeaderMap::new()) };
+            let value = authorization(&account).map(|value| (AUTHORIZATION, value));
+            let proof = self.inner.proof(&account, request).map_err(failed)?;
+            Ok(value.into_iter().chain(proof.map(|value| (dpop::PROOF, value))).collect())
         })
+    }
+
+    fn answered(&self, headers: &HeaderMap) {
+        let nonce = headers.get(dpop::NONCE).and_then(|nonce| nonce.to_str().ok());
+        if let Some(nonce) = nonce {
+            self.inner.seen().nonce = Some(nonce.to_owned());
+        }
     }
 
     fn challenged<'a>(&'a self, challenge: &'a wire_http::Challenge) -> BoxFuture<'a, Verdict> {
         let challenges = Challenges::parse(&challenge.www_authenticate);
-        let sent = challenge.sent.get(AUTHORIZATION).cloned();
-        Box::pin(self.inner.clone().judge(challenge.status, challenges, sent))
+        if challenges.error() == Some(dpop::USE_NONCE) {
+            let verdict = self.inner.nonce(challenge.sent.get(dpop::PROOF));
+            return Box::pin(std::future::ready(verdict));
+        }
+        Box::pin(self.inner.clone().judge(challenge, challenges))
     }
 
     fn renewed(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.inner.renewed())
+    }
+
+    fn sign_in_page(&self) -> Option<&dyn SignInPage> {
+        let is_later = matches!(self.inner.presence, Presence::Later);
+        (is_later && self.inner.sign_in.takes_a_person()).then_some(self)
+    }
+}
+
+impl SignInPage for Provider {
+    fn open<'a>(
+        &'a self,
+        challenges: &'a [String],
+    ) -> BoxFuture<'a, Result<String, CredentialError>> {
+        let demand = Demand { challenges: Challenges::parse(challenges) };
+        let inner = &self.inner;
+        Box::pin(async move { inner.background.open(&inner.sign_in, demand).await.map_err(failed) })
     }
 }
 
@@ -116,15 +163,20 @@ impl Inner {
             self.look().await.map_err(unusable)?;
         }
         let Some(account) = self.seen().account.clone() else {
-            return if self.sign_in.takes_a_person() { Ok(None) } else { self.by_itself().await };
+            return if self.sign_in.takes_a_person() { Ok(None) } else { self.first().await };
         };
         let is_over = account.is_over(now());
         let is_quiet = self.seen().quiet_until.is_some_and(|until| Instant::now() < until);
-        if !account.is_due(now()) || account.refresh.is_none() || (is_quiet && !is_over) {
+        let is_renewable = account.refresh.is_some() || !self.sign_in.takes_a_person();
+        if !account.is_due(now()) || !is_renewable || (is_quiet && !is_over) {
             return Ok(Some(account));
         }
         let _turn = self.turn.lock().await;
-        match self.renew(&account).await {
+        let renewed = match account.refresh {
+            Some(_) => self.renew(&account).await,
+            None => self.by_itself().await,
+        };
+        match renewed {
             Ok(renewed) => Ok(Some(renewed)),
             Err(error) if is_over && !error.is_final() => {
                 Err(CredentialError::Failed(Box::new(error)))
@@ -138,35 +190,42 @@ impl Inner {
         }
     }
 
-    async fn by_itself(&self) -> Result<Option<Arc<Account>>, CredentialError> {
+    /// The first token of a program that signs in as itself.
+    async fn first(&self) -> Result<Option<Arc<Account>>, CredentialError> {
         let _turn = self.turn.lock().await;
+        self.by_itself().await.map(Some).map_err(failed)
+    }
+
+    /// A token without anybody. Whoever holds the turn finds that another had one already.
+    async fn by_itself(&self) -> Result<Arc<Account>, Error> {
         if let Some(account) = self.fresh() {
-            return Ok(Some(account));
+            return Ok(account);
         }
-        let account = self.sign_in.by_itself(&Demand::default()).await.map_err(failed)?;
-        Ok(Some(self.adopt(account)))
+        self.look_at_organisation();
+        Ok(self.adopt(self.sign_in.by_itself(&Demand::default()).await?))
     }
 
     // --- refusals
 
     async fn judge(
         self: Arc<Self>,
-        status: StatusCode,
+        refused: &wire_http::Challenge,
         challenges: Challenges,
-        sent: Option<HeaderValue>,
     ) -> Verdict {
         let _turn = self.turn.lock().await;
         if let Err(error) = self.look().await {
             return Verdict::SignIn { reason: Error::from(error).in_one_line() };
         }
         let account = self.seen().account.clone();
-        let ours = account.as_ref().and_then(|account| bearer(account.access.expose()));
-        if ours.is_some() && ours != sent {
+        let ours = account.as_deref().and_then(authorization);
+        if ours.is_some() && ours.as_ref() != refused.sent.get(AUTHORIZATION) {
             return Verdict::Retry; // Somebody was faster.
         }
         let demand = Demand { challenges };
-        match (status, demand.challenges.error()) {
-            (StatusCode::UNAUTHORIZED, _) => self.unauthorized(account, &demand).await,
+        match (refused.status, demand.challenges.error()) {
+            (StatusCode::UNAUTHORIZED, _) => {
+                self.unauthorized(account, refused.retries, &demand).await
+            }
             (StatusCode::FORBIDDEN, Some("insufficient_scope")) => {
                 self.step_up(account, &demand).await
             }
@@ -177,10 +236,12 @@ impl Inner {
     async fn unauthorized(
         self: &Arc<Self>,
         account: Option<Arc<Account>>,
+        retries: usize,
         demand: &Demand,
     ) -> Verdict {
         let mut reason = self.reason(account.as_deref());
-        let is_answer = self.seen().answer == account;
+        // A token that was renewed for this very request, and is refused in its turn, is not what is wrong.
+        let is_answer = retries > 0 && self.seen().answer == account;
         if let Some(account) = account.filter(|account| account.refresh.is_some() && !is_answer) {
             match self.renew(&account).await {
                 Ok(renewed) => {
@@ -220,10 +281,11 @@ impl Inner {
 
     /// Signs in again, if somebody can.
     async fn again(&self, demand: &Demand, reason: String) -> Verdict {
+        self.look_at_organisation();
         let signed_in = match &self.presence {
-            _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
             Presence::Somebody(visit) => self.sign_in.run(demand, &**visit).await,
-            Presence::Nobody => return Verdict::SignIn { reason },
+            _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
+            Presence::Nobody | Presence::Later => return Verdict::SignIn { reason },
         };
         match signed_in {
             Ok(account) => {
@@ -372,11 +434,26 @@ impl Inner {
     /// Looks for a change of the store until there is one.
     async fn renewed(&self) {
         loop {
-            sleep(LOOK).await;
-            if self.sign_in.shelf().stamp() != self.seen().stamp {
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                () = self.background.done() => {}
+            }
+            let now = (self.sign_in.shelf().stamp(), self.organisation());
+            let seen = self.seen();
+            if (seen.stamp, seen.organisation) != now {
                 return;
             }
         }
+    }
+
+    /// Notes who was signed in to the identity provider: if that changes, there is something to try.
+    fn look_at_organisation(&self) {
+        let stamp = self.organisation();
+        self.seen().organisation = stamp;
+    }
+
+    fn organisation(&self) -> Option<Stamp> {
+        self.sign_in.organisation().and_then(IdentityProvider::stamp)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use switchboard_auth::Presence;
 use switchboard_config::{Asked, Desired, Mode, Surroundings};
 use switchboard_core::catalog::Style;
 use switchboard_core::connection::Timing;
@@ -126,7 +127,7 @@ impl Front for Serving {
 /// An engine that goes on for days.
 pub(crate) async fn engine(caller: &Caller) -> Result<Engine, Failure> {
     let desired = caller.workspace.desired();
-    let mut options = hub::engine_options(&desired, caller)?;
+    let mut options = hub::engine_options(&desired, caller, Presence::Later)?;
     // Nobody types the command again.
     options.timing.retries = retries(&desired);
     Ok(Engine::start(options).await)

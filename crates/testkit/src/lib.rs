@@ -9,10 +9,12 @@ pub mod http;
 pub mod http1;
 pub mod lines;
 pub mod older;
+pub mod openid;
 #[cfg(target_os = "linux")]
 pub mod processes;
 pub mod programs;
 pub mod scripted;
+pub mod signing;
 pub mod ws;
 
 pub use programs::guard_path;

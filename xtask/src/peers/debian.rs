@@ -5,8 +5,24 @@ use std::process::Command;
 use crate::command::{output, run, succeeds};
 use crate::failure::{Failure, Result};
 
+/// The programs that tests and installers start, and the packages they come from.
+const PROGRAMS: [(&str, &str); 5] = [
+    ("npm", "npm"),
+    ("python3", "python3"),
+    // A private session bus, and a Secret Service on it.
+    ("dbus-run-session", "dbus-daemon"),
+    ("gnome-keyring-daemon", "gnome-keyring"),
+    // Clicks through a sign-in.
+    ("chromium", "chromium"),
+];
+
+/// Makes sure that all of them run. They are no part of the cache, which may be older than the machine.
+pub(super) fn all() -> Result<()> {
+    PROGRAMS.iter().try_for_each(|(program, package)| provide(program, package))
+}
+
 /// Makes sure `program` runs, from `package` if need be.
-pub(super) fn provide(program: &str, package: &str) -> Result<()> {
+fn provide(program: &str, package: &str) -> Result<()> {
     if succeeds(Command::new(program).arg("--version")) {
         return Ok(());
     }

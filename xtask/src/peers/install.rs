@@ -13,8 +13,6 @@ use crate::failure::{AboutFile, Result};
 /// hand may hold other things.
 pub(super) fn all(source: &Path, root: &Path) -> Result<()> {
     println!("installing peers in {}", root.display());
-    debian::provide("npm", "npm")?;
-    debian::provide("python3", "python3")?;
     for tree in NPM {
         println!("{tree}:");
         npm(&source.join(tree), &root.join(tree))?;

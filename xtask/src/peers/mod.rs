@@ -1,5 +1,5 @@
 //! The peers: real MCP servers, SDKs and the conformance suite, pinned by the lock files under
-//! `tests/peers` and installed in a cache outside the clone.
+//! `tests/peers` and installed in a cache outside the clone. A browser and a keychain are the system's own.
 //!
 //! The folder is named after the lock files' hash, so checkouts that pin the same versions share
 //! one. A Python environment holds its own path and cannot be moved, so everything is installed in
@@ -17,8 +17,8 @@ use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
 
 /// npm trees, each apart because their versions clash.
-const NPM: [&str; 5] =
-    ["npm", "npm-2024-11-05", "npm-2025-03-26", "npm-2025-06-18", "npm-inspector"];
+const NPM: [&str; 6] =
+    ["npm", "npm-2024-11-05", "npm-2025-03-26", "npm-2025-06-18", "npm-inspector", "npm-oidc"];
 const PYTHON: [&str; 2] = ["python", "python-legacy"];
 const STAMP: &str = "installed";
 
@@ -53,6 +53,7 @@ pub(crate) fn print() -> Result<()> {
 
 /// Installs the peers unless they are there.
 pub(crate) fn ensure() -> Result<Peers> {
+    debian::all()?;
     let hash = hash::of_files(&paths::root(), &lock_files())?;
     let root = location(&hash)?;
     if is_complete(&root, &hash) {

@@ -17,6 +17,8 @@ use switchboard_testkit::http::{Reply, Request, Scripted};
 use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, Pool, PoolOptions};
 use url::{Url, form_urlencoded};
 
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":2,"b":40}}}"#;
+
 /// What the authorization server does to whoever asks for a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mood {
@@ -216,13 +218,17 @@ pub(crate) fn sign_in(url: Url, folder: &Path, oauth: OAuth) -> SignIn {
 
 /// A client of its own, as another process would be: it shares nothing with others but the folder.
 pub(crate) fn client(url: &Url, folder: &Path, presence: Presence) -> Endpoint {
-    let provider = Provider::new(sign_in(url.clone(), folder, OAuth::default()), presence);
+    let sign_in = sign_in(url.clone(), folder, OAuth::default());
+    client_with(url, Provider::new(sign_in, presence))
+}
+
+pub(crate) fn client_with(url: &Url, provider: Provider) -> Endpoint {
     let options = EndpointOptions { credentials: Arc::new(provider), ..EndpointOptions::default() };
     Endpoint::new(Pool::new(&PoolOptions::default()).unwrap(), url.clone(), options)
 }
 
-/// One call.
+/// One call, such as a real server answers too.
 pub(crate) async fn call(client: &Endpoint) -> Result<u16, HttpError> {
-    let answer = client.post(Bytes::from_static(b"{}"), HeaderMap::new()).await?;
+    let answer = client.post(Bytes::from_static(CALL.as_bytes()), HeaderMap::new()).await?;
     Ok(answer.status.as_u16())
 }

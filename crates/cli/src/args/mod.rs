@@ -7,6 +7,7 @@ mod servers;
 mod serving;
 mod signing_in;
 mod span;
+mod xaa;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub(crate) use servers::{
 };
 pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
 pub(crate) use signing_in::{Login, Logout};
+pub(crate) use xaa::{Setup, Xaa};
 
 /// One program between every AI client and every MCP server.
 #[derive(Debug, Parser)]
@@ -106,13 +108,13 @@ pub(crate) enum Command {
     /// `/mcp/<server>` for one server, `/mcp/agent/<name>` for what an agent sees), HTTP with server-sent events at
     /// `/sse`, WebSocket at `/ws`. On this machine your own programs are let in; everybody else needs a token.
     #[command(after_help = serving::SERVE_EXAMPLES)]
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Make, show and revoke the tokens that clients of other machines and users need
     #[command(subcommand, after_help = guarding::TOKEN_EXAMPLES)]
     Token(Token),
-    /// Show the hub that `connect` has started, who uses it, and what they use
+    /// Show the hub that runs, who uses it, and what they use
     Status,
-    /// End the hub that `connect` has started
+    /// End the hub that runs
     Stop,
     /// Show the questions that wait in the hub
     ///
@@ -168,6 +170,13 @@ pub(crate) enum Command {
     ///
     /// Takes the tokens back at the authorization server, where that is possible, and forgets them.
     Logout(Logout),
+    /// Sign in to many servers at once, through your organisation's identity provider
+    ///
+    /// One sign-in with the provider opens every server whose entry says `"oauth": {"xaa": true}` (`add --xaa`), without
+    /// another window: what the provider says about you is exchanged for a grant, and the grant for a token of the
+    /// server's own authorization server.
+    #[command(subcommand, after_help = xaa::EXAMPLES)]
+    Xaa(Xaa),
     /// Show what a server wrote to its standard error, or with `--audit` who called what
     #[command(after_help = calls::LOGS_EXAMPLES)]
     Logs(Logs),

@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_auth::Presence;
 use switchboard_config::Desired;
 use switchboard_core::EngineOptions;
 use switchboard_core::connection::Timing;
@@ -18,10 +19,14 @@ const TIMEOUT: &str = "MCP_TIMEOUT";
 const LOCAL: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
 const REMOTE: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
 
-pub(crate) fn engine(desired: &Desired, caller: &Caller) -> Result<EngineOptions, Failure> {
+pub(crate) fn engine(
+    desired: &Desired,
+    caller: &Caller,
+    presence: Presence,
+) -> Result<EngineOptions, Failure> {
     let guard = Guard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
-    let credentials = Arc::new(Sources::new(caller, guard.clone()));
+    let credentials = Arc::new(Sources::new(caller, guard.clone(), presence));
     let mut options = EngineOptions::new("switchboard", env!("CARGO_PKG_VERSION"), guard);
     options.state_dir = Some(caller.surroundings.state_dir.clone());
     options.program = surroundings::program();

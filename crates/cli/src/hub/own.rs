@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use switchboard_auth::Presence;
 use switchboard_config::Desired;
 use switchboard_core::engine::{Environment, InProcess};
 use switchboard_core::permission::Consent;
@@ -33,7 +34,7 @@ impl Own {
         otherwise: Otherwise,
     ) -> Result<Self, Failure> {
         let environment = environment(desired, caller);
-        let options = options::engine(desired, caller)?;
+        let options = options::engine(desired, caller, Presence::Nobody)?;
         let is_empty = desired.servers.is_empty() && !desired.exclusive;
         let in_process = match otherwise {
             Otherwise::Builtin if is_empty => {

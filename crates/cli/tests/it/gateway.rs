@@ -31,7 +31,12 @@ impl Client {
         Self::spawn(home.command(args))
     }
 
-    pub(crate) fn spawn(mut command: Command) -> Self {
+    pub(crate) fn spawn(command: Command) -> Self {
+        Self::able(command, "2025-06-18", &json!({}))
+    }
+
+    /// A client of that version that can do more than ask.
+    pub(crate) fn able(mut command: Command, version: &str, capabilities: &Value) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -41,14 +46,14 @@ impl Client {
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut client = Self { child, input, output, id: 0 };
-        let greeting = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+        let greeting = json!({ "protocolVersion": version, "capabilities": capabilities,
             "clientInfo": { "name": "test", "version": "1" } });
         client.ask("initialize", &greeting).unwrap();
         client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
     }
 
-    fn say(&mut self, message: &Value) {
+    pub(crate) fn say(&mut self, message: &Value) {
         writeln!(self.input, "{message}").unwrap();
     }
 
@@ -61,14 +66,29 @@ impl Client {
 
     pub(crate) fn hear(&mut self, id: u64) -> Result<Value, Value> {
         loop {
-            let mut line = String::new();
-            assert!(self.output.read_line(&mut line).unwrap() > 0, "the program has ended");
-            let message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == id {
+            let message = self.next();
+            if message["id"] == id && message.get("method").is_none() {
                 return match message.get("error") {
                     Some(error) => Err(error.clone()),
                     None => Ok(message["result"].clone()),
                 };
+            }
+        }
+    }
+
+    /// Whatever is said next.
+    pub(crate) fn next(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.output.read_line(&mut line).unwrap() > 0, "the program has ended");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Waits until something is said by the way, or asked.
+    pub(crate) fn until(&mut self, method: &str) -> Value {
+        loop {
+            let message = self.next();
+            if message["method"] == method {
+                return message;
             }
         }
     }

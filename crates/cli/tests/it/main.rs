@@ -27,13 +27,16 @@ mod install;
 mod list;
 mod load;
 mod managed;
+mod openid;
 mod peers;
 mod probe;
+mod protected;
 mod resources;
 mod signing_in;
 mod story;
 mod terminal;
 mod tools;
+mod xaa;
 
 pub(crate) use story::{Home, Story};
 

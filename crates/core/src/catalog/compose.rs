@@ -6,7 +6,7 @@ use switchboard_config::{Scope, ToolFilter, glob};
 
 use super::{
     Catalog, Configured, Label, Listed, ListedPrompt, ListedResource, ListedTemplate, Lists,
-    Neighbours, Prompt, ServerName, Style, Tool,
+    Neighbours, Prompt, ServerName, Style, Tool, authenticate,
     contents::{Places, Shown},
     named::unique,
     text,
@@ -141,7 +141,7 @@ fn clash(server: &str, item: &str, noun: &str) -> Problem {
 }
 
 fn shows(member: &Member<'_>, view: &View<'_>, tool: &Tool, label: &Label) -> bool {
-    member.filter.shows(&tool.name)
+    (member.filter.shows(&tool.name) || authenticate::is_ours(tool))
         && !(view.hides_tool)(label.server().normal(), label.normal())
         && view.agent.is_none_or(|agent| agent_sees(agent, tool, label))
 }

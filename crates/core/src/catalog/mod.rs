@@ -7,6 +7,7 @@
 //! a view hides is asked of whoever made the view.
 
 mod annotations;
+pub(crate) mod authenticate;
 mod compose;
 mod contents;
 mod fault;

@@ -28,7 +28,7 @@ mod timing;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use switchboard_wire::{self as wire, client::List};
+use switchboard_wire::{self as wire, Remedy, client::List};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -185,6 +185,19 @@ impl Connection {
             State::Connected(live) => Waiting::Over(Ok(live.clone())),
             State::Stopped => Waiting::Over(Err(NotReady::Stopped)),
         }
+    }
+
+    /// Whether nothing can be done before somebody signs in, and there is a page where they can.
+    pub fn awaits_sign_in(&self) -> bool {
+        let is_missing = match &*self.state.borrow() {
+            State::NeedsAuth(_) => true,
+            // Nothing is known yet that would be better.
+            State::Pending(pending) => {
+                pending.last.as_ref().is_some_and(|error| error.remedy() == Remedy::SignIn)
+            }
+            _ => false,
+        };
+        is_missing && self.core.spec.credentials.sign_in_page().is_some()
     }
 
     /// Lets a call of `session` in, if there are not too many in flight.

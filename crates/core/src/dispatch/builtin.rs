@@ -134,7 +134,7 @@ fn argument(
     }
 }
 
-fn outcome(result: &serde_json::Value, server: Option<String>) -> Outcome {
+pub(super) fn outcome(result: &serde_json::Value, server: Option<String>) -> Outcome {
     Outcome {
         result: Raw::of(result).unwrap_or_else(|_| Raw::empty_object()),
         server,

@@ -85,7 +85,8 @@ impl Stage {
     /// Waits until it is known what a server offers.
     pub(super) async fn await_lists(&self, placed: &Placed) -> Result<(), CallError> {
         let connection = &placed.connection;
-        if self.engine.knows(connection) {
+        // What it offered before somebody had to sign in again is of no use to anybody.
+        if self.engine.knows(connection) && !connection.awaits_sign_in() {
             return Ok(());
         }
         let not_ready = |error| CallError::not_connected(&placed.name, error);

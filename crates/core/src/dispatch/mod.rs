@@ -15,6 +15,7 @@ mod question;
 mod record;
 mod request;
 mod running;
+mod sign_in;
 mod stage;
 mod tasks;
 mod tool;

@@ -9,8 +9,8 @@ use super::handed::{Again, Passed};
 use super::record::Record;
 use super::tasks::{Task, Tasked};
 use super::upstream::Sent;
-use super::{CallError, Finish, Outcome, Request, Stage, builtin};
-use crate::catalog::Listed;
+use super::{CallError, Finish, Outcome, Request, Stage, builtin, sign_in};
+use crate::catalog::{Listed, authenticate};
 use crate::hooks::ToolUse;
 use crate::results::{Kept, Shape};
 use crate::schema::Mistake;
@@ -49,6 +49,13 @@ pub(super) async fn call(
         found => found?.meant(&name, request.server.as_deref())?,
     };
     record.server(&found.placed.name);
+    if authenticate::is_ours(&found.item.tool) {
+        let outcome = sign_in::call(stage, &found.placed).await;
+        if let Some(because) = &outcome.decision {
+            record.decided(because);
+        }
+        return Ok(Finish::done(outcome));
+    }
     let arguments = member(&params, "arguments")?.unwrap_or_else(Raw::empty_object);
     let uncut = found.item.label.uncut();
     let mut call = ToolCall { name, found, params, arguments, uncut, id: stage.engine.call_id() };

@@ -54,6 +54,10 @@ impl Listener for Ear {
                 }
                 engine.changed();
                 engine.tell(connection, &Happened::State);
+                if is_settled_without_session(connection) {
+                    // The tool to sign in with comes or goes.
+                    engine.tell(connection, &Happened::List(List::Tools));
+                }
             }
             // Of a list that could not be read what was read before still stands; the snapshot says that it is stale.
             Notice::ListsChanged(list) | Notice::ListProblem { list, .. } => {
@@ -160,6 +164,12 @@ impl Inner {
             }
         }));
     }
+}
+
+/// Whether a server that people sign in to has come to rest with nothing to use: its lists will not tell.
+fn is_settled_without_session(connection: &Connection) -> bool {
+    matches!(connection.state(), State::NeedsAuth(_) | State::Failed(_))
+        && connection.spec().credentials.sign_in_page().is_some()
 }
 
 fn text(params: &Raw, key: &str) -> Option<String> {

@@ -9,9 +9,12 @@ use super::applied::{Applied, Placed};
 use super::pool::Parsed;
 use super::snapshot::{self, Arrival, Snapshot};
 use super::{Inner, Standing};
-use crate::catalog::{Catalog, Configured, Member, View};
+use crate::catalog::{Catalog, Configured, Member, View, authenticate};
 use crate::connection::{LISTS, RawLists};
 use crate::problem::{Problem, ProblemKind};
+
+/// No connection reads its lists so often.
+const SIGNING_IN: u64 = 1 << 63;
 
 // === impl Inner ===
 
@@ -58,9 +61,19 @@ impl Inner {
     }
 
     fn parsed(&self, applied: &Applied) -> Vec<Parsed> {
-        let parsed = |placed: &Arc<Placed>| self.pool.parsed(&placed.connection.key());
+        let parsed = |placed: &Arc<Placed>| {
+            let parsed = self.pool.parsed(&placed.connection.key());
+            if placed.connection.awaits_sign_in() { awaiting_sign_in(parsed) } else { parsed }
+        };
         applied.placed.iter().map(parsed).collect()
     }
+}
+
+/// What is shown of a server that somebody has to sign in to first: how to.
+fn awaiting_sign_in(parsed: Parsed) -> Parsed {
+    let lists = Arc::new(authenticate::lists(&parsed.lists));
+    // Its own number, so that a catalog made before or after is another.
+    Parsed { lists, generation: parsed.generation | SIGNING_IN, raw: parsed.raw }
 }
 
 /// What a catalog leaves out.

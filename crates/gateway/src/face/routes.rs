@@ -18,7 +18,7 @@ use hyper_util::service::TowerToHyperService;
 
 use super::{
     Face,
-    guard::{Caller, Guard, Peer},
+    guard::{Caller, DESCRIPTION, Guard, Peer},
     refusal::{Reason, Refusal},
     sessions::Owner,
     sse, streamable, ws,
@@ -114,6 +114,8 @@ fn routes<F: Front>(face: Arc<Face<F>>, beside: Router) -> Router {
         .route("/ws", any(socket::<F>))
         .route("/ws/{server}", any(socket::<F>))
         .route("/ws/agent/{agent}", any(socket::<F>))
+        .route(DESCRIPTION, get(description::<F>))
+        .route(&format!("{DESCRIPTION}/{{*path}}"), get(description::<F>))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready::<F>))
         .route("/metrics", get(metrics::<F>))
@@ -179,6 +181,23 @@ async fn socket<F: Front>(
     let (parts, _) = request.into_parts();
     let upgraded = ws::upgrade(&face, owner(caller, &params), parts).await;
     upgraded.unwrap_or_else(IntoResponse::into_response)
+}
+
+/// How one gets in at an address.
+async fn description<F: Front>(
+    State(face): State<Arc<Face<F>>>,
+    request: Request<Body>,
+) -> Response {
+    let path = request.uri().path();
+    let path = path.strip_prefix(DESCRIPTION).unwrap_or_default().trim_end_matches('/');
+    let tokens = face.options.access.tokens.as_ref();
+    match tokens.and_then(|tokens| tokens.metadata(path)) {
+        Some(text) => {
+            let kind = HeaderValue::from_static("application/json");
+            ([(header::CONTENT_TYPE, kind)], text).into_response()
+        }
+        None => nowhere().into_response(),
+    }
 }
 
 async fn ready<F: Front>(State(face): State<Arc<Face<F>>>) -> Response {

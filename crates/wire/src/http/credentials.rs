@@ -3,14 +3,21 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
+use url::Url;
 
 use super::error::Source;
 
 /// Gives the headers that authorize a request, and decides what a refusal means.
 pub trait Credentials: Send + Sync + 'static {
-    /// The headers for the next request. Called for each request, so it should answer from memory.
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>>;
+    /// The headers for a request. Called each time it is sent, so it should answer from memory.
+    fn headers<'a>(
+        &'a self,
+        request: Outgoing<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>>;
+
+    /// A request was answered, with whatever status, by these headers. Comes before [`challenged`](Self::challenged).
+    fn answered(&self, _headers: &HeaderMap) {}
 
     /// The request was answered with 401 or 403.
     ///
@@ -23,6 +30,30 @@ pub trait Credentials: Send + Sync + 'static {
     fn renewed(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
+
+    /// Where somebody can be sent to sign in; nothing where that is not how it is done.
+    fn sign_in_page(&self) -> Option<&dyn SignInPage> {
+        None
+    }
+}
+
+/// A way to sign in that begins here and is finished by somebody in their browser.
+pub trait SignInPage: Send + Sync {
+    /// Begins, and gives the address of the page. The rest happens without the caller; once it is done
+    /// [`Credentials::renewed`] ends. `challenges` are the server's `WWW-Authenticate` values.
+    fn open<'a>(
+        &'a self,
+        challenges: &'a [String],
+    ) -> BoxFuture<'a, Result<String, CredentialError>>;
+}
+
+/// A request that headers are for: some credentials are good for one request only.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Where it goes.
+    pub url: &'a Url,
 }
 
 /// A refusal, as the provider needs to see it. Its `Debug` shows no header value.
@@ -33,6 +64,8 @@ pub struct Challenge {
     pub www_authenticate: Vec<String>,
     /// The headers the provider gave for the refused request.
     pub sent: HeaderMap,
+    /// How often the same request was sent again already: new headers that are refused too were not what was missing.
+    pub retries: usize,
 }
 
 /// What to do about a refusal.
@@ -76,7 +109,7 @@ pub struct StaticHeaders(HeaderMap);
 // === impl NoCredentials ===
 
 impl Credentials for NoCredentials {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(HeaderMap::new())))
     }
 
@@ -96,7 +129,7 @@ impl StaticHeaders {
 }
 
 impl Credentials for StaticHeaders {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(self.0.clone())))
     }
 
@@ -118,6 +151,7 @@ impl fmt::Debug for Challenge {
         f.debug_struct("Challenge")
             .field("status", &self.status)
             .field("www_authenticate", &self.www_authenticate)
+            .field("retries", &self.retries)
             .field("sent", &Names(&self.sent))
             .finish()
     }

@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, reque
 
 pub(super) use held::Held;
 pub(super) use peer::Peer;
-pub use tokens::{Caller, Tokens};
+pub use tokens::{Caller, Denied, Tokens};
 
 use super::{
     metrics::Metrics,
@@ -25,6 +25,7 @@ use super::{
 };
 use hosts::{Hosts, Origin};
 use rate::Rates;
+use tokens::Wrong;
 
 /// Whom a client of this machine's own user speaks for.
 const LOCAL: &str = "local";
@@ -43,6 +44,8 @@ pub(super) struct Guard {
 
 /// Who stands at the door for requests that reveal nothing.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// Where a resource says how one gets in (RFC 9728): for those who are not in yet.
+pub(super) const DESCRIPTION: &str = "/.well-known/oauth-protected-resource";
 
 // === impl Guard ===
 
@@ -96,10 +99,10 @@ impl Guard {
         let local = Some(peer.local.ip());
         self.check_host(request, peer)?;
         let origin = self.hosts.check_origin(headers, local)?;
-        if is_preflight(request) || OPEN.contains(&request.uri.path()) {
+        if is_preflight(request) || is_open(request.uri.path()) {
             return Ok(Admitted { origin, caller: None, held: None });
         }
-        let (caller, held) = self.caller(headers, peer).await?;
+        let (caller, held) = self.caller(headers, request.uri.path(), peer).await?;
         self.rates.take(&caller.principal)?;
         Ok(Admitted { origin, caller: Some(caller), held })
     }
@@ -124,28 +127,34 @@ impl Guard {
     async fn caller(
         &self,
         headers: &HeaderMap,
+        path: &str,
         peer: &Peer,
     ) -> Result<(Caller, Option<Held>), Refusal> {
         if let Some(tokens) = &self.access.tokens
             && let Some(given) = headers.get(header::AUTHORIZATION)
         {
-            let token = tokens::bearer(given)
-                .ok_or_else(|| tokens::refusal(&**tokens, Some("invalid_request")))?;
-            let principal = tokens.principal(token).await;
-            let refused = || tokens::refusal(&**tokens, Some("invalid_token"));
-            let caller = Caller::new(&principal.ok_or_else(refused)?);
-            let held = Held::new(tokens, token, &caller.principal);
+            let refused = |wrong| tokens::refusal(&**tokens, path, wrong);
+            let token = tokens::bearer(given).ok_or_else(|| refused(Wrong::Unreadable))?;
+            let principal = tokens.admit(token, path).await;
+            let principal = principal.map_err(|denied| refused(Wrong::Denied(denied)))?;
+            let caller = Caller::new(&principal);
+            let held = Held::new(tokens, token, path, &caller.principal);
             return Ok((caller, Some(held)));
         }
         match self.access.without_token {
             WithoutToken::Anyone => Ok((Caller::new(ANYONE), None)),
             WithoutToken::SameUser if peer.is_same_user().await => Ok((Caller::new(LOCAL), None)),
             _ => Err(match &self.access.tokens {
-                Some(tokens) => tokens::refusal(&**tokens, None),
+                Some(tokens) => tokens::refusal(&**tokens, path, Wrong::Missing),
                 None => another_user(),
             }),
         }
     }
+}
+
+fn is_open(path: &str) -> bool {
+    let of_resource = path.strip_prefix(DESCRIPTION);
+    OPEN.contains(&path) || of_resource.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn another_user() -> Refusal {

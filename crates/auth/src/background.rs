@@ -1,0 +1,93 @@
+//! A sign-in that goes on by itself: whoever asked for it has the address of a page, and need not wait for more.
+
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use url::Url;
+
+use crate::account::Account;
+use crate::error::Error;
+use crate::flow::{Visit, Visited};
+use crate::sign_in::{Demand, SignIn};
+
+/// The sign-in of one server that is under way, if any is.
+#[derive(Default)]
+pub(crate) struct Background {
+    /// Held while one begins, so that two who ask are sent to the same page.
+    under_way: tokio::sync::Mutex<Option<UnderWay>>,
+    done: std::sync::Arc<Notify>,
+}
+
+struct UnderWay {
+    page: String,
+    task: Task,
+}
+
+/// Ends with whoever holds it: nobody else could make anything of what comes back.
+struct Task(JoinHandle<Result<Account, Error>>);
+
+/// Tells where the page is, and leaves it to somebody else to go there.
+struct Tell(Mutex<Option<oneshot::Sender<String>>>);
+
+// === impl Background ===
+
+impl Background {
+    /// The page of the sign-in that is under way, or of one that begins now.
+    pub(crate) async fn open(&self, sign_in: &SignIn, demand: Demand) -> Result<String, Error> {
+        let mut under_way = self.under_way.lock().await;
+        if let Some(known) = under_way.as_ref().filter(|known| !known.task.0.is_finished()) {
+            return Ok(known.page.clone());
+        }
+        // One that is over frees the port that its registration names.
+        *under_way = None;
+        let (tell, told) = oneshot::channel();
+        let (sign_in, done) = (sign_in.clone(), self.done.clone());
+        let mut task = Task(tokio::spawn(async move {
+            let ended = sign_in.run(&demand, &Tell(Mutex::new(Some(tell)))).await;
+            if let Err(error) = &ended {
+                let server = &sign_in.subject().name;
+                tracing::warn!(server, error = error.in_one_line(), "nobody signed in");
+            }
+            done.notify_one();
+            ended
+        }));
+        if let Ok(page) = told.await {
+            *under_way = Some(UnderWay { page: page.clone(), task });
+            return Ok(page);
+        }
+        match (&mut task.0).await {
+            Ok(Err(error)) => Err(error),
+            // It takes a person, so it cannot have ended well without a page; a task that is gone says no more.
+            Ok(Ok(_)) | Err(_) => Err(Error::Abandoned { minutes: 0 }),
+        }
+    }
+
+    /// Ends when a sign-in has, however it did.
+    pub(crate) async fn done(&self) {
+        self.done.notified().await;
+    }
+}
+
+// === impl Task ===
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+// === impl Tell ===
+
+impl Visit for Tell {
+    fn visit<'a>(
+        &'a self,
+        url: &'a Url,
+    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+        let tell = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Whoever asked may have given up, which ends this too.
+        let _ = tell.map(|tell| tell.send(url.to_string()));
+        Box::pin(std::future::ready(Ok(Visited::Opened)))
+    }
+}

@@ -1,0 +1,235 @@
+//! The same with a real provider before a real server: a certified OpenID provider is stricter than any script of ours.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use switchboard_auth::{
+    Account, Demand, FileStore, NoKeychain, Presence, Provider, Record, Store as _, Visit, Visited,
+    sign_out,
+};
+use switchboard_config::{Grant, OAuth};
+use switchboard_testkit::openid::{Held, OpenId, Tokens, person};
+use switchboard_wire::http::{Endpoint, HttpError, PoolOptions};
+use tempfile::TempDir;
+use url::Url;
+
+use crate::house::{call, client, client_with, sign_in};
+use crate::renewing::process;
+
+/// Somebody who agrees, and comes back through the loopback port.
+pub(crate) struct Person;
+
+impl Visit for Person {
+    fn visit<'a>(
+        &'a self,
+        url: &'a Url,
+    ) -> BoxFuture<'a, Result<Visited, Box<dyn std::error::Error + Send + Sync>>> {
+        let mut person = tokio::process::Command::from(person());
+        let person = person.arg(url.as_str()).stdout(Stdio::null()).kill_on_drop(true).spawn();
+        Box::pin(async {
+            let status = person?.wait().await?;
+            if status.success() { Ok(Visited::Opened) } else { Err("they got lost".into()) }
+        })
+    }
+}
+
+/// A provider that somebody has signed in to.
+struct Scene {
+    provider: OpenId,
+    folder: TempDir,
+}
+
+impl Scene {
+    async fn signed_in(tokens: Tokens) -> Self {
+        let scene = Self { provider: OpenId::start(tokens), folder: tempfile::tempdir().unwrap() };
+        scene.sign_in().await;
+        scene
+    }
+
+    /// Signed in, with a token that is not accepted any more.
+    async fn ended() -> Self {
+        let scene = Self::signed_in(Tokens::Opaque(3600)).await;
+        scene.provider.expire();
+        scene
+    }
+
+    fn url(&self) -> Url {
+        self.provider.url().parse().unwrap()
+    }
+
+    async fn sign_in(&self) -> Account {
+        let demand = Demand::of(&self.url(), &PoolOptions::default()).await.unwrap().unwrap();
+        let sign_in = sign_in(self.url(), self.folder.path(), OAuth::default());
+        sign_in.run(&demand, &Person).await.unwrap()
+    }
+
+    fn client(&self) -> Endpoint {
+        client(&self.url(), self.folder.path(), Presence::Nobody)
+    }
+
+    fn kept(&self) -> Record {
+        kept(self.folder.path())
+    }
+
+    /// Four processes, each with its share of 64 calls; whether all of them went well.
+    fn rush(&self) -> bool {
+        let started: Vec<_> =
+            (0..4).map(|_| process(&self.url(), self.folder.path(), 16)).collect();
+        let ends = started.into_iter().map(|mut process| process.wait().unwrap().success());
+        ends.collect::<Vec<_>>() == [true; 4]
+    }
+}
+
+fn kept(folder: &Path) -> Record {
+    let store = FileStore::new(folder, Arc::new(NoKeychain));
+    let keys = store.keys().unwrap();
+    assert_eq!(keys.len(), 1, "{keys:?}");
+    store.load(&keys[0]).unwrap().unwrap()
+}
+
+/// Both kinds of token: those that a server looks up, and those that it can read.
+#[tokio::test]
+async fn from_the_first_sign_in_to_the_end() {
+    for tokens in [Tokens::Opaque(2), Tokens::Signed(2)] {
+        let scene = Scene::signed_in(tokens).await;
+        let client = scene.client();
+        assert_eq!(call(&client).await.unwrap(), 200);
+        let first = scene.kept().account.unwrap();
+        assert_eq!(first.scopes, ["read", "offline_access"]);
+        assert_eq!(first.issuer, scene.provider.issuer());
+        // The token lives for two seconds. Whenever it is looked at, it is renewed or still good.
+        while scene.provider.books().refreshed == 0 {
+            assert_eq!(call(&client).await.unwrap(), 200);
+        }
+        assert_eq!(call(&client).await.unwrap(), 200);
+        let second = scene.kept().account.unwrap();
+        assert_ne!(first.access, second.access, "{tokens:?}");
+        assert_ne!(first.refresh, second.refresh, "{tokens:?}: it is rotated");
+        assert_eq!(scene.provider.books().refused, Vec::<String>::new());
+        let token = second.refresh.unwrap();
+        assert!(scene.provider.knows(token.expose()));
+        let sign_in = sign_in(scene.url(), scene.folder.path(), OAuth::default());
+        sign_out(&sign_in).await.unwrap().unwrap().unwrap();
+        assert!(!scene.provider.knows(token.expose()), "{tokens:?}");
+        assert!(!scene.provider.knows(second.access.expose()), "{tokens:?}");
+        assert!(matches!(call(&scene.client()).await, Err(HttpError::SignIn { .. })));
+    }
+}
+
+#[tokio::test]
+async fn signing_in_again_registers_nobody_again() {
+    let scene = Scene::signed_in(Tokens::Opaque(3600)).await;
+    scene.sign_in().await;
+    assert_eq!(scene.provider.books().registered, 1);
+}
+
+#[tokio::test]
+async fn a_provider_that_is_unwell_signs_nobody_out() {
+    let scene = Scene::ended().await;
+    scene.provider.unwell(2);
+    assert_eq!(call(&scene.client()).await.unwrap(), 200);
+    assert_eq!(scene.provider.books().refreshed, 1);
+    scene.provider.expire();
+    scene.provider.unwell(99);
+    let client = scene.client();
+    let error = call(&client).await.unwrap_err();
+    assert!(matches!(error, HttpError::Credentials { .. }), "{error:?}");
+    assert!(scene.kept().account.unwrap().refresh.is_some());
+    scene.provider.unwell(0);
+    assert_eq!(call(&client).await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn tokens_may_be_taken_away_any_number_of_times() {
+    let scene = Scene::signed_in(Tokens::Opaque(3600)).await;
+    let client = scene.client();
+    for times in 1..4 {
+        scene.provider.expire();
+        assert_eq!(call(&client).await.unwrap(), 200);
+        assert_eq!(scene.provider.books().refreshed, times);
+    }
+}
+
+/// A program that signs in as itself has another token before the one it has is refused.
+#[tokio::test]
+async fn a_program_renews_its_token_before_it_ends() {
+    let (provider, folder) = (OpenId::start(Tokens::Opaque(5)), tempfile::tempdir().unwrap());
+    let oauth = OAuth {
+        grant: Some(Grant::ClientCredentials),
+        client_id: Some("robot".into()),
+        client_secret: Some("robots-own-secret".into()),
+        scopes: vec!["read".into()],
+        ..OAuth::default()
+    };
+    let url: Url = provider.url().parse().unwrap();
+    let headers = Provider::new(sign_in(url.clone(), folder.path(), oauth), Presence::Nobody);
+    let client = client_with(&url, headers);
+    assert_eq!(call(&client).await.unwrap(), 200);
+    let first = kept(folder.path()).account.unwrap();
+    // It lives for five seconds, and is due in the last of them.
+    while provider.books().asked < 2 {
+        assert_eq!(call(&client).await.unwrap(), 200);
+    }
+    let second = kept(folder.path()).account.unwrap();
+    assert!(provider.knows(first.access.expose()), "the old one is still good");
+    assert!(second.obtained_at < first.expires_at.unwrap());
+    assert_eq!(provider.books().refused, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_sign_in_that_was_ended_says_so() {
+    let scene = Scene::ended().await;
+    scene.provider.forget();
+    let HttpError::SignIn { reason, .. } = call(&scene.client()).await.unwrap_err() else {
+        panic!()
+    };
+    assert!(reason.contains("invalid_grant"), "{reason}");
+    assert!(scene.kept().lost.unwrap().contains("invalid_grant"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_four_calls_of_four_processes_renew_once() {
+    for unwell in [0, 2] {
+        let scene = Scene::ended().await;
+        scene.provider.unwell(unwell);
+        assert!(scene.rush(), "{unwell}");
+        let books = scene.provider.books();
+        assert_eq!((books.refreshed, books.refused), (1, Vec::new()), "{unwell}");
+        assert_eq!(books.called, 64);
+    }
+}
+
+/// Killed before the provider has read the question: nothing has happened. Killed after it has used the refresh token
+/// up: nobody can know the new one, and that is said.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_killed_while_it_renews() {
+    for held in [Held::Question, Held::Answer] {
+        let scene = Scene::ended().await;
+        let before = scene.provider.books().asked;
+        scene.provider.hold(held);
+        let mut process = process(&scene.url(), scene.folder.path(), 1);
+        let is_there = |books: switchboard_testkit::openid::Books| match held {
+            Held::Answer => books.refreshed == 1,
+            _ => books.asked > before,
+        };
+        while !is_there(scene.provider.books()) {
+            tokio::task::yield_now().await;
+        }
+        process.kill().unwrap();
+        process.wait().unwrap();
+        scene.provider.hold(Held::Nothing);
+        match (held, call(&scene.client()).await) {
+            (Held::Answer, Err(HttpError::SignIn { reason, .. })) => {
+                assert!(reason.contains("invalid_grant"), "{reason}");
+            }
+            (Held::Question, Ok(200)) => {}
+            (held, other) => panic!("{held:?}: {other:?}"),
+        }
+        // The store is whole, and one can sign in.
+        assert!(scene.kept().account.is_some());
+        scene.sign_in().await;
+        assert_eq!(call(&scene.client()).await.unwrap(), 200);
+    }
+}

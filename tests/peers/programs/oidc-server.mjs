@@ -1,0 +1,212 @@
+// An MCP server on the TypeScript SDK that takes only tokens of a certified OpenID provider, which is here as well.
+//
+//   node oidc-server.mjs [--life SECONDS] [--jwt]
+//
+// Says `{"url": …}` on stdout once both are there. From then on a line of JSON on stdin is something to be done or
+// told, answered with a line (see `commands`); it ends with its stdin. Access tokens live for --life seconds and are
+// opaque, or signed with --jwt. SWITCHBOARD_PEERS names the folder that `cargo xtask peers` prints.
+
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+
+const peers = process.env.SWITCHBOARD_PEERS;
+if (!peers) {
+  console.error('SWITCHBOARD_PEERS is not set: run cargo xtask test');
+  process.exit(2);
+}
+const sdk = createRequire(`${peers}/npm/package.json`);
+const { McpServer, createMcpHandler } = sdk('@modelcontextprotocol/server');
+const { toNodeHandler } = sdk('@modelcontextprotocol/node');
+const z = sdk('zod');
+const openid = createRequire(`${peers}/npm-oidc/package.json`);
+const { Provider } = await import(pathToFileURL(openid.resolve('oidc-provider')));
+const jose = await import(pathToFileURL(openid.resolve('jose')));
+
+// Standard output is for answers; the provider's remarks are not.
+console.info = console.error;
+
+const option = (name) => {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
+};
+const life = Number(option('--life') ?? 3600);
+const signed = process.argv.includes('--jwt');
+
+// What happened, and what is to happen.
+const books = { refreshed: 0, asked: 0, registered: 0, revoked: 0, refused: [], called: 0 };
+const faults = { unwell: 0, hold: undefined };
+const access = new Set();
+const refresh = new Set();
+
+// --- the provider
+
+function configuration(resource, keys) {
+  const format = signed ? { accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } } } : { accessTokenFormat: 'opaque' };
+  const protectedBy = { scope: 'read write', audience: resource, accessTokenTTL: life, ...format };
+  return {
+    jwks: { keys },
+    cookies: { keys: [randomBytes(16).toString('hex')] },
+    scopes: ['openid', 'offline_access', 'read', 'write'],
+    pkce: { required: () => true },
+    rotateRefreshToken: true,
+    issueRefreshToken: (_ctx, client, code) => client.grantTypeAllowed('refresh_token') && code.scopes.has('offline_access'),
+    findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    ttl: { AccessToken: life, DeviceCode: 60, Grant: 3600, Interaction: 600, RefreshToken: 3600, Session: 3600, IdToken: 3600 },
+    features: {
+      devInteractions: { enabled: true },
+      registration: { enabled: true },
+      revocation: { enabled: true },
+      introspection: { enabled: true },
+      deviceFlow: { enabled: true },
+      clientCredentials: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => resource,
+        getResourceServerInfo: () => protectedBy,
+        useGrantedResource: () => true,
+      },
+    },
+    clients: [
+      // A program that signs in as itself.
+      {
+        client_id: 'robot', client_secret: 'robots-own-secret', grant_types: ['client_credentials'], redirect_uris: [],
+        response_types: [], token_endpoint_auth_method: 'client_secret_basic',
+      },
+    ],
+  };
+}
+
+function keepBooks(provider) {
+  provider.on('access_token.saved', (token) => access.add(token));
+  provider.on('access_token.issued', (token) => access.add(token));
+  provider.on('refresh_token.saved', (token) => refresh.add(token));
+  provider.on('registration_create.success', () => { books.registered += 1; });
+  provider.on('grant.success', (ctx) => {
+    if (ctx.oidc.params.grant_type === 'refresh_token') books.refreshed += 1;
+  });
+  provider.on('grant.error', (_ctx, error) => books.refused.push(error.error));
+  for (const name of ['server_error', 'registration_create.error', 'authorization.error', 'revocation.error']) {
+    provider.on(name, (_ctx, error) => console.error(`${name}: ${error.error_description ?? error.stack}`));
+  }
+}
+
+// Stands before the token endpoint: answers 503, or keeps an answer back for as long as it is told to.
+async function beforeTokens(req, res, handle) {
+  books.asked += 1;
+  if (faults.unwell > 0) {
+    faults.unwell -= 1;
+    res.writeHead(503).end();
+    return;
+  }
+  if (faults.hold === 'question') return;
+  if (faults.hold === 'answer') {
+    // The grant is used up, and nobody hears what came of it.
+    res.writeHead = () => res;
+    res.write = () => true;
+    res.end = () => res;
+  }
+  handle(req, res);
+}
+
+// --- the MCP server
+
+function build() {
+  const server = new McpServer({ name: 'protected', version: '1.0.0' });
+  const inputSchema = z.object({ a: z.number(), b: z.number() });
+  server.registerTool('add', { description: 'Adds two numbers', inputSchema }, ({ a, b }) => {
+    books.called += 1;
+    return { content: [{ type: 'text', text: String(a + b) }] };
+  });
+  return server;
+}
+
+// What cannot be a token of that kind is none.
+const find = (kind, token) => kind.find(token).catch(() => undefined);
+
+async function accepts(provider, issuer, resource, key, token) {
+  if (!token) return false;
+  if (signed) {
+    const checked = await jose.jwtVerify(token, key, { issuer, audience: resource }).catch(() => undefined);
+    return checked !== undefined;
+  }
+  const found = await find(provider.AccessToken, token) ?? await find(provider.ClientCredentials, token);
+  return found !== undefined && !found.isExpired && [found.aud].flat().includes(resource);
+}
+
+function protectedBy(provider, issuer, key) {
+  const resource = `${issuer}/mcp`;
+  const metadata = `${issuer}/.well-known/oauth-protected-resource/mcp`;
+  const serve = toNodeHandler(createMcpHandler(build, { legacy: 'stateless' }));
+  return async (req, res) => {
+    const token = req.headers.authorization?.replace(/^Bearer /, '');
+    if (await accepts(provider, issuer, resource, key, token)) return void serve(req, res);
+    const error = token ? 'error="invalid_token", ' : '';
+    const challenge = `Bearer ${error}scope="read", resource_metadata="${metadata}"`;
+    res.writeHead(401, { 'www-authenticate': challenge }).end();
+  };
+}
+
+// --- both
+
+async function start(server) {
+  const issuer = `http://127.0.0.1:${server.address().port}`;
+  const resource = `${issuer}/mcp`;
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const key = { ...privateKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig', kid: 'one' };
+  const provider = new Provider(issuer, configuration(resource, [key]));
+  keepBooks(provider);
+  const provide = provider.callback();
+  const guarded = protectedBy(provider, issuer, publicKey);
+  server.on('request', (req, res) => {
+    const { pathname } = new URL(req.url, issuer);
+    if (pathname === '/mcp') return void guarded(req, res);
+    if (pathname === '/token') return void beforeTokens(req, res, provide);
+    if (pathname === '/.well-known/oauth-protected-resource/mcp') {
+      const body = { resource, authorization_servers: [issuer], scopes_supported: ['read'] };
+      return void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    }
+    if (pathname === '/token/revocation') {
+      res.once('finish', () => { books.revoked += Number(res.statusCode === 200); });
+    }
+    provide(req, res);
+  });
+  return { provider, url: resource };
+}
+
+const gone = async (tokens) => {
+  await Promise.all([...tokens].map((token) => token.destroy()));
+  tokens.clear();
+};
+
+// What may be asked of it on stdin: `{"do": NAME, …}`.
+const commands = (provider) => ({
+  books: () => books,
+  // The next `times` requests for a token are answered with 503.
+  unwell: ({ times }) => { faults.unwell = times; },
+  // Requests for a token are not read ("question"), or done and not answered ("answer"); null ends it.
+  hold: ({ what }) => { faults.hold = what ?? undefined; },
+  // No access token is accepted any more.
+  expire: () => gone(access),
+  // Nor any refresh token.
+  forget: async () => { await gone(access); await gone(refresh); },
+  // Whether a token is still good.
+  knows: async ({ token }) => {
+    const kinds = [provider.AccessToken, provider.ClientCredentials, provider.RefreshToken];
+    const found = (await Promise.all(kinds.map((kind) => find(kind, token)))).find((one) => one);
+    return { knows: found !== undefined && !found.consumed && !found.isExpired };
+  },
+});
+
+const server = createServer();
+await new Promise((listening) => { server.listen(0, '127.0.0.1', listening); });
+const { provider, url } = await start(server);
+console.log(JSON.stringify({ url }));
+const known = commands(provider);
+for await (const line of createInterface({ input: process.stdin })) {
+  const told = JSON.parse(line);
+  console.log(JSON.stringify(await known[told.do](told) ?? {}));
+}
+process.exit(0);
