@@ -23,7 +23,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! Built as a `cdylib` with the feature `export` that is a file `switchboard plugin serve` loads. Functions run on
+//! With `export!()` beside it, and built as a `cdylib`, that is a file `switchboard plugin serve` loads. Functions run on
 //! threads of a worker process, several at a time; one that fails says so with an error, and one that crashes takes
 //! nothing but its own calls along.
 //!
@@ -38,7 +38,7 @@ mod failure;
 mod item;
 mod plugin;
 mod returned;
-mod uri;
+pub mod uri;
 
 pub use content::{Content, Contents, Json, Message, ToolResult};
 pub use context::{Asked, Context};
@@ -55,8 +55,7 @@ pub use {schemars, serde, serde_json};
 
 /// The plugin of this crate: its name, its version, its items.
 ///
-/// Makes `plugin()`, for tests, and `entry()`, the table that a host reads. With the crate's feature `export` the
-/// table's symbol is exported, so that the crate is a plugin when it is built as a `cdylib`.
+/// Makes `plugin()`, for tests, and `entry()`, the table that a host reads; [`export!`] lets a host find it.
 #[macro_export]
 macro_rules! plugin {
     (name: $name:expr, version: $version:expr, $(instructions: $instructions:expr,)? items: [$($item:ident),* $(,)?] $(,)?) => {
@@ -92,8 +91,15 @@ macro_rules! plugin {
         pub fn entry() -> &'static $crate::abi::v2::Plugin {
             $crate::entry::<ThisPlugin>()
         }
+    };
+}
 
-        #[cfg(feature = "export")]
+/// Exports the plugin of this crate, so that built as a `cdylib` it is a file that a host loads.
+///
+/// One binary can hold many plugins and export one: those that are part of the program are not exported.
+#[macro_export]
+macro_rules! export {
+    () => {
         #[allow(unsafe_code, reason = "a symbol by which the host finds the plugin")]
         #[doc(hidden)]
         #[unsafe(no_mangle)]

@@ -2,7 +2,7 @@
 
 /// A template, taken apart.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct UriTemplate(Vec<Part>);
+pub struct UriTemplate(Vec<Part>);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
@@ -16,7 +16,8 @@ enum Part {
 // === impl UriTemplate ===
 
 impl UriTemplate {
-    pub(crate) fn new(template: &str) -> Self {
+    /// Takes a template apart.
+    pub fn new(template: &str) -> Self {
         let mut parts = Vec::new();
         let mut left = template;
         while let Some((text, rest)) = left.split_once('{') {
@@ -33,7 +34,7 @@ impl UriTemplate {
     }
 
     /// The values that make the template this URI, if any do.
-    pub(crate) fn read(&self, uri: &str) -> Option<Vec<(String, String)>> {
+    pub fn read(&self, uri: &str) -> Option<Vec<(String, String)>> {
         let mut values = Vec::new();
         matches(&self.0, uri, &mut values).then_some(values)
     }

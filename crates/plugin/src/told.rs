@@ -41,6 +41,8 @@ pub(crate) struct Noted<'a> {
 pub(crate) mod said {
     pub(crate) const READY: &str = "worker/ready";
     pub(crate) const FAILED: &str = "worker/failed";
+    /// Asks for another [`super::Ready`].
+    pub(crate) const DESCRIBE: &str = "worker/describe";
     /// Wraps a notification.
     pub(crate) const NOTE: &str = "worker/note";
     /// Wraps a question.

@@ -25,3 +25,6 @@ fn sleep(
 }
 
 plugin! { name: "sleep", version: env!("CARGO_PKG_VERSION"), items: [sleep] }
+
+#[cfg(feature = "export")]
+switchboard_plugin_sdk::export!();

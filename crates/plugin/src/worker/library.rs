@@ -38,7 +38,7 @@ impl Library {
     pub(super) fn open(path: &Path) -> Result<Self, Failed> {
         // SAFETY: its initialisers run, and may do anything: that is why this process is nobody else's.
         let loaded = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
-        loaded.map(Self).map_err(|error| Failed::new("load", error.to_string()))
+        loaded.map(Self).map_err(|error| Failed::new("load", why(&error, path)))
     }
 
     pub(super) fn version(self) -> Result<Version, Failed> {
@@ -67,6 +67,13 @@ impl Library {
         // SAFETY: as promised.
         unsafe { self.0.get::<T>(name) }.ok().map(|symbol| *symbol)
     }
+}
+
+/// The loader's own words, without the name of a copy that nobody knows.
+fn why(error: &libloading::Error, path: &Path) -> String {
+    let said =
+        std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    said.replace(&format!("{}: ", path.display()), "")
 }
 
 fn missing(what: &str) -> Failed {

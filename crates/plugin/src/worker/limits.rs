@@ -7,7 +7,10 @@ use std::{
 };
 
 use nix::{
-    sys::resource::{Resource, setrlimit},
+    sys::{
+        resource::{Resource, setrlimit},
+        signal::{SigSet, Signal},
+    },
     unistd::{dup2_stdin, dup2_stdout},
 };
 
@@ -21,6 +24,15 @@ pub(super) fn take_over_channel() -> io::Result<(OwnedFd, OwnedFd)> {
     dup2_stdin(File::open("/dev/null")?)?;
     dup2_stdout(io::stderr())?;
     Ok((input, output))
+}
+
+/// Leaves signals alone that say what the end of the channel says: a plugin is to be shut down, not cut off. What does
+/// not end by itself is killed.
+pub(super) fn await_the_end() -> nix::Result<()> {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGINT);
+    signals.add(Signal::SIGTERM);
+    signals.thread_block()
 }
 
 /// Gives up what may be given up.

@@ -26,7 +26,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use switchboard_plugin_sdk::abi;
 use switchboard_wire::{
-    envelope::{Message, Parsed, Request, RpcError, parse},
+    envelope::{Message, Parsed, Request, RpcError, code, parse},
     json::Raw,
     meta::method,
 };
@@ -34,12 +34,24 @@ use switchboard_wire::{
 use crate::told::{Failed, Ready, said};
 use channel::Channel;
 use crew::Crew;
+pub(crate) use crew::MOST as MOST_AT_ONCE;
 
 /// The word that makes our binary a worker.
 pub const COMMAND: &str = "plugin-worker";
 
-/// Plugins that are part of the program: a name, and the table a host reads.
-pub type Builtins = &'static [(&'static str, fn() -> &'static abi::v2::Plugin)];
+/// Plugins that are part of the program.
+pub type Builtins = &'static [Builtin];
+
+/// A plugin that is part of the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// The table a worker reads.
+    pub table: fn() -> &'static abi::v2::Plugin,
+    /// What it offers, for a host that need not start a worker to know.
+    pub plugin: fn() -> switchboard_plugin_sdk::Plugin,
+}
 
 /// What a worker is told when it is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,16 +104,13 @@ pub fn run_if_worker(builtins: Builtins) {
     if words.next().is_some_and(|word| word == COMMAND) {
         let code = run(words.next(), builtins);
         // No destructor of a plugin's is worth waiting for.
-        std::process::exit(if code == ExitCode::SUCCESS { 0 } else { 1 });
+        std::process::exit(i32::from(code != ExitCode::SUCCESS));
     }
 }
 
 fn run(order: Option<OsString>, builtins: Builtins) -> ExitCode {
-    let (input, output) = match limits::take_over_channel() {
-        Ok(ends) => ends,
-        // Nobody is there to be told.
-        Err(_) => return ExitCode::FAILURE,
-    };
+    // Without a channel nobody is there to be told.
+    let Ok((input, output)) = limits::take_over_channel() else { return ExitCode::FAILURE };
     let channel = Arc::new(Channel::new(output));
     let order = order.and_then(|order| serde_json::from_str::<Order>(order.to_str()?).ok());
     let started = order
@@ -110,7 +119,7 @@ fn run(order: Option<OsString>, builtins: Builtins) -> ExitCode {
     match started {
         Ok((plugin, ready)) => {
             channel.say(&said(said::READY, &ready));
-            serve(input, &channel, plugin, ready.thread_safe);
+            serve(input, &channel, &plugin, ready.thread_safe);
             ExitCode::SUCCESS
         }
         Err(failed) => {
@@ -125,7 +134,8 @@ fn start(
     channel: &Arc<Channel>,
     builtins: Builtins,
 ) -> Result<(Arc<dyn Answerer>, Ready), Failed> {
-    limits::apply(order.limits).map_err(|error| Failed::new("limits", error.to_string()))?;
+    let limited = limits::apply(order.limits).and_then(|()| limits::await_the_end());
+    limited.map_err(|error| Failed::new("limits", error.to_string()))?;
     let plugin = load(&order.load, channel, builtins)?;
     let ready = plugin.ready()?;
     Ok((plugin, ready))
@@ -138,11 +148,11 @@ fn load(
 ) -> Result<Arc<dyn Answerer>, Failed> {
     match load {
         Load::Builtin(name) => {
-            let found = builtins.iter().find(|(known, _)| known == name);
-            let (_, table) = found.ok_or_else(|| {
+            let found = builtins.iter().find(|known| known.name == name);
+            let found = found.ok_or_else(|| {
                 Failed::new("load", format!("no plugin called `{name}` is part of the program"))
             })?;
-            Ok(Arc::new(v2::Plugin::of_program(table(), channel)?))
+            Ok(Arc::new(v2::Plugin::of_program((found.table)(), channel)?))
         }
         Load::File(path) => {
             elf::check(path)?;
@@ -158,7 +168,7 @@ fn load(
 }
 
 /// Answers until the host closes its end. The thread that loaded the plugin is the first to answer.
-fn serve(input: OwnedFd, channel: &Arc<Channel>, plugin: Arc<dyn Answerer>, thread_safe: bool) {
+fn serve(input: OwnedFd, channel: &Arc<Channel>, plugin: &Arc<dyn Answerer>, thread_safe: bool) {
     let crew = Arc::new(Crew::new(if thread_safe { crew::MOST } else { 1 }));
     let reader = {
         let (channel, crew, plugin) = (channel.clone(), crew.clone(), plugin.clone());
@@ -198,7 +208,10 @@ fn take(message: Message, channel: &Arc<Channel>, crew: &Arc<Crew>, plugin: &Arc
             let call = channel.begin(request.id().as_u64().unwrap_or_default());
             let (channel, plugin) = (channel.clone(), plugin.clone());
             crew.add(Box::new(move || {
-                let outcome = plugin.answer(&call, &request);
+                let outcome = match request.method().as_ref() {
+                    said::DESCRIBE => Some(describe(&*plugin)),
+                    _ => plugin.answer(&call, &request),
+                };
                 channel.finish(&call, outcome);
             }));
         }
@@ -218,6 +231,13 @@ fn take(message: Message, channel: &Arc<Channel>, crew: &Arc<Crew>, plugin: &Arc
             _ => {}
         },
     }
+}
+
+/// What the plugin offers by now.
+fn describe(plugin: &dyn Answerer) -> Result<Raw, RpcError> {
+    let wrong = |why: String| RpcError::new(code::INTERNAL_ERROR, why);
+    let ready = plugin.ready().map_err(|failed| wrong(failed.why))?;
+    Raw::of(&ready).map_err(|error| wrong(error.to_string()))
 }
 
 // === impl Limits ===

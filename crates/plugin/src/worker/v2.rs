@@ -99,16 +99,22 @@ impl Plugin {
         }
         let _ = CHANNEL.set(channel.clone());
         let mut plugin = Self { table, instance: ptr::null_mut(), channel: channel.clone() };
-        let mut instance = ptr::null_mut();
-        // SAFETY: functions of the plugin's, of these types; the places are ours.
-        let made =
-            plugin.answered(|answer| unsafe { create(&raw const HOST, &raw mut instance, answer) });
+        let (mut instance, mut answer) = (ptr::null_mut(), Answer::NONE);
+        // SAFETY: a function of the plugin's, of this type; the places are ours.
+        let status = unsafe { create(&raw const HOST, &raw mut instance, &raw mut answer) };
         plugin.instance = instance;
-        match made {
-            Some(Err(error)) => Err(Failed::new("initialize", error.message)),
-            // What an instance's first answer says is of no interest, if it says anything.
-            _ => Ok(plugin),
+        if status == v2::OK {
+            return Ok(plugin);
         }
+        let why = match plugin.answered(|place| {
+            // SAFETY: the place is `answered`'s own.
+            unsafe { place.write(answer) };
+            v2::ERROR
+        }) {
+            Some(Err(error)) => error.message,
+            _ => "it does not say why".to_owned(),
+        };
+        Err(Failed::new("initialize", why))
     }
 
     /// Runs a function that leaves an answer, and frees the answer. `None`: it was cancelled.
