@@ -124,6 +124,9 @@ impl Worker {
         seat: usize,
         news: &mpsc::Sender<News>,
     ) -> Result<(Arc<Self>, Ready), Fault> {
+        let stderr = StderrOptions {
+            sink: options.logs.as_ref().map(|logs| logs.sink(&order.load.name(), "plugins")),
+        };
         let order =
             serde_json::to_string(order).map_err(|error| Fault::Spawn(error.to_string()))?;
         let command = Command {
@@ -131,7 +134,7 @@ impl Worker {
             env: options.env.clone(),
             ..Command::new(options.program.clone())
         };
-        let spawned = process::spawn(command, &options.guard, StderrOptions::default()).await;
+        let spawned = process::spawn(command, &options.guard, stderr).await;
         let spawned = spawned.map_err(|error| Fault::Spawn(told(&error)))?;
         let (writer, mut reader, writing) = lines::link(spawned.stdout, spawned.stdin, LARGEST);
         tokio::spawn(writing);

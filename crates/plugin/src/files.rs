@@ -3,7 +3,10 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::SystemTime,
 };
 
@@ -30,7 +33,9 @@ pub(crate) struct Look {
 /// Private copies of plugins: what is written to a plugin's file does not reach a worker that has it mapped.
 #[derive(Debug)]
 pub(crate) struct Copies {
-    folder: TempDir,
+    place: PathBuf,
+    /// Made for the first copy.
+    folder: OnceLock<TempDir>,
     count: AtomicU64,
 }
 
@@ -85,10 +90,18 @@ impl Look {
 // === impl Copies ===
 
 impl Copies {
-    pub(crate) fn new(place: &Path) -> io::Result<Self> {
-        fs::create_dir_all(place)?;
-        let folder = tempfile::Builder::new().prefix("switchboard-plugins-").tempdir_in(place)?;
-        Ok(Self { folder, count: AtomicU64::new(0) })
+    pub(crate) fn new(place: &Path) -> Self {
+        Self { place: place.to_owned(), folder: OnceLock::new(), count: AtomicU64::new(0) }
+    }
+
+    fn folder(&self) -> io::Result<&Path> {
+        if self.folder.get().is_none() {
+            fs::create_dir_all(&self.place)?;
+            let builder = tempfile::Builder::new().prefix("switchboard-plugins-").to_owned();
+            // Whoever comes second throws theirs away.
+            let _ = self.folder.set(builder.tempdir_in(&self.place)?);
+        }
+        self.folder.get().map(TempDir::path).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Copies a file as it is now. May block.
@@ -97,7 +110,7 @@ impl Copies {
         let bytes = fs::read(path).map_err(wrong)?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let path = self.folder.path().join(format!("{number}-{name}"));
+        let path = self.folder().map_err(wrong)?.join(format!("{number}-{name}"));
         fs::write(&path, &bytes).map_err(wrong)?;
         Ok(Copy { path, hash: Sha256::digest(&bytes).into() })
     }

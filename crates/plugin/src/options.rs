@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
+use switchboard_core::logs::Logs;
 use switchboard_wire::process::Guard;
 
 use crate::worker::Limits;
@@ -24,6 +25,8 @@ pub struct Options {
     pub pool: usize,
     /// Where private copies of plugins are kept while they are in use.
     pub copies: PathBuf,
+    /// Where all goes that plugins write to standard error; its last lines are kept for problems in any case.
+    pub logs: Option<Logs>,
     /// What the server is called.
     pub name: String,
 }
@@ -58,6 +61,7 @@ impl Options {
             times: Times::default(),
             pool: 1,
             copies: std::env::temp_dir(),
+            logs: None,
             name: "plugins".into(),
         }
     }

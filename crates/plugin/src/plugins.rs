@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
@@ -71,24 +70,24 @@ pub struct Shown {
 
 impl Plugins {
     /// Finds plugins, loads them, and keeps them current. What cannot be loaded is a problem beside what can.
-    pub async fn start(options: Options, sources: Sources) -> io::Result<Self> {
-        let plugins = Self::prepare(options, sources)?;
+    pub async fn start(options: Options, sources: Sources) -> Self {
+        let plugins = Self::prepare(options, sources);
         keeper::look(&plugins.inner).await;
-        Ok(plugins)
+        plugins
     }
 
     /// The plugins that are part of the program. Needs a runtime, and nothing is started before somebody calls.
-    pub fn of_program(options: Options, builtins: Builtins) -> io::Result<Self> {
+    pub fn of_program(options: Options, builtins: Builtins) -> Self {
         Self::prepare(options, Sources { builtins, folders: Vec::new() })
     }
 
-    fn prepare(options: Options, sources: Sources) -> io::Result<Self> {
+    fn prepare(options: Options, sources: Sources) -> Self {
         let (news, heard) = mpsc::channel(QUEUE);
         let (words, said) = mpsc::channel(QUEUE);
         let watching = (!sources.folders.is_empty())
             .then(|| watch::watch(&sources.folders, words.clone()))
             .flatten();
-        let copies = Copies::new(&options.copies)?;
+        let copies = Copies::new(&options.copies);
         let seats = sources.builtins.iter().enumerate().map(|(index, builtin)| {
             let plugin = (builtin.plugin)();
             let ready = Ready {
@@ -113,7 +112,7 @@ impl Plugins {
             shutdown: CancellationToken::new(),
         });
         tokio::spawn(keeper::keep(inner.clone(), heard, said));
-        Ok(Self { inner, _watching: watching })
+        Self { inner, _watching: watching }
     }
 
     /// Word of changes, for sessions.

@@ -28,6 +28,7 @@ mod list;
 mod load;
 mod managed;
 mod peers;
+mod plugins;
 mod probe;
 mod resources;
 mod signing_in;

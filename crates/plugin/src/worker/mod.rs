@@ -240,6 +240,18 @@ fn describe(plugin: &dyn Answerer) -> Result<Raw, RpcError> {
     Raw::of(&ready).map_err(|error| wrong(error.to_string()))
 }
 
+// === impl Load ===
+
+impl Load {
+    /// What it is called where its own name is not known yet.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Builtin(name) => name.clone(),
+            Self::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        }
+    }
+}
+
 // === impl Limits ===
 
 impl Default for Limits {

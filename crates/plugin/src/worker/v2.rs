@@ -125,7 +125,7 @@ impl Plugin {
         // SAFETY: the plugin's text lives until it is released, which happens once.
         let text = unsafe {
             let text = bytes(answer.text).to_vec();
-            if let Some(release) = self.table.release.filter(|_| !answer.owner.is_null()) {
+            if let Some(release) = self.table.release.filter(|_| !answer.text.ptr.is_null()) {
                 release(self.instance, &raw mut answer);
             }
             text

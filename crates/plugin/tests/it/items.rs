@@ -49,7 +49,7 @@ static BUILTINS: [Builtin; 1] =
     [Builtin { name: "test", table: offered::entry, plugin: offered_with_more }];
 
 fn plugins() -> Arc<Plugins> {
-    Arc::new(Plugins::of_program(options(), &BUILTINS).unwrap())
+    Arc::new(Plugins::of_program(options(), &BUILTINS))
 }
 
 #[tokio::test(flavor = "multi_thread")]

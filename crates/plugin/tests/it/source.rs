@@ -72,5 +72,5 @@ pub(crate) async fn host(folder: &Folder) -> Plugins {
 
 pub(crate) async fn host_with(folder: &Folder, options: Options) -> Plugins {
     let folders = vec![folder.path().to_owned()];
-    Plugins::start(options, Sources { builtins: &[], folders }).await.unwrap()
+    Plugins::start(options, Sources { builtins: &[], folders }).await
 }
