@@ -250,7 +250,7 @@ fn the_weather_comes_from_where_it_is_told_to() {
         offline.contains("the weather service at http://127.0.0.1:1 cannot be asked"),
         "{offline}"
     );
-    assert!(offline.contains("`get_weather` reports an error"), "{offline}");
+    assert!(offline.contains("get_weather` reports an error"), "{offline}");
 }
 
 /// A user's own plugins are a server like any other.
