@@ -56,7 +56,8 @@ typedef struct {
     void (*notify)(const sb_call *call, sb_text method, sb_text params);
     /* Asks the person behind the client; params are those of elicitation/create. Waits for the answer. */
     int32_t (*elicit)(const sb_call *call, sb_text params, sb_answer *answer);
-    /* Asks the client anything a server may ask. Waits for the answer. */
+    /* Asks the client anything a server may ask. Waits for the answer. The method "switchboard/questions" asks several
+     * things at once: {"<key>": {"method", "params"}} is answered by {"<key>": {"result"} or {"error"}}. */
     int32_t (*request)(const sb_call *call, sb_text method, sb_text params, sb_answer *answer);
     void (*release)(sb_answer *answer);
     const void *(*get_extension)(sb_text id); /* NULL if there is none of that name */

@@ -257,14 +257,13 @@ impl Line {
         match status {
             v2::OK => Ok(text),
             v2::CANCELLED => Err(Failure::Cancelled),
-            _ => Err(refused(&text)),
+            _ => Err(refused(&serde_json::from_str(&text).unwrap_or_else(|_| json!({})))),
         }
     }
 }
 
 /// The client's error, as ours.
-fn refused(text: &str) -> Failure {
-    let error = serde_json::from_str(text).unwrap_or_else(|_| json!({}));
+pub(crate) fn refused(error: &Value) -> Failure {
     Failure::Rpc {
         code: error["code"].as_i64().unwrap_or(-32603),
         message: error["message"].as_str().unwrap_or("the client did not answer").to_owned(),

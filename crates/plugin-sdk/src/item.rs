@@ -23,6 +23,7 @@ pub struct Item {
     shown: Value,
     function: Function,
     completer: Option<Completer>,
+    is_there: fn() -> bool,
 }
 
 #[derive(Debug)]
@@ -92,7 +93,13 @@ impl Item {
                 Err(failure) => Err(failure),
             }
         };
-        Self { kind: Kind::Tool, shown, function: Box::new(function), completer: None }
+        Self {
+            kind: Kind::Tool,
+            shown,
+            function: Box::new(function),
+            completer: None,
+            is_there: || true,
+        }
     }
 
     /// A prompt. Its arguments are texts, whatever the function takes.
@@ -109,7 +116,13 @@ impl Item {
             let messages: Vec<Value> = messages.into_iter().map(Message::into_value).collect();
             Ok(json!({ "description": description, "messages": messages }))
         };
-        Self { kind: Kind::Prompt, shown, function: Box::new(function), completer: None }
+        Self {
+            kind: Kind::Prompt,
+            shown,
+            function: Box::new(function),
+            completer: None,
+            is_there: || true,
+        }
     }
 
     /// A resource.
@@ -122,7 +135,13 @@ impl Item {
         shown["uri"] = json!(uri);
         shown["mimeType"] = json!(mime);
         let function = move |_, cx: &Context| Ok(contents(function(cx).into_contents(uri, mime)?));
-        Self { kind: Kind::Resource, shown, function: Box::new(function), completer: None }
+        Self {
+            kind: Kind::Resource,
+            shown,
+            function: Box::new(function),
+            completer: None,
+            is_there: || true,
+        }
     }
 
     /// A template of resources. The names in it are the function's arguments.
@@ -141,13 +160,20 @@ impl Item {
             Ok(contents(function(arguments, cx).into_contents(&uri, mime)?))
         };
         let kind = Kind::Template(UriTemplate::new(template));
-        Self { kind, shown, function: Box::new(function), completer: None }
+        Self { kind, shown, function: Box::new(function), completer: None, is_there: || true }
     }
 
     /// With somebody who completes its arguments.
     #[must_use]
     pub fn completed_by(mut self, completer: fn(&str, &str, &Context) -> Vec<String>) -> Self {
         self.completer = Some(completer);
+        self
+    }
+
+    /// Offered only while this says so. Whoever changes what it says tells clients with [`Context::list_changed`].
+    #[must_use]
+    pub fn while_true(mut self, is_there: fn() -> bool) -> Self {
+        self.is_there = is_there;
         self
     }
 
@@ -172,6 +198,10 @@ impl Item {
 
     pub(crate) fn as_template(&self) -> Option<&Value> {
         matches!(self.kind, Kind::Template(_)).then_some(&self.shown)
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        (self.is_there)()
     }
 
     pub(crate) fn completes(&self) -> bool {

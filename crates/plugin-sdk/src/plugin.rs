@@ -116,7 +116,7 @@ impl Plugin {
     /// What it offers, as the second version of the interface describes it.
     pub fn describe(&self) -> Value {
         let list = |kind: fn(&Item) -> Option<&Value>| -> Vec<&Value> {
-            self.items.iter().filter_map(kind).collect()
+            self.items.iter().filter(|item| item.is_there()).filter_map(kind).collect()
         };
         let mut described = json!({
             "tools": list(Item::as_tool),

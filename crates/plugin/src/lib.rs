@@ -20,6 +20,7 @@ mod offer;
 mod options;
 mod parked;
 mod plugins;
+mod question;
 mod seat;
 mod server;
 mod told;

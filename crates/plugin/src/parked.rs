@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-use switchboard_wire::{envelope::Id, json::Raw};
+use switchboard_wire::json::Raw;
 use tokio::time::Instant;
 
-use crate::call::Call;
+use crate::{call::Call, question::Question};
 
 /// Calls that may wait at once.
 const MOST: usize = 256;
@@ -24,8 +24,7 @@ pub(crate) struct Parked(Mutex<HashMap<String, Waiting>>);
 /// A call that waits.
 pub(crate) struct Waiting {
     pub(crate) call: Call,
-    /// The question.
-    pub(crate) question: Id,
+    pub(crate) question: Question,
     /// The plugin's name.
     pub(crate) plugin: String,
     pub(crate) abi: u32,
@@ -35,7 +34,7 @@ pub(crate) struct Waiting {
 // === impl Waiting ===
 
 impl Waiting {
-    pub(crate) fn new(call: Call, question: Id, plugin: String, abi: u32) -> Self {
+    pub(crate) fn new(call: Call, question: Question, plugin: String, abi: u32) -> Self {
         Self { call, question, plugin, abi, since: Instant::now() }
     }
 }

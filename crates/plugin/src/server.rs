@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_wire::{
-    client::{InputRequest, List},
-    envelope::{Id, Notification, RpcError, code},
+    client::List,
+    envelope::{Notification, RpcError, code},
     json::{JsonKind, Raw},
     meta::method,
     server::{Asked, Context, Description, Handler, Reply},
@@ -19,11 +19,9 @@ use crate::{
     normal,
     parked::Waiting,
     plugins::{Inner, Plugins},
+    question::Question,
     told::said,
 };
-
-/// What the one question of a call is called.
-const QUESTION: &str = "question";
 
 impl Handler for Plugins {
     fn describe(&self) -> Description {
@@ -173,17 +171,10 @@ impl Inner {
                     pass(&method, &params, context).await;
                 }
                 Next::Event(Event::Ask { id, method, params }) => {
-                    if !can_be_asked(&method, &params, context) {
-                        call.answer(&id, Err(cannot("the client cannot be asked this"))).await;
-                        continue;
-                    }
-                    match self.park(call, id, &whose, (method, params)) {
-                        Ok(reply) => return Ok(reply),
-                        Err(waiting) => {
-                            let Waiting { call: back, question, .. } = *waiting;
-                            back.answer(&question, Err(cannot("too many calls wait"))).await;
-                            call = back;
-                        }
+                    let question = Question::new(id, method, params, context);
+                    match self.ask(call, question, &whose).await {
+                        Step::Asked(reply) => return Ok(reply),
+                        Step::Answered(back) => call = *back,
                     }
                 }
                 Next::Done(outcome) => {
@@ -206,17 +197,23 @@ impl Inner {
         Next::Gone(fault)
     }
 
-    fn park(
-        &self,
-        call: Call,
-        id: Id,
-        whose: &Whose,
-        (method, params): (String, Raw),
-    ) -> Result<Reply, Box<Waiting>> {
-        let waiting = Waiting::new(call, id, whose.name.clone(), whose.abi);
-        let ticket = self.parked.put(waiting)?;
-        let question = InputRequest { key: QUESTION.into(), method, params };
-        Ok(Reply::NeedsInput { questions: vec![question], state: Some(ticket) })
+    /// Puts a call away until its client has answered, unless there is nothing to wait for.
+    async fn ask(&self, call: Call, question: Question, whose: &Whose) -> Step {
+        let open = question.open();
+        if open.is_empty() {
+            call.answer(&question.id.clone(), question.answer()).await;
+            return Step::Answered(Box::new(call));
+        }
+        let waiting = Waiting::new(call, question, whose.name.clone(), whose.abi);
+        match self.parked.put(waiting) {
+            Ok(ticket) => Step::Asked(Reply::NeedsInput { questions: open, state: Some(ticket) }),
+            Err(waiting) => {
+                let Waiting { call, question, .. } = *waiting;
+                let refusal = RpcError::new(code::INTERNAL_ERROR, "too many calls wait");
+                call.answer(&question.id, Err(refusal)).await;
+                Step::Answered(Box::new(call))
+            }
+        }
     }
 
     async fn resume(
@@ -228,14 +225,13 @@ impl Inner {
         let waiting = self.parked.take(ticket);
         let waiting = waiting
             .ok_or_else(|| invalid("nothing waits under this `requestState`; call again"))?;
-        let Waiting { call, question, plugin, abi, .. } = waiting;
-        let answer = asked.answers.iter().find(|answer| answer.key == QUESTION);
-        let outcome = match answer {
-            Some(answer) => answer.outcome.clone(),
-            None => Err(cannot("the question was not answered")),
-        };
-        call.answer(&question, outcome).await;
-        self.follow(call, Whose { name: plugin, abi }, asked, context).await
+        let Waiting { call, mut question, plugin, abi, .. } = waiting;
+        question.hear(&asked.answers);
+        let whose = Whose { name: plugin, abi };
+        match self.ask(call, question, &whose).await {
+            Step::Asked(reply) => Ok(reply),
+            Step::Answered(call) => self.follow(*call, whose, asked, context).await,
+        }
     }
 
     fn subscribe(&self, uri: &str, on: bool) -> Result<(), RpcError> {
@@ -263,6 +259,14 @@ impl Inner {
     }
 }
 
+/// What became of a question.
+enum Step {
+    /// The client has it.
+    Asked(Reply),
+    /// The plugin has its answer, and goes on.
+    Answered(Box<Call>),
+}
+
 /// Whose call it is.
 struct Whose {
     name: String,
@@ -275,17 +279,6 @@ async fn pass(told: &str, params: &Raw, context: &Context) {
         method::PROGRESS => context.progress(params).await,
         method::LOG => context.log(params).await,
         other => context.notify(&Notification::new(other, Some(params))).await,
-    }
-}
-
-fn can_be_asked(asked: &str, params: &Raw, context: &Context) -> bool {
-    let is_url = matches!(params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"");
-    match asked {
-        method::ELICIT if is_url => context.offers(&["elicitation", "url"]),
-        method::ELICIT => context.offers(&["elicitation"]),
-        method::SAMPLE => context.offers(&["sampling"]),
-        method::ROOTS_LIST => context.offers(&["roots"]),
-        _ => false,
     }
 }
 
@@ -308,10 +301,6 @@ fn arguments(params: &Raw) -> Result<Option<Raw>, RpcError> {
 
 fn invalid(text: impl Into<String>) -> RpcError {
     RpcError::new(code::INVALID_PARAMS, text)
-}
-
-fn cannot(text: &str) -> RpcError {
-    RpcError::new(code::INTERNAL_ERROR, text)
 }
 
 fn no_resource(uri: &str) -> RpcError {

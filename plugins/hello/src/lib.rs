@@ -43,7 +43,12 @@ fn asked(cx: &Context) -> Result<Option<String>> {
     }
 }
 
-plugin! { name: "hello", version: env!("CARGO_PKG_VERSION"), items: [echo, greet] }
+plugin! {
+    name: "hello",
+    version: env!("CARGO_PKG_VERSION"),
+    instructions: "Tools to try a connection with.",
+    items: [echo, greet],
+}
 
 #[cfg(feature = "export")]
 switchboard_plugin_sdk::export!();

@@ -26,6 +26,10 @@ pub const ERROR: i32 = 1;
 /// The call was cancelled; there is no text.
 pub const CANCELLED: i32 = 2;
 
+/// A method of `request` that asks several things at once: parameters and answer are objects by the same keys, of
+/// `{"method", "params"}` and of `{"result"}` or `{"error"}`.
+pub const QUESTIONS: &str = "switchboard/questions";
+
 /// Some bytes, UTF-8, of somebody else. NULL where there is none.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,10 @@
 //! Whether a file is a shared object for this machine. The loader would only say that it is not there.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::{
+    fs::File,
+    io::{ErrorKind, Read as _},
+    path::Path,
+};
 
 use crate::told::Failed;
 
@@ -8,8 +12,11 @@ use crate::told::Failed;
 const HEADER: usize = 20;
 
 pub(super) fn check(path: &Path) -> Result<(), Failed> {
-    let header =
-        read(path).map_err(|error| Failed::new("load", format!("it cannot be read: {error}")))?;
+    let header = match read(path) {
+        Ok(header) => header,
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => [0; HEADER],
+        Err(error) => return Err(Failed::new("load", format!("it cannot be read: {error}"))),
+    };
     judge(&header, read(Path::new("/proc/self/exe")).ok().as_ref())
 }
 

@@ -32,7 +32,9 @@ pub(crate) async fn run(
 /// The plugins that are meant: those of folders, else those of the program.
 fn sources(folders: &Folders, caller: &Caller) -> Result<Sources, Failure> {
     let cwd = &caller.surroundings.cwd;
-    let named: Vec<PathBuf> = folders.plugins.iter().map(|folder| cwd.join(folder)).collect();
+    // Put together again of its parts, a path is without those that say nothing.
+    let whole = |folder: &PathBuf| cwd.join(folder).components().collect();
+    let named: Vec<PathBuf> = folders.plugins.iter().map(whole).collect();
     if let Some(missing) = named.iter().find(|folder| !folder.exists()) {
         let message = format!("`--plugins` names nothing: {}", missing.display());
         return Err(Failure::usage(message, "give a folder or a file that exists"));
