@@ -30,8 +30,8 @@ usage: cargo xtask <verb>
 
   test                    everything: format, lints, docs, peers, tests, conformance, fuzz, licences
   peers                   install the MCP servers and SDKs the tests talk to, and print where they are
-  conformance             the official suite: our client, and the gateway before a server of either era
-      --side S            `client` or `server` (default: both)
+  conformance             the official suite: our client, the gateway before a server of either era, and plugins alone
+      --side S            `client`, `server` or `plugin` (default: all)
       --line L            `stable` or `alpha` (default: both)
       --scenario NAME     this scenario only
       --driver PATH       another client than ours

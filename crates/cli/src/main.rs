@@ -2,7 +2,6 @@
 
 mod args;
 mod ask;
-mod builtin;
 mod commands;
 mod environment;
 mod guarding;
@@ -10,6 +9,7 @@ mod hint;
 mod hub;
 mod notice;
 mod place;
+mod plugins;
 mod printer;
 mod prompt;
 mod report;
@@ -33,6 +33,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() -> ExitCode {
     // This program is also the guard of the servers it starts, and then nothing else.
     switchboard_wire::process::guard::run_if_guard();
+    // And the worker that holds a plugin.
+    switchboard_plugin::worker::run_if_worker(plugins::BUILTINS);
     let typed = surroundings::typed();
     let args = match args::parse(&typed) {
         Ok(args) => args,

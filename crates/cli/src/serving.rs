@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use switchboard_auth::Presence;
-use switchboard_config::{Asked, Desired, Mode, Surroundings};
+use switchboard_config::{Asked, Desired, Mode, Surroundings, resolve};
 use switchboard_core::catalog::Style;
 use switchboard_core::connection::Timing;
 use switchboard_core::engine::InProcess;
@@ -14,11 +14,10 @@ use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
 use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
 use switchboard_gateway::hub::{Agents, Extra, Options, Served, Snapshot};
 use switchboard_wire::process::Guard;
-use switchboard_wire::server::Changes;
 
 use crate::args::{ModeArg, Names, Search, View};
-use crate::builtin::Builtin;
 use crate::hub;
+use crate::plugins;
 use crate::report::{Failure, Kind};
 use crate::surroundings::Caller;
 
@@ -80,12 +79,13 @@ pub(crate) fn agents(engine: &Engine, view: &View, whose: &Whose) -> Result<Agen
     let (surroundings, variables) = (whose.surroundings.clone(), whose.variables.clone());
     let (asked, shown) = (whose.asked(view), self::options(view));
     let agents = Agents::new(engine.clone(), surroundings, asked, variables, sources()?, shown);
-    Ok(agents.only(extra(view).only))
+    Ok(agents.only(only(view)))
 }
 
 /// Loads a workspace and keeps it current.
 pub(crate) async fn start(engine: &Engine, view: &View, whose: Whose) -> Result<Served, Failure> {
-    let (asked, extra, options) = (whose.asked(view), extra(view), sources()?);
+    let (asked, mut extra, options) = (whose.asked(view), extra(view)?, sources()?);
+    extra.also.extend(own_plugins(&whose.surroundings, &asked).await?);
     let (surroundings, variables) = (whose.surroundings, whose.variables);
     Ok(Served::start(engine.clone(), surroundings, asked, variables, options, extra).await)
 }
@@ -105,12 +105,28 @@ async fn end(served: Arc<Served>) {
 }
 
 /// What is served besides what files name.
-fn extra(view: &View) -> Extra {
-    let builtin = InProcess::new(hub::BUILTIN, Arc::new(Builtin), Changes::default());
-    Extra {
-        otherwise: Some(builtin),
-        only: (!view.servers.is_empty()).then(|| view.servers.clone()),
-    }
+fn extra(view: &View) -> Result<Extra, Failure> {
+    Ok(Extra { otherwise: Some(plugins::builtin()?), also: Vec::new(), only: only(view) })
+}
+
+/// What of it makes a workspace another one.
+fn only_these(view: &View) -> Extra {
+    Extra { only: only(view), ..Extra::default() }
+}
+
+fn only(view: &View) -> Option<Vec<String>> {
+    (!view.servers.is_empty()).then(|| view.servers.clone())
+}
+
+/// The user's native plugins.
+async fn own_plugins(
+    surroundings: &Surroundings,
+    asked: &Asked,
+) -> Result<Option<InProcess>, Failure> {
+    let (place, question) = (surroundings.clone(), asked.clone());
+    let desired = tokio::task::spawn_blocking(move || resolve(&place, &question)).await;
+    let desired = desired.map_err(|error| Failure::new("cannot read the settings", error))?;
+    plugins::configured(&desired, surroundings, asked.strict).await
 }
 
 impl Front for Serving {
@@ -147,7 +163,7 @@ impl Whose {
 
     /// The workspace it is, by its files as they are. May block.
     pub(crate) fn id(&self, view: &View) -> WorkspaceId {
-        Served::id_of(&self.surroundings, &self.asked(view), &self.variables, &extra(view))
+        Served::id_of(&self.surroundings, &self.asked(view), &self.variables, &only_these(view))
     }
 
     fn asked(&self, view: &View) -> Asked {

@@ -14,6 +14,8 @@ pub(super) enum Line {
 pub(super) enum Side {
     Client,
     Server,
+    /// `switchboard plugin serve`, with a plugin on the SDK.
+    Plugin,
 }
 
 /// What a scenario is run against.
@@ -23,6 +25,8 @@ pub(super) enum Subject {
     Client,
     /// The gateway, with a server of one era behind it.
     Gateway(Behind),
+    /// Plugins, served alone.
+    Plugins,
 }
 
 /// The only era that the server behind the gateway has heard of.
@@ -82,12 +86,21 @@ impl FromStr for Line {
 // === impl Side ===
 
 impl Side {
-    pub(super) const ALL: [Self; 2] = [Self::Client, Self::Server];
+    pub(super) const ALL: [Self; 3] = [Self::Client, Self::Server, Self::Plugin];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Server => "server",
+            Self::Plugin => "plugin",
+        }
+    }
+
+    /// What the suite calls it: to a client, a server is a server.
+    pub(super) const fn in_suite(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server | Self::Plugin => "server",
         }
     }
 
@@ -96,6 +109,7 @@ impl Side {
         match self {
             Self::Client => &[Subject::Client],
             Self::Server => &[Subject::Gateway(Behind::Legacy), Subject::Gateway(Behind::Modern)],
+            Self::Plugin => &[Subject::Plugins],
         }
     }
 }
@@ -115,6 +129,7 @@ impl Subject {
         match self {
             Self::Client => "client",
             Self::Gateway(behind) => behind.name(),
+            Self::Plugins => "plugins",
         }
     }
 }

@@ -31,15 +31,28 @@ impl Gateway {
         let server = json!({ "command": programs.server, "args": ["--era", behind.name()] });
         let servers = json!({ "mcpServers": { "subject": server } });
         fs::write(&config, servers.to_string()).about("write", &config)?;
-        let log = folder.join("gateway.log");
-        let stdout = File::create(&log).about("write", &log)?;
-        let stderr = stdout.try_clone().about("write", &log)?;
         let mut command = Command::new(&programs.gateway);
         command
             .args(["serve", "--json", "--listen", "127.0.0.1:0", "--names", "bare"])
             // Everything at once, and no tool of the gateway's own to read on with.
             .args(["--result-limit", "0", "--mcp-config"])
-            .arg(&config)
+            .arg(&config);
+        Self::spawn(command, folder)
+    }
+
+    /// The same for plugins that are served alone.
+    pub(super) fn start_plugins(programs: &Programs, folder: &Path) -> Result<Self> {
+        let mut command = Command::new(&programs.gateway);
+        command.args(["plugin", "serve", "--json", "--httpstream", "--port", "0", "--plugins"]);
+        command.arg(&programs.plugin);
+        Self::spawn(command, folder)
+    }
+
+    fn spawn(mut command: Command, folder: &Path) -> Result<Self> {
+        let log = folder.join("gateway.log");
+        let stdout = File::create(&log).about("write", &log)?;
+        let stderr = stdout.try_clone().about("write", &log)?;
+        command
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .env("HOME", folder)

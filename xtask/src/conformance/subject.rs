@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::case::{Behind, Case, Side, Subject};
+use super::case::{Case, Side, Subject};
 use super::gateway::Gateway;
 use super::judge::Evidence;
 use super::suite::{SCENARIO_PATIENCE, Suite, checks};
@@ -18,6 +18,8 @@ pub(super) struct Programs {
     pub(super) gateway: PathBuf,
     /// What stands behind the gateway.
     pub(super) server: PathBuf,
+    /// The plugin that is served alone.
+    pub(super) plugin: PathBuf,
 }
 
 impl Programs {
@@ -27,17 +29,26 @@ impl Programs {
         let mut testkit = cargo(&["build", "--locked", "-p", "switchboard-testkit"]);
         testkit.args(["--features", "conformance"]);
         testkit.arg("--bin=conformance-client");
-        if sides.contains(&Side::Server) {
+        if sides.iter().any(|side| *side != Side::Client) {
             let package = ["-p", "switchboard-cli", "--bin=switchboard"];
             run_command(cargo(&["build", "--locked"]).args(package))?;
+        }
+        if sides.contains(&Side::Server) {
             testkit.arg("--bin=conformance-server");
         }
-        run_command(&mut testkit)?;
+        if sides.contains(&Side::Plugin) {
+            let package = ["-p", "switchboard-plugin-sdk", "--example=conformance"];
+            run_command(cargo(&["build", "--locked"]).args(package))?;
+        }
+        if sides.iter().any(|side| *side != Side::Plugin) {
+            run_command(&mut testkit)?;
+        }
         let program = |name: &str| paths::target().join("debug").join(name);
         Ok(Self {
             driver: driver.unwrap_or_else(|| program("conformance-client")),
             gateway: program("switchboard"),
             server: program("conformance-server"),
+            plugin: program("examples/libconformance.so"),
         })
     }
 }
@@ -52,7 +63,14 @@ pub(super) fn observe(
     fs::create_dir_all(folder).about("make", folder)?;
     match case.subject {
         Subject::Client => client(suite, &programs.driver, case, folder),
-        Subject::Gateway(behind) => gateway(suite, programs, behind, case, folder),
+        Subject::Gateway(behind) => {
+            let gateway = Gateway::start(programs, behind, folder)?;
+            served(suite, Side::Server, gateway, case, folder)
+        }
+        Subject::Plugins => {
+            let plugins = Gateway::start_plugins(programs, folder)?;
+            served(suite, Side::Plugin, plugins, case, folder)
+        }
     }
 }
 
@@ -73,15 +91,14 @@ fn client(suite: &Suite, driver: &Path, case: &Case, folder: &Path) -> Result<Ev
 
 /// A gateway for each case: some scenarios leave calls behind that wait for an answer, and a server of the older era
 /// cannot say which of two calls it asks for.
-fn gateway(
+fn served(
     suite: &Suite,
-    programs: &Programs,
-    behind: Behind,
+    side: Side,
+    gateway: Gateway,
     case: &Case,
     folder: &Path,
 ) -> Result<Evidence> {
-    let gateway = Gateway::start(programs, behind, folder)?;
-    let mut scenario = suite.scenario(Side::Server, case, folder);
+    let mut scenario = suite.scenario(side, case, folder);
     scenario.args(["--url", gateway.url()]);
     let text = checks(scenario, folder)?;
     Evidence::from_checks(&text, gateway.stop()?)

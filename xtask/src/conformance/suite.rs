@@ -30,7 +30,7 @@ impl Suite {
     }
 
     pub(super) fn cases(&self, side: Side) -> Result<Vec<Case>> {
-        let list = output(self.command().args(["list", &format!("--{}", side.name())]))?;
+        let list = output(self.command().args(["list", &format!("--{}", side.in_suite())]))?;
         Ok(listing::parse(self.line, &list, side))
     }
 
@@ -38,7 +38,7 @@ impl Suite {
     pub(super) fn scenario(&self, side: Side, case: &Case, folder: &Path) -> Command {
         let mut command = self.command();
         command
-            .arg(side.name())
+            .arg(side.in_suite())
             .args(["--scenario", &case.scenario])
             .arg("--output-dir")
             .arg(folder);

@@ -2,6 +2,7 @@
 
 mod calls;
 mod guarding;
+mod plugins;
 mod probe;
 mod servers;
 mod serving;
@@ -18,6 +19,7 @@ pub(crate) use calls::{
     Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Span, Tools,
 };
 pub(crate) use guarding::{Auth, CreateToken, Guarding, Token};
+pub(crate) use plugins::{Folders, Language, New, Plugin, ServePlugins};
 pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
     Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Named, Remove, ScopeArg, Switch,
@@ -210,6 +212,12 @@ pub(crate) enum Command {
     Install(Install),
     /// Take Switchboard out of another client
     Uninstall(Uninstall),
+    /// Make, look at and serve native plugins: tools, prompts and resources in shared objects
+    ///
+    /// Each plugin runs in a process of its own, so that one that crashes or hangs fails its own calls and nothing
+    /// else. Those in the `native` folder of your settings are there in every client as the server `plugins`.
+    #[command(subcommand, after_help = plugins::EXAMPLES)]
+    Plugin(Plugin),
     /// Connect to one MCP server, show what it is and offers, and call it
     ///
     /// Without a server it is the one built into this program.

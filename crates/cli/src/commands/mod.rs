@@ -27,6 +27,7 @@ mod logout;
 mod logs;
 mod named;
 mod pending;
+mod plugin;
 mod probe;
 mod prompt;
 mod prompts;
@@ -102,6 +103,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Import(import) => import::run(import, &caller()?, printer),
         Command::Install(install) => install::run(install, &args.global, &caller()?, printer),
         Command::Uninstall(uninstall) => uninstall::run(uninstall, &caller()?, printer),
+        Command::Plugin(plugin) => plugin::run(plugin, &caller()?, printer).await,
         Command::Probe(probe) => probe::run(probe, printer).await,
         Command::Completions { shell } => completions::run(*shell),
         Command::Builtin => builtin::run().await,

@@ -9,11 +9,10 @@ use switchboard_core::permission::Consent;
 use switchboard_core::{
     Caller as Attached, Engine, Session, Snapshot, Workspace, WorkspaceId, ide,
 };
-use switchboard_wire::server::Changes;
 
-use super::{BUILTIN, Otherwise, Room, options};
-use crate::builtin::Builtin;
+use super::{Otherwise, Room, options};
 use crate::notice::Notice;
+use crate::plugins;
 use crate::report::{Failure, Kind};
 use crate::surroundings::Caller;
 
@@ -36,11 +35,11 @@ impl Own {
         let environment = environment(desired, caller);
         let options = options::engine(desired, caller, Presence::Nobody)?;
         let is_empty = desired.servers.is_empty() && !desired.exclusive;
+        let own = plugins::configured(desired, &caller.surroundings, caller.is_strict()).await?;
+        let own: Vec<InProcess> = own.into_iter().collect();
         let in_process = match otherwise {
-            Otherwise::Builtin if is_empty => {
-                vec![InProcess::new(BUILTIN, Arc::new(Builtin), Changes::default())]
-            }
-            _ => Vec::new(),
+            Otherwise::Builtin if is_empty && own.is_empty() => vec![plugins::builtin()?],
+            _ => own,
         };
         let id = WorkspaceId::of(desired, &environment, "");
         let workspace = Workspace { id: id.clone(), environment, in_process };

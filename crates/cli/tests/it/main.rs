@@ -30,6 +30,7 @@ mod load;
 mod managed;
 mod openid;
 mod peers;
+mod plugins;
 mod probe;
 mod protected;
 mod resources;

@@ -25,6 +25,8 @@ pub struct Served {
 pub struct Extra {
     /// A server that is there while no other is configured.
     pub otherwise: Option<InProcess>,
+    /// Servers that are there beside whatever is configured.
+    pub also: Vec<InProcess>,
     /// The only servers to start, by name; all if absent.
     pub only: Option<Vec<String>>,
 }
@@ -169,16 +171,30 @@ impl Loaded {
     }
 }
 
+// === impl Extra ===
+
+impl Extra {
+    /// What is served from this process. Where an administrator's servers are the only ones, there is nothing beside
+    /// them.
+    fn in_process(&self, desired: &Desired) -> Vec<InProcess> {
+        let lonely = desired.servers.is_empty() && self.also.is_empty();
+        let is_wanted = |server: &&InProcess| {
+            self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == server.name()))
+        };
+        let also = self.also.iter().filter(|_| !desired.exclusive).filter(is_wanted);
+        also.chain(self.otherwise.iter().filter(|_| lonely)).cloned().collect()
+    }
+}
+
 // === impl Follower ===
 
 impl Follower {
     fn apply(&self, snapshot: &Snapshot) {
         let desired = &snapshot.desired;
-        let lonely = desired.servers.is_empty();
         let workspace = Workspace {
             id: self.id.clone(),
             environment: environment(&self.variables, desired),
-            in_process: self.extra.otherwise.iter().filter(|_| lonely).cloned().collect(),
+            in_process: self.extra.in_process(desired),
         };
         let mut desired = desired.clone();
         if let Some(only) = &self.extra.only {

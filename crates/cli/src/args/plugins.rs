@@ -1,0 +1,99 @@
+//! What may be typed about native plugins.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::guarding::Guarding;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  switchboard plugin new notes && cd notes && cargo build
+  switchboard plugin check target/debug/libnotes.so
+  switchboard plugin serve -p target/debug       on standard input and output
+  switchboard plugin serve -p plugins -t         http://127.0.0.1:8080/mcp";
+
+/// What to do with native plugins.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Plugin {
+    /// Make a project for a plugin that builds and passes its own test
+    New(New),
+    /// Show the plugins there are, and what is wrong with any of them
+    List(Folders),
+    /// Serve plugins alone, as one MCP server
+    ///
+    /// Without `-s` or `-t` on standard input and output. A file that changes is loaded anew while clients go on; one
+    /// that is broken changes nothing. Nobody is asked before a tool is called.
+    Serve(Box<ServePlugins>),
+    /// Load a plugin, look at everything it offers, and say what a client will see
+    ///
+    /// Exits 1 if anything is wrong with it.
+    Check {
+        /// The shared object
+        file: PathBuf,
+    },
+}
+
+/// Where plugins are.
+#[derive(Debug, Args)]
+pub(crate) struct Folders {
+    /// A folder of plugins, with all that is below it; may be given several times. By default your own `native` folder
+    /// and what `nativePlugins` names, and where there is neither, the plugins of this program
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) plugins: Vec<PathBuf>,
+}
+
+/// How to serve them.
+#[derive(Debug, Args)]
+pub(crate) struct ServePlugins {
+    #[command(flatten)]
+    pub(crate) folders: Folders,
+    /// What the server is called
+    #[arg(short, long, default_value = "plugins")]
+    pub(crate) name: String,
+    /// Keep what plugins write to standard error in this folder
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) logs: Option<PathBuf>,
+    /// Serve HTTP with server-sent events, at `/sse`
+    #[arg(short, long)]
+    pub(crate) sse: bool,
+    /// Serve Streamable HTTP, at `/mcp`
+    #[arg(short = 't', long)]
+    pub(crate) httpstream: bool,
+    /// The address to listen at
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) host: IpAddr,
+    /// The port to listen at; 0 takes a free one
+    #[arg(long, default_value = "8080")]
+    pub(crate) port: u16,
+    /// Workers for each plugin that answers one call at a time
+    #[arg(long, value_name = "WORKERS", default_value = "1")]
+    pub(crate) pool: usize,
+    #[command(flatten)]
+    pub(crate) guarding: Guarding,
+}
+
+/// What to make.
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// The name of the plugin, and of its folder
+    pub(crate) name: String,
+    /// The language to write it in
+    #[arg(long, default_value = "rust")]
+    pub(crate) lang: Language,
+    /// A copy of this program's sources to build a Rust plugin with, instead of those that are published
+    #[arg(long, value_name = "DIR")]
+    pub(crate) sdk: Option<PathBuf>,
+}
+
+/// A language for plugins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    /// Functions with attributes
+    Rust,
+    /// The C header
+    C,
+    /// The same header in C++
+    Cpp,
+}

@@ -1,0 +1,67 @@
+//! `switchboard plugin list`: which plugins there are.
+
+use serde_json::json;
+use switchboard_plugin::{Plugins, Shown};
+use switchboard_wire::sanitize;
+
+use super::{notices, sources};
+use crate::args::Folders;
+use crate::plugins;
+use crate::printer::{DIM, Printer};
+use crate::report::Failure;
+use crate::surroundings::Caller;
+
+pub(super) async fn run(
+    folders: &Folders,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let sources = sources(folders, caller)?;
+    let plugins = Plugins::start(plugins::hosted(&caller.surroundings)?, sources).await;
+    let shown = plugins.shown();
+    if printer.is_json() {
+        let problems = plugins.problems();
+        let problems = problems.iter().map(|problem| {
+            json!({ "plugin": problem.plugin, "file": problem.file, "message": problem.what })
+        });
+        return printer.json(&json!({
+            "plugins": shown.iter().map(as_json).collect::<Vec<_>>(),
+            "problems": problems.collect::<Vec<_>>(),
+        }));
+    }
+    let width = shown.iter().map(|plugin| plugin.name.chars().count()).max().unwrap_or_default();
+    for plugin in &shown {
+        let place = match &plugin.file {
+            Some(file) => printer.places.path(file),
+            None => "part of this program".to_owned(),
+        };
+        let name = &plugin.name;
+        printer.line(format_args!("{name:width$}  {}  {DIM}{place}{DIM:#}", offered(plugin)));
+    }
+    printer.notices(&notices(&plugins));
+    Ok(())
+}
+
+fn as_json(plugin: &Shown) -> serde_json::Value {
+    let mut shown = json!({ "name": plugin.name, "file": plugin.file });
+    if let Some(offer) = &plugin.offer {
+        let [tools, prompts, resources, templates] = offer.counts();
+        shown["version"] = json!(offer.version);
+        shown["abi"] = json!(offer.abi);
+        shown["tools"] = json!(tools);
+        shown["prompts"] = json!(prompts);
+        shown["resources"] = json!(resources);
+        shown["resourceTemplates"] = json!(templates);
+    }
+    shown
+}
+
+fn offered(plugin: &Shown) -> String {
+    let Some(offer) = &plugin.offer else { return "cannot be loaded".to_owned() };
+    let words = ["tool", "prompt", "resource", "template"];
+    let counts = offer.counts().into_iter().zip(words).filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, word)| format!("{count} {word}{}", if count == 1 { "" } else { "s" }))
+        .collect();
+    format!("{}  {}", sanitize::line(&offer.version), counts.join(", "))
+}

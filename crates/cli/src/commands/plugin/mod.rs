@@ -1,0 +1,64 @@
+//! `switchboard plugin`: native plugins, made, looked at and served.
+
+mod check;
+mod list;
+mod new;
+mod serve;
+
+use std::path::PathBuf;
+
+use switchboard_plugin::{Plugins, Problem, Sources};
+
+use crate::args::{Folders, Plugin};
+use crate::notice::Notice;
+use crate::plugins;
+use crate::printer::Printer;
+use crate::report::Failure;
+use crate::surroundings::Caller;
+
+pub(crate) async fn run(
+    plugin: &Plugin,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    match plugin {
+        Plugin::New(new) => new::run(new, caller, printer),
+        Plugin::List(folders) => list::run(folders, caller, printer).await,
+        Plugin::Serve(serve) => serve::run(serve, caller, printer).await,
+        Plugin::Check { file } => check::run(file, caller, printer).await,
+    }
+}
+
+/// The plugins that are meant: those of folders, else those of the program.
+fn sources(folders: &Folders, caller: &Caller) -> Result<Sources, Failure> {
+    let cwd = &caller.surroundings.cwd;
+    // Put together again of its parts, a path is without those that say nothing.
+    let whole = |folder: &PathBuf| cwd.join(folder).components().collect();
+    let named: Vec<PathBuf> = folders.plugins.iter().map(whole).collect();
+    if let Some(missing) = named.iter().find(|folder| !folder.exists()) {
+        let message = format!("`--plugins` names nothing: {}", missing.display());
+        return Err(Failure::usage(message, "give a folder or a file that exists"));
+    }
+    let folders = if named.is_empty() {
+        plugins::folders(&caller.workspace.desired(), &caller.surroundings)
+    } else {
+        named
+    };
+    let builtins = if folders.is_empty() { plugins::BUILTINS } else { &[] };
+    Ok(Sources { builtins, folders })
+}
+
+/// What is wrong with plugins, for showing.
+fn notices(plugins: &Plugins) -> Vec<Notice> {
+    plugins.problems().iter().map(notice).collect()
+}
+
+fn notice(problem: &Problem) -> Notice {
+    let notice = Notice::warning(format!("plugin `{}`: {}", problem.plugin, problem.what));
+    match &problem.file {
+        Some(file) => {
+            notice.hinted(format!("look closer with `switchboard plugin check {}`", file.display()))
+        }
+        None => notice,
+    }
+}

@@ -1,0 +1,125 @@
+//! `switchboard plugin serve`: plugins alone, as one MCP server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serde_json::json;
+use switchboard_core::logs::Logs;
+use switchboard_gateway::face;
+use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
+use switchboard_plugin::Plugins;
+use switchboard_wire::server::{ServeOptions, serve, stdio};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{notices, sources};
+use crate::args::ServePlugins;
+use crate::guarding::Door;
+use crate::plugins;
+use crate::printer::{BOLD, DIM, Printer};
+use crate::report::Failure;
+use crate::surroundings::Caller;
+use crate::wait::Ending;
+
+/// The longest message a client may send.
+const LONGEST: usize = 16 << 20;
+
+/// Plugins, with nothing between them and clients.
+struct Alone(Arc<Plugins>);
+
+impl Front for Alone {
+    type View = Plugins;
+
+    async fn open(&self, opening: Opening) -> Result<Opened<Plugins>, NoSuchPart> {
+        match opening.part {
+            Part::Everything => Ok(Opened { view: Arc::clone(&self.0), changes: self.0.changes() }),
+            Part::Server(_) | Part::Agent(_) => Err(NoSuchPart),
+        }
+    }
+}
+
+pub(super) async fn run(
+    asked: &ServePlugins,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let sources = sources(&asked.folders, caller)?;
+    let mut options = plugins::hosted(&caller.surroundings)?;
+    options.name.clone_from(&asked.name);
+    options.pool = asked.pool;
+    if let Some(folder) = &asked.logs {
+        let logs = Logs::open(caller.surroundings.cwd.join(folder));
+        options.logs = Some(logs.map_err(|error| Failure::new("cannot keep logs", error))?);
+    }
+    let bound = if asked.sse || asked.httpstream { Some(bind(asked, caller).await?) } else { None };
+    let plugins = Arc::new(Plugins::start(options, sources).await);
+    printer.notices(&notices(&plugins));
+    let served = match bound {
+        Some((listener, door)) => faces(asked, door, listener, &plugins, printer).await,
+        None => streams(&plugins).await,
+    };
+    plugins.shutdown();
+    served
+}
+
+/// Serves whoever started this program.
+async fn streams(plugins: &Arc<Plugins>) -> Result<(), Failure> {
+    let mut ending = Ending::listen();
+    let (writer, reader, writing) = stdio::link(LONGEST);
+    let changes = plugins.changes();
+    let answering = serve((writer, reader), Arc::clone(plugins), &changes, ServeOptions::default());
+    tokio::select! {
+        (served, ()) = async { tokio::join!(answering, writing) } => {
+            served.map_err(|error| Failure::new("the client was lost", error))
+        }
+        () = ending.wanted() => Ok(()),
+    }
+}
+
+async fn bind(asked: &ServePlugins, caller: &Caller) -> Result<(TcpListener, Door), Failure> {
+    let address = SocketAddr::new(asked.host, asked.port);
+    let door = Door::new(&asked.guarding, address, &caller.surroundings.state_dir)?;
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        Failure::new(format!("cannot listen on {address}"), error)
+            .hinted("take another port with `--port`; `--port 0` takes a free one")
+    })?;
+    Ok((listener, door))
+}
+
+/// Serves the network. Whichever transport was asked for, the others are there too.
+async fn faces(
+    asked: &ServePlugins,
+    door: Door,
+    listener: TcpListener,
+    plugins: &Arc<Plugins>,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let mut ending = Ending::listen();
+    let address = listener.local_addr();
+    let address = address.map_err(|error| Failure::new("cannot tell where it listens", error))?;
+    printer.notices(&door.notices(address));
+    let url = door.url(&asked.guarding, address);
+    let url = if asked.httpstream { url } else { format!("{}/sse", url.trim_end_matches("/mcp")) };
+    if printer.is_json() {
+        printer.text(&json!({ "url": url, "address": address }).to_string());
+    } else {
+        printer.done(format_args!("{BOLD}Serving plugins at {url}{BOLD:#}"));
+        printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
+    }
+    let (front, shutdown) = (Arc::new(Alone(Arc::clone(plugins))), CancellationToken::new());
+    let serving =
+        face::serve(listener, front, door.options(&asked.guarding, address), shutdown.clone());
+    tokio::pin!(serving);
+    let served = tokio::select! {
+        served = &mut serving => served,
+        () = ending.wanted() => {
+            shutdown.cancel();
+            tokio::select! {
+                served = serving => served,
+                // Whoever asks twice means now.
+                () = ending.wanted() => Ok(()),
+            }
+        }
+    };
+    served.map_err(|error| Failure::new("cannot serve", error))
+}

@@ -1,0 +1,129 @@
+//! The plugins of this program and of its user, as the host wants them described.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use switchboard_config::{Desired, Surroundings};
+use switchboard_core::engine::InProcess;
+use switchboard_core::logs::Logs;
+use switchboard_plugin::worker::{Builtin, Builtins};
+use switchboard_plugin::{Options, Plugins, Sources};
+use switchboard_plugin_bacio_quote as bacio_quote;
+use switchboard_plugin_code_review as code_review;
+use switchboard_plugin_hello as hello;
+use switchboard_plugin_notification as notification;
+use switchboard_plugin_sleep as sleep;
+use switchboard_plugin_weather as weather;
+use switchboard_wire::process::Guard;
+
+use crate::environment;
+use crate::hub::BUILTIN;
+use crate::report::Failure;
+use crate::surroundings;
+
+/// What the user's own plugins are called as a server.
+const NAME: &str = "plugins";
+/// Variables that plugins of ours read.
+const OURS: [&str; 3] = ["SWITCHBOARD_WEATHER_URL", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// The plugins that are part of the program.
+pub(crate) const BUILTINS: Builtins = &[
+    Builtin { name: "hello", table: hello::entry, plugin: hello::plugin },
+    Builtin { name: "sleep", table: sleep::entry, plugin: sleep::plugin },
+    Builtin { name: "notification", table: notification::entry, plugin: notification::plugin },
+    Builtin { name: "weather", table: weather::entry, plugin: weather::plugin },
+    Builtin { name: "code-review", table: code_review::entry, plugin: code_review::plugin },
+    Builtin { name: "bacio-quote", table: bacio_quote::entry, plugin: bacio_quote::plugin },
+];
+
+/// How plugins are run.
+pub(crate) fn options(name: &str) -> Result<Options, Failure> {
+    let cannot = |error| Failure::new("cannot open this program to run plugins with it", error);
+    let guard = Guard::this_program().map_err(cannot)?;
+    let variables = surroundings::variables();
+    let given = variables.iter().filter(|(name, _)| OURS.iter().any(|ours| name == ours));
+    let given: Vec<_> = given.cloned().collect();
+    let mut options = Options::new(program()?, guard);
+    options.env = environment::baseline(variables.into_iter());
+    options.env.extend(given);
+    name.clone_into(&mut options.name);
+    Ok(options)
+}
+
+/// This program, as a guard of its finds it: an upgrade of the file does not mix versions.
+fn program() -> Result<PathBuf, Failure> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() {
+        return Ok(running.to_owned());
+    }
+    let nowhere = || std::io::Error::from(std::io::ErrorKind::NotFound);
+    surroundings::program()
+        .ok_or_else(|| Failure::new("cannot find this program on disk", nowhere()))
+}
+
+/// The plugins that are part of the program. One host of them is enough for everybody in this process.
+pub(crate) fn of_program() -> Result<Arc<Plugins>, Failure> {
+    static HOST: OnceLock<Arc<Plugins>> = OnceLock::new();
+    if let Some(host) = HOST.get() {
+        return Ok(Arc::clone(host));
+    }
+    let host = Arc::new(Plugins::of_program(options("switchboard-builtin")?, BUILTINS));
+    Ok(Arc::clone(HOST.get_or_init(|| host)))
+}
+
+/// The same as a server of the engine's.
+pub(crate) fn builtin() -> Result<InProcess, Failure> {
+    let plugins = of_program()?;
+    let changes = plugins.changes();
+    Ok(InProcess::new(BUILTIN, plugins, changes))
+}
+
+/// Where a user's plugins are: their folder, and what settings name.
+pub(crate) fn folders(desired: &Desired, surroundings: &Surroundings) -> Vec<PathBuf> {
+    let own = surroundings.config_dir.join("native");
+    let named = desired.settings.native_plugins.iter();
+    let named = named.map(|path| surroundings.home.join(&path.value));
+    std::iter::once(own).chain(named).filter(|path| path.exists()).collect()
+}
+
+/// The user's plugins as a server of the engine's; `None` where there are none.
+pub(crate) async fn configured(
+    desired: &Desired,
+    surroundings: &Surroundings,
+    strict: bool,
+) -> Result<Option<InProcess>, Failure> {
+    let folders = folders(desired, surroundings);
+    if folders.is_empty() || desired.exclusive || strict {
+        return Ok(None);
+    }
+    let plugins = shared(folders, surroundings).await?;
+    let changes = plugins.changes();
+    Ok(Some(InProcess::new(NAME, plugins, changes)))
+}
+
+/// Workspaces with the same folders share one host.
+async fn shared(
+    folders: Vec<PathBuf>,
+    surroundings: &Surroundings,
+) -> Result<Arc<Plugins>, Failure> {
+    static HOSTS: Mutex<BTreeMap<Vec<PathBuf>, Weak<Plugins>>> = Mutex::new(BTreeMap::new());
+    let hosts = || HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(host) = hosts().get(&folders).and_then(Weak::upgrade) {
+        return Ok(host);
+    }
+    let sources = Sources { builtins: &[], folders: folders.clone() };
+    let host = Arc::new(Plugins::start(hosted(surroundings)?, sources).await);
+    hosts().insert(folders, Arc::downgrade(&host));
+    Ok(host)
+}
+
+/// How the user's plugins are run.
+pub(crate) fn hosted(surroundings: &Surroundings) -> Result<Options, Failure> {
+    let state = &surroundings.state_dir;
+    let mut options = options(NAME)?;
+    options.copies = state.join("plugins");
+    // Without a log the last lines are still there.
+    options.logs = Logs::open(state.join("logs")).ok();
+    Ok(options)
+}

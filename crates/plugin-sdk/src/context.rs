@@ -1,0 +1,202 @@
+//! What a function may say and ask while it runs.
+
+use std::{
+    cell::RefCell,
+    fmt,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::{
+    Failure, Result,
+    abi::v2::QUESTIONS,
+    export::{Line, refused},
+};
+
+/// How often a sleeper looks whether anybody still waits.
+const LOOK: Duration = Duration::from_millis(10);
+const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// A call under way, as the function that answers it sees it.
+#[derive(Debug)]
+pub struct Context(Way);
+
+#[derive(Debug)]
+enum Way {
+    Hosted(Line),
+    /// In a test: what was said is kept.
+    Alone(RefCell<Vec<(String, Value)>>),
+}
+
+/// What a person answered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked<T> {
+    /// This.
+    Accepted(T),
+    /// That they will not say.
+    Declined,
+    /// Nothing: the question was closed.
+    Cancelled,
+}
+
+#[derive(Deserialize)]
+struct Elicited {
+    action: String,
+    #[serde(default)]
+    content: Value,
+}
+
+/// The answer to one question of many.
+fn answered(mut answer: Value) -> Result<Value> {
+    match answer.get_mut("error") {
+        None => Ok(answer["result"].take()),
+        Some(error) => Err(refused(error)),
+    }
+}
+
+// === impl Context ===
+
+impl Context {
+    /// A context for tests: nobody listens, nobody answers, and [`Context::said`] tells what was said.
+    pub fn alone() -> Self {
+        Self(Way::Alone(RefCell::default()))
+    }
+
+    pub(crate) fn hosted(line: Line) -> Self {
+        Self(Way::Hosted(line))
+    }
+
+    /// Of a context for tests: the notifications so far, each with its parameters.
+    pub fn said(&self) -> Vec<(String, Value)> {
+        match &self.0 {
+            Way::Alone(said) => said.borrow().clone(),
+            Way::Hosted(_) => Vec::new(),
+        }
+    }
+
+    /// Logs a line. The level is one of `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert`,
+    /// `emergency`; any other is `info`.
+    pub fn log(&self, level: &str, text: impl fmt::Display) {
+        self.log_data(level, "", &Value::String(text.to_string()));
+    }
+
+    /// Logs anything, in the name of a logger.
+    pub fn log_data(&self, level: &str, logger: &str, data: &Value) {
+        let number = LEVELS.iter().position(|known| *known == level).unwrap_or(1);
+        match &self.0 {
+            Way::Hosted(line) => line.log(number, logger, &data.to_string()),
+            Way::Alone(_) => {
+                let params = json!({ "level": LEVELS[number], "logger": logger, "data": data });
+                self.keep("notifications/message", params);
+            }
+        }
+    }
+
+    /// Says how far the call is.
+    pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
+        match &self.0 {
+            Way::Hosted(line) => line.progress(progress, total.unwrap_or(-1.0), message),
+            Way::Alone(_) => {
+                let params = json!({ "progress": progress, "total": total, "message": message });
+                self.keep("notifications/progress", params);
+            }
+        }
+    }
+
+    /// Sends any other notification to the client whose call this is.
+    pub fn notify(&self, method: &str, params: &Value) {
+        match &self.0 {
+            Way::Hosted(line) => line.notify(method, &params.to_string()),
+            Way::Alone(_) => self.keep(method, params.clone()),
+        }
+    }
+
+    /// Tells every client that what the plugin offers has changed.
+    pub fn list_changed(&self, list: &str) {
+        self.announce(&format!("notifications/{list}/list_changed"), &json!({}));
+    }
+
+    /// Tells everybody who subscribed to a resource that it has changed.
+    pub fn updated(&self, uri: &str) {
+        self.announce("notifications/resources/updated", &json!({ "uri": uri }));
+    }
+
+    fn announce(&self, method: &str, params: &Value) {
+        match &self.0 {
+            Way::Hosted(line) => line.announce(method, &params.to_string()),
+            Way::Alone(_) => self.keep(method, params.clone()),
+        }
+    }
+
+    /// Whether nobody waits for the call any more.
+    pub fn is_cancelled(&self) -> bool {
+        match &self.0 {
+            Way::Hosted(line) => line.is_cancelled(),
+            Way::Alone(_) => false,
+        }
+    }
+
+    /// Waits, unless the call is cancelled first.
+    pub fn sleep(&self, time: Duration) -> Result<()> {
+        let end = Instant::now() + time;
+        loop {
+            if self.is_cancelled() {
+                return Err(Failure::Cancelled);
+            }
+            match end.checked_duration_since(Instant::now()) {
+                None | Some(Duration::ZERO) => return Ok(()),
+                Some(left) => std::thread::sleep(left.min(LOOK)),
+            }
+        }
+    }
+
+    /// Asks the person behind the client to fill in a form, described by a schema. Waits for the answer.
+    pub fn elicit<T: DeserializeOwned>(&self, message: &str, schema: &Value) -> Result<Asked<T>> {
+        let params = json!({ "message": message, "requestedSchema": schema });
+        let answer = match &self.0 {
+            Way::Hosted(line) => line.elicit(&params.to_string())?,
+            Way::Alone(_) => return Ok(Asked::Cancelled),
+        };
+        let Elicited { action, content } = serde_json::from_str(&answer)?;
+        Ok(match action.as_str() {
+            "accept" => Asked::Accepted(serde_json::from_value(content)?),
+            "decline" => Asked::Declined,
+            _ => Asked::Cancelled,
+        })
+    }
+
+    /// Asks the client anything a server may ask: `sampling/createMessage`, `roots/list`. Waits for the answer.
+    pub fn request(&self, method: &str, params: &Value) -> Result<Value> {
+        match &self.0 {
+            Way::Hosted(line) => {
+                Ok(serde_json::from_str(&line.request(method, &params.to_string())?)?)
+            }
+            Way::Alone(_) => Err(Failure::new("nobody is there to ask")),
+        }
+    }
+
+    /// Asks several things at once, which saves the client a round: each with a key, a method and its parameters.
+    /// The answers come in the same order.
+    pub fn request_all(&self, questions: &[(&str, &str, Value)]) -> Result<Vec<Result<Value>>> {
+        let asked = questions.iter().map(|(key, method, params)| {
+            ((*key).to_owned(), json!({ "method": method, "params": params }))
+        });
+        let asked = Value::Object(asked.collect());
+        let answers = match &self.0 {
+            Way::Hosted(line) => line.request(QUESTIONS, &asked.to_string())?,
+            Way::Alone(_) => return Err(Failure::new("nobody is there to ask")),
+        };
+        let mut answers: Value = serde_json::from_str(&answers)?;
+        let answer = |(key, ..): &(&str, &str, Value)| answered(answers[*key].take());
+        Ok(questions.iter().map(answer).collect())
+    }
+
+    fn keep(&self, method: &str, params: Value) {
+        if let Way::Alone(said) = &self.0 {
+            said.borrow_mut().push((method.to_owned(), params));
+        }
+    }
+}

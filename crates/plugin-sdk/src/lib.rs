@@ -1,0 +1,110 @@
+//! For authors of plugins.
+//!
+//! A function with an attribute becomes a tool, a prompt, a resource or a template; its parameters become the schema
+//! that clients see, and its documentation the description:
+//!
+//! ```
+//! use switchboard_plugin_sdk::{Context, Result, plugin, tool};
+//!
+//! /// Adds two numbers.
+//! #[tool(read_only)]
+//! fn add(
+//!     /// The first
+//!     a: i64,
+//!     /// The second
+//!     b: i64,
+//!     cx: &Context,
+//! ) -> Result<String> {
+//!     cx.log("info", "adding");
+//!     Ok((a + b).to_string())
+//! }
+//!
+//! plugin! { name: "adding", version: "1.0.0", items: [add] }
+//! # fn main() {}
+//! ```
+//!
+//! With `export!()` beside it, and built as a `cdylib`, that is a file `switchboard plugin serve` loads. Functions run on
+//! threads of a worker process, several at a time; one that fails says so with an error, and one that crashes takes
+//! nothing but its own calls along.
+//!
+//! For C and C++ there is one header for each version of the interface in `include/`. This crate refuses to know how
+//! a host runs plugins.
+
+pub mod abi;
+pub mod content;
+mod context;
+mod export;
+mod failure;
+mod item;
+mod plugin;
+mod returned;
+pub mod uri;
+
+pub use content::{Content, Contents, Json, Message, ToolResult};
+pub use context::{Asked, Context};
+pub use export::{Author, entry};
+pub use failure::{Failure, Result};
+pub use item::{Arguments, Item, Named, Note};
+pub use plugin::Plugin;
+pub use returned::{IntoContents, IntoMessages, IntoToolResult, Said};
+pub use switchboard_plugin_macros::{prompt, resource, template, tool};
+
+// What the attributes write refers to these by way of this crate.
+#[doc(hidden)]
+pub use {schemars, serde, serde_json};
+
+/// The plugin of this crate: its name, its version, its items.
+///
+/// Makes `plugin()`, for tests, and `entry()`, the table that a host reads; [`export!`] lets a host find it.
+#[macro_export]
+macro_rules! plugin {
+    (name: $name:expr, version: $version:expr, $(instructions: $instructions:expr,)? items: [$($item:ident),* $(,)?] $(,)?) => {
+        /// Everything this plugin offers.
+        pub fn plugin() -> $crate::Plugin {
+            $crate::Plugin::new($name, $version)$(.instructions($instructions))?$(.with($item::item()))*
+        }
+
+        $crate::plugin! { @table $name, $version }
+    };
+    (name: $name:expr, version: $version:expr, make: $make:expr $(,)?) => {
+        /// Everything this plugin offers.
+        pub fn plugin() -> $crate::Plugin {
+            $make($crate::Plugin::new($name, $version))
+        }
+
+        $crate::plugin! { @table $name, $version }
+    };
+    (@table $name:expr, $version:expr) => {
+        #[doc(hidden)]
+        pub struct ThisPlugin;
+
+        impl $crate::Author for ThisPlugin {
+            const NAME: &'static str = $name;
+            const VERSION: &'static str = $version;
+
+            fn plugin() -> $crate::Plugin {
+                plugin()
+            }
+        }
+
+        /// The table that a host reads.
+        pub fn entry() -> &'static $crate::abi::v2::Plugin {
+            $crate::entry::<ThisPlugin>()
+        }
+    };
+}
+
+/// Exports the plugin of this crate, so that built as a `cdylib` it is a file that a host loads.
+///
+/// One binary can hold many plugins and export one: those that are part of the program are not exported.
+#[macro_export]
+macro_rules! export {
+    () => {
+        #[allow(unsafe_code, reason = "a symbol by which the host finds the plugin")]
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        pub extern "C-unwind" fn switchboard_plugin_v2() -> *const $crate::abi::v2::Plugin {
+            entry()
+        }
+    };
+}

@@ -1,0 +1,214 @@
+//! Everything one plugin offers, and who answers what.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{Context, Failure, Item, Result, item::Completer};
+
+/// A method of the author's own.
+type Method = Box<dyn Fn(Value, &Context) -> Result<Value> + Send + Sync>;
+
+/// Hears which resource somebody wants to hear of, or nobody any more.
+type Hearer = Box<dyn Fn(&str, bool) + Send + Sync>;
+
+/// Everything one plugin offers.
+pub struct Plugin {
+    name: String,
+    version: String,
+    instructions: Option<String>,
+    items: Vec<Item>,
+    methods: Vec<(String, Method)>,
+    subscribed: Option<Hearer>,
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    name: String,
+    #[serde(default)]
+    arguments: Option<Map<String, Value>>,
+}
+
+#[derive(Deserialize)]
+struct Located {
+    uri: String,
+}
+
+#[derive(Deserialize)]
+struct Completing {
+    r#ref: Reference,
+    argument: Partial,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Reference {
+    #[serde(rename = "ref/prompt")]
+    Prompt { name: String },
+    #[serde(rename = "ref/resource")]
+    Resource { uri: String },
+}
+
+#[derive(Deserialize)]
+struct Partial {
+    name: String,
+    value: String,
+}
+
+// === impl Plugin ===
+
+impl Plugin {
+    /// A plugin that offers nothing yet.
+    pub fn new(name: &str, version: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            instructions: None,
+            items: Vec::new(),
+            methods: Vec::new(),
+            subscribed: None,
+        }
+    }
+
+    /// With one more item.
+    #[must_use]
+    pub fn with(mut self, item: Item) -> Self {
+        self.items.push(item);
+        self
+    }
+
+    /// With advice for the model.
+    #[must_use]
+    pub fn instructions(mut self, text: &str) -> Self {
+        self.instructions = Some(text.to_owned());
+        self
+    }
+
+    /// With a method of its own, which gets the parameters as they are.
+    #[must_use]
+    pub fn method(
+        mut self,
+        name: &str,
+        answer: impl Fn(Value, &Context) -> Result<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.methods.push((name.to_owned(), Box::new(answer)));
+        self
+    }
+
+    /// With somebody who hears which resources clients want to hear of.
+    #[must_use]
+    pub fn on_subscribe(mut self, hear: impl Fn(&str, bool) + Send + Sync + 'static) -> Self {
+        self.subscribed = Some(Box::new(hear));
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What it offers, as the second version of the interface describes it.
+    pub fn describe(&self) -> Value {
+        let list = |kind: fn(&Item) -> Option<&Value>| -> Vec<&Value> {
+            self.items.iter().filter(|item| item.is_there()).filter_map(kind).collect()
+        };
+        let mut described = json!({
+            "tools": list(Item::as_tool),
+            "prompts": list(Item::as_prompt),
+            "resources": list(Item::as_resource),
+            "resourceTemplates": list(Item::as_template),
+            "methods": self.methods.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "completions": self.items.iter().any(Item::completes),
+        });
+        if let Some(instructions) = &self.instructions {
+            described["instructions"] = json!(instructions);
+        }
+        described
+    }
+
+    /// Answers a request.
+    pub fn handle(&self, method: &str, params: Value, cx: &Context) -> Result<Value> {
+        match method {
+            "tools/call" => self.call(params, cx),
+            "prompts/get" => self.prompt(params, cx),
+            "resources/read" => self.read(params, cx),
+            "completion/complete" => self.complete(params, cx),
+            _ => match self.methods.iter().find(|(name, _)| name == method) {
+                Some((_, answer)) => answer(params, cx),
+                None => Err(Failure::unknown_method(method)),
+            },
+        }
+    }
+
+    pub(crate) fn subscribed(&self, uri: &str, on: bool) {
+        if let Some(hear) = &self.subscribed {
+            hear(uri, on);
+        }
+    }
+
+    fn call(&self, params: Value, cx: &Context) -> Result<Value> {
+        let Wanted { name, arguments } = read_params(params)?;
+        let arguments = Value::Object(arguments.unwrap_or_default());
+        let called = self.items.iter().find_map(|item| item.call(&name, &arguments, cx));
+        called.unwrap_or_else(|| Err(Failure::invalid(format!("there is no tool `{name}`"))))
+    }
+
+    fn prompt(&self, params: Value, cx: &Context) -> Result<Value> {
+        let Wanted { name, arguments } = read_params(params)?;
+        let arguments = Value::Object(arguments.unwrap_or_default());
+        let got = self.items.iter().find_map(|item| item.get(&name, &arguments, cx));
+        got.unwrap_or_else(|| Err(Failure::invalid(format!("there is no prompt `{name}`"))))
+    }
+
+    fn read(&self, params: Value, cx: &Context) -> Result<Value> {
+        let Located { uri } = read_params(params)?;
+        // A resource that is named counts before a template that would make its URI.
+        let named = self.items.iter().find_map(|item| item.read(&uri, cx));
+        let made = || self.items.iter().find_map(|item| item.read_made(&uri, cx));
+        named.or_else(made).unwrap_or_else(|| {
+            Err(Failure::Rpc {
+                code: -32002,
+                message: format!("there is no resource `{uri}`"),
+                data: Some(json!({ "uri": uri })),
+            })
+        })
+    }
+
+    fn complete(&self, params: Value, cx: &Context) -> Result<Value> {
+        let Completing { r#ref, argument } = read_params(params)?;
+        let completer = self.items.iter().find_map(|item| match &r#ref {
+            Reference::Prompt { name } => item.completer_of_prompt(name),
+            Reference::Resource { uri } => item.completer_of_template(uri),
+        });
+        let mut values = completer
+            .map(|complete: &Completer| complete(&argument.name, &argument.value, cx))
+            .unwrap_or_default();
+        let total = values.len();
+        values.truncate(MOST_VALUES);
+        Ok(json!({ "completion": {
+            "values": values, "total": total, "hasMore": total > MOST_VALUES,
+        } }))
+    }
+}
+
+/// The protocol allows no more in one answer.
+const MOST_VALUES: usize = 100;
+
+fn read_params<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T> {
+    serde_json::from_value(params).map_err(Failure::invalid)
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin")
+            .field("name", &self.name)
+            .field("items", &self.items)
+            .finish_non_exhaustive()
+    }
+}

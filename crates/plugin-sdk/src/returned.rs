@@ -1,0 +1,134 @@
+//! What functions of a plugin may return, and what becomes of it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{Content, Contents, Json, Message, Result, ToolResult, item::schema};
+
+/// What a tool may return.
+pub trait IntoToolResult {
+    /// The schema of its structured content, if it has any.
+    fn output_schema() -> Option<Value> {
+        None
+    }
+
+    /// The result itself.
+    fn into_tool_result(self) -> Result<ToolResult>;
+}
+
+/// What a prompt may return.
+pub trait IntoMessages {
+    /// The messages.
+    fn into_messages(self) -> Result<Vec<Message>>;
+}
+
+/// What a resource may return.
+pub trait IntoContents {
+    /// What it holds.
+    fn into_contents(self, uri: &str, mime: &str) -> Result<Vec<Contents>>;
+}
+
+/// Text, in any of the forms in which functions return it.
+pub trait Said: Into<String> {}
+impl Said for String {}
+impl Said for &str {}
+
+impl IntoToolResult for ToolResult {
+    fn into_tool_result(self) -> Result<ToolResult> {
+        Ok(self)
+    }
+}
+
+impl IntoToolResult for () {
+    fn into_tool_result(self) -> Result<ToolResult> {
+        Ok(ToolResult::new([]))
+    }
+}
+
+impl IntoToolResult for Content {
+    fn into_tool_result(self) -> Result<ToolResult> {
+        Ok(ToolResult::new([self]))
+    }
+}
+
+impl IntoToolResult for Vec<Content> {
+    fn into_tool_result(self) -> Result<ToolResult> {
+        Ok(ToolResult::new(self))
+    }
+}
+
+impl<T: Said> IntoToolResult for T {
+    fn into_tool_result(self) -> Result<ToolResult> {
+        Ok(ToolResult::new([Content::text(self)]))
+    }
+}
+
+impl<T: Serialize + JsonSchema> IntoToolResult for Json<T> {
+    fn output_schema() -> Option<Value> {
+        Some(schema::<T>())
+    }
+
+    fn into_tool_result(self) -> Result<ToolResult> {
+        Ok(self.into_result()?)
+    }
+}
+
+impl<T: IntoToolResult> IntoToolResult for Result<T> {
+    fn output_schema() -> Option<Value> {
+        T::output_schema()
+    }
+
+    fn into_tool_result(self) -> Result<ToolResult> {
+        self.and_then(T::into_tool_result)
+    }
+}
+
+impl IntoMessages for Message {
+    fn into_messages(self) -> Result<Vec<Message>> {
+        Ok(vec![self])
+    }
+}
+
+impl IntoMessages for Vec<Message> {
+    fn into_messages(self) -> Result<Vec<Message>> {
+        Ok(self)
+    }
+}
+
+/// What the person is to say.
+impl<T: Said> IntoMessages for T {
+    fn into_messages(self) -> Result<Vec<Message>> {
+        Ok(vec![Message::user(Content::text(self))])
+    }
+}
+
+impl<T: IntoMessages> IntoMessages for Result<T> {
+    fn into_messages(self) -> Result<Vec<Message>> {
+        self.and_then(T::into_messages)
+    }
+}
+
+impl<T: Said> IntoContents for T {
+    fn into_contents(self, uri: &str, mime: &str) -> Result<Vec<Contents>> {
+        Ok(vec![Contents::text(uri, mime, self)])
+    }
+}
+
+impl IntoContents for Vec<u8> {
+    fn into_contents(self, uri: &str, mime: &str) -> Result<Vec<Contents>> {
+        Ok(vec![Contents::blob(uri, mime, self)])
+    }
+}
+
+impl IntoContents for Vec<Contents> {
+    fn into_contents(self, _uri: &str, _mime: &str) -> Result<Vec<Contents>> {
+        Ok(self)
+    }
+}
+
+impl<T: IntoContents> IntoContents for Result<T> {
+    fn into_contents(self, uri: &str, mime: &str) -> Result<Vec<Contents>> {
+        self.and_then(|inner| inner.into_contents(uri, mime))
+    }
+}

@@ -1,0 +1,92 @@
+//! Guard and worker of the tests, with a plugin of its own that is part of the program.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_plugin::worker::{Builtin, run_if_worker};
+use switchboard_plugin_sdk::{Asked, Context, Failure, Result, plugin, prompt, resource, tool};
+
+/// Says what it is told.
+#[tool(read_only)]
+fn say(text: String) -> String {
+    text
+}
+
+/// Waits.
+#[tool]
+fn wait(milliseconds: u64, cx: &Context) -> Result<String> {
+    cx.progress(0.0, None, "waiting");
+    cx.sleep(Duration::from_millis(milliseconds))?;
+    Ok("waited".into())
+}
+
+/// Does not care whether anybody waits.
+#[tool]
+fn stubborn(milliseconds: u64) -> String {
+    std::thread::sleep(Duration::from_millis(milliseconds));
+    "done".into()
+}
+
+/// Asks for a name.
+#[tool]
+fn ask(cx: &Context) -> Result<String> {
+    let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    Ok(match cx.elicit::<Value>("What is your name?", &schema)? {
+        Asked::Accepted(answer) => format!("Hello, {}", answer["name"].as_str().unwrap_or("you")),
+        Asked::Declined => "declined".into(),
+        Asked::Cancelled => "cancelled".into(),
+    })
+}
+
+/// Panics.
+#[tool]
+fn panic() -> String {
+    panic!("on purpose")
+}
+
+/// Crashes.
+#[tool]
+fn crash() -> String {
+    std::process::abort()
+}
+
+/// Logs a line and tells of a change to the resource.
+#[tool]
+fn tell(cx: &Context) -> String {
+    cx.log("warning", "a line");
+    cx.updated("test://state");
+    "told".into()
+}
+
+/// Refuses.
+#[tool]
+fn refuse() -> Result<String> {
+    Err(Failure::Rpc { code: -32099, message: "no".into(), data: Some(json!({ "why": 1 })) })
+}
+
+/// Greets.
+#[prompt(complete = names)]
+fn greeting(name: String) -> String {
+    format!("Greet {name}")
+}
+
+fn names(_argument: &str, typed: &str, _cx: &Context) -> Vec<String> {
+    ["Ada", "Alan"].into_iter().filter(|name| name.starts_with(typed)).map(str::to_owned).collect()
+}
+
+/// State.
+#[resource(uri = "test://state")]
+fn state() -> &'static str {
+    "steady"
+}
+
+plugin! {
+    name: "test",
+    version: "1.0.0",
+    items: [say, wait, stubborn, ask, panic, crash, tell, refuse, greeting, state],
+}
+
+fn main() {
+    switchboard_wire::process::guard::run_if_guard();
+    run_if_worker(&[Builtin { name: "test", table: entry, plugin }]);
+}

@@ -1,0 +1,185 @@
+//! What all plugins offer together: who answers what, and the lists as clients get them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde_json::json;
+use switchboard_wire::{client::List, json::Raw, sanitize};
+
+use crate::{
+    fault::Problem,
+    offer::{Offer, Prompt, Tool},
+    seat::Seat,
+};
+
+/// Everything on offer at one moment.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    tools: HashMap<String, Place>,
+    prompts: HashMap<String, Place>,
+    resources: HashMap<String, Place>,
+    templates: Vec<Place>,
+    methods: HashMap<String, Place>,
+    lists: [Option<Raw>; 4],
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) instructions: Option<String>,
+}
+
+/// Where an item is: whose, and which one of its kind.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) offer: Arc<Offer>,
+    at: usize,
+}
+
+/// The lists a client can ask for, in the order of [`Offer::counts`].
+const LISTS: [(List, &str); 4] = [
+    (List::Tools, "tools"),
+    (List::Prompts, "prompts"),
+    (List::Resources, "resources"),
+    (List::Templates, "resourceTemplates"),
+];
+
+// === impl Place ===
+
+impl Place {
+    pub(crate) fn tool(&self) -> &Tool {
+        &self.offer.tools[self.at]
+    }
+
+    pub(crate) fn prompt(&self) -> &Prompt {
+        &self.offer.prompts[self.at]
+    }
+}
+
+// === impl Catalog ===
+
+impl Catalog {
+    /// Everything that `seats` offer. Of two items of one name the first plugin's counts.
+    pub(crate) fn of(seats: &[Arc<Seat>]) -> Self {
+        let mut catalog = Self::default();
+        let mut shown: [Vec<Raw>; 4] = Default::default();
+        for seat in seats {
+            let Some(offer) = seat.offer() else { continue };
+            catalog.add(seat, &offer, &mut shown);
+        }
+        for (at, items) in shown.iter().enumerate() {
+            catalog.lists[at] = Some(listed(LISTS[at].1, items));
+        }
+        catalog
+    }
+
+    fn add(&mut self, seat: &Arc<Seat>, offer: &Arc<Offer>, shown: &mut [Vec<Raw>; 4]) {
+        let place = |at| Place { seat: seat.clone(), offer: offer.clone(), at };
+        let problem = |what: String| Problem {
+            plugin: sanitize::line(&offer.name).into_owned(),
+            file: seat.file.clone(),
+            what,
+        };
+        self.problems.extend(offer.problems.iter().cloned().map(problem));
+        let mut twice = Vec::new();
+        for (at, tool) in offer.tools.iter().enumerate() {
+            match taken(&mut self.tools, &tool.name, || place(at)) {
+                None => shown[0].push(tool.shown.clone()),
+                Some(by) => twice.push(("tool", tool.name.clone(), by)),
+            }
+        }
+        for (at, prompt) in offer.prompts.iter().enumerate() {
+            match taken(&mut self.prompts, &prompt.name, || place(at)) {
+                None => shown[1].push(prompt.shown.clone()),
+                Some(by) => twice.push(("prompt", prompt.name.clone(), by)),
+            }
+        }
+        for (at, resource) in offer.resources.iter().enumerate() {
+            match taken(&mut self.resources, &resource.uri, || place(at)) {
+                None => shown[2].push(resource.shown.clone()),
+                Some(by) => twice.push(("resource", resource.uri.clone(), by)),
+            }
+        }
+        for (at, template) in offer.templates.iter().enumerate() {
+            self.templates.push(place(at));
+            shown[3].push(template.shown.clone());
+        }
+        for method in &offer.methods {
+            self.methods.entry(method.clone()).or_insert_with(|| place(0));
+        }
+        self.problems.extend(twice.into_iter().map(|(kind, name, by)| {
+            let name = sanitize::line(&name).into_owned();
+            problem(format!("{kind} `{name}` is hidden by plugin `{by}`, which offers it too"))
+        }));
+        if let Some(instructions) = &offer.instructions {
+            let so_far = self.instructions.get_or_insert_default();
+            if !so_far.is_empty() {
+                so_far.push('\n');
+            }
+            so_far.push_str(instructions);
+        }
+    }
+
+    /// The result of a list request.
+    pub(crate) fn list(&self, list: List) -> Raw {
+        let at = LISTS.iter().position(|(known, _)| *known == list).unwrap_or_default();
+        self.lists[at].clone().unwrap_or_else(|| listed(LISTS[at].1, &[]))
+    }
+
+    /// The lists that are not what they were.
+    pub(crate) fn differences(&self, before: &Self) -> Vec<List> {
+        let differs = |list: &List| self.list(*list) != before.list(*list);
+        let lists = LISTS.iter().map(|(list, _)| *list).filter(differs);
+        // A change of templates is told as one of resources.
+        let mut lists: Vec<List> = lists
+            .map(|list| if list == List::Templates { List::Resources } else { list })
+            .collect();
+        lists.dedup();
+        lists
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&Place> {
+        self.tools.get(name)
+    }
+
+    pub(crate) fn prompt(&self, name: &str) -> Option<&Place> {
+        self.prompts.get(name)
+    }
+
+    /// Whoever holds a resource, by its name or by a template.
+    pub(crate) fn resource(&self, uri: &str) -> Option<&Place> {
+        let made = || {
+            let makes =
+                |place: &&Place| place.offer.templates[place.at].matcher.read(uri).is_some();
+            self.templates.iter().find(makes)
+        };
+        self.resources.get(uri).or_else(made)
+    }
+
+    /// Whoever offers a template, or else a resource of that URI.
+    pub(crate) fn template(&self, template: &str) -> Option<&Place> {
+        let is_it = |place: &&Place| place.offer.templates[place.at].uri == template;
+        self.templates.iter().find(is_it).or_else(|| self.resource(template))
+    }
+
+    pub(crate) fn method(&self, name: &str) -> Option<&Place> {
+        self.methods.get(name)
+    }
+}
+
+/// Takes a name, or tells who has it.
+fn taken(
+    names: &mut HashMap<String, Place>,
+    name: &str,
+    place: impl FnOnce() -> Place,
+) -> Option<String> {
+    if let Some(first) = names.get(name) {
+        return Some(sanitize::line(&first.offer.name).into_owned());
+    }
+    names.insert(name.to_owned(), place());
+    None
+}
+
+fn listed(key: &str, items: &[Raw]) -> Raw {
+    let items: Vec<&str> = items.iter().map(Raw::as_str).collect();
+    let text = format!(r#"{{"{key}":[{}]}}"#, items.join(","));
+    // What is put together of values is one.
+    Raw::parse(text)
+        .unwrap_or_else(|_| Raw::of(&json!({ key: [] })).unwrap_or_else(|_| Raw::null()))
+}

@@ -1,0 +1,86 @@
+//! What can be wrong with a plugin.
+
+use std::{path::PathBuf, time::Duration};
+
+use switchboard_wire::{
+    envelope::{RpcError, code},
+    process::Exit,
+    sanitize,
+};
+
+/// Why a plugin does not answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Its file cannot be read or copied.
+    #[error("cannot read it: {0}")]
+    File(String),
+    /// No worker can be started for it.
+    #[error("cannot start a worker: {0}")]
+    Spawn(String),
+    /// The worker could not load it, or it refused to begin.
+    #[error("{why}")]
+    Refused {
+        /// What the worker was doing, in one word: `load`, `create`, `initialize`, `list`.
+        stage: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// It took its worker along.
+    #[error("its worker ended: {exit}{}", last_words(stderr))]
+    Ended {
+        /// How.
+        exit: Exit,
+        /// The last lines of its standard error.
+        stderr: String,
+    },
+    /// It did not get ready in time.
+    #[error("it was not ready within {} s", .0.as_secs())]
+    Slow(Duration),
+    /// It did not answer in time.
+    #[error("it did not answer within {} ms", .0.as_millis())]
+    Hung(Duration),
+    /// It has ended too often, and is given a rest.
+    #[error("it is started again in {} ms; before that {before}", left.as_millis())]
+    Resting {
+        /// How long still.
+        left: Duration,
+        /// What happened to it.
+        before: Box<Fault>,
+    },
+    /// It has as many calls as it may have at once.
+    #[error("it has too many calls at once; try again")]
+    Busy,
+    /// Four newer versions have come since the call began.
+    #[error("the version that the call began on is too old to be kept")]
+    Superseded,
+    /// Nothing is left of it.
+    #[error("it was removed")]
+    Removed,
+}
+
+/// Something is wrong with a plugin, beside those that work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The plugin's name, or what its file is called.
+    pub plugin: String,
+    /// Its file; a plugin that is part of the program has none.
+    pub file: Option<PathBuf>,
+    /// What is wrong, safe to show.
+    pub what: String,
+}
+
+fn last_words(stderr: &str) -> String {
+    let line = stderr.lines().rev().find(|line| !line.trim().is_empty());
+    line.map(|line| format!(": {}", sanitize::line(line))).unwrap_or_default()
+}
+
+// === impl Fault ===
+
+impl Fault {
+    /// The error that a call concerned comes to.
+    pub(crate) fn to_rpc(&self, plugin: &str) -> RpcError {
+        let text = format!("plugin `{plugin}`: {self}");
+        RpcError::new(code::INTERNAL_ERROR, sanitize::line(&text).into_owned())
+    }
+}

@@ -1,0 +1,126 @@
+//! Plugins in folders: which there are, what they hold, and private copies of them.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::fault::Fault;
+
+/// Folders within folders; deeper ones are no plugins' folders.
+const DEEPEST: usize = 16;
+/// No person has more.
+const MOST: usize = 1000;
+
+/// What a file holds, in 32 bytes.
+pub(crate) type Hash = [u8; 32];
+
+/// What tells without reading whether a file may have changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Look {
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+/// Private copies of plugins: what is written to a plugin's file does not reach a worker that has it mapped.
+#[derive(Debug)]
+pub(crate) struct Copies {
+    place: PathBuf,
+    /// Made for the first copy.
+    folder: OnceLock<TempDir>,
+    count: AtomicU64,
+}
+
+/// A copy, which goes with its last user.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    pub(crate) path: PathBuf,
+    pub(crate) hash: Hash,
+}
+
+/// The plugins in a folder and below it, in order. A path that is a file is itself. May block.
+pub fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    if folder.is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let mut found = Vec::new();
+    search(folder, DEEPEST, &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+fn search(folder: &Path, deeper: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let Ok(entry) = entry else { continue };
+        let (path, kind) = (entry.path(), entry.file_type());
+        match kind {
+            Ok(kind) if kind.is_dir() && deeper > 0 => {
+                // A folder that cannot be read hides what is in it, not what is beside it.
+                let _ = search(&path, deeper - 1, found);
+            }
+            Ok(_) if is_plugin(&path) && found.len() < MOST => found.push(path),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_plugin(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    matches!(ending, Some("so" | "dylib")) && path.is_file()
+}
+
+// === impl Look ===
+
+impl Look {
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        let seen = fs::metadata(path).ok()?;
+        Some(Self { length: seen.len(), modified: seen.modified().ok() })
+    }
+}
+
+// === impl Copies ===
+
+impl Copies {
+    pub(crate) fn new(place: &Path) -> Self {
+        Self { place: place.to_owned(), folder: OnceLock::new(), count: AtomicU64::new(0) }
+    }
+
+    fn folder(&self) -> io::Result<&Path> {
+        if self.folder.get().is_none() {
+            fs::create_dir_all(&self.place)?;
+            let builder = tempfile::Builder::new().prefix("switchboard-plugins-").to_owned();
+            // Whoever comes second throws theirs away.
+            let _ = self.folder.set(builder.tempdir_in(&self.place)?);
+        }
+        self.folder.get().map(TempDir::path).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Copies a file as it is now. May block.
+    pub(crate) fn take(&self, path: &Path) -> Result<Copy, Fault> {
+        let wrong = |error: io::Error| Fault::File(error.to_string());
+        let bytes = fs::read(path).map_err(wrong)?;
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let path = self.folder().map_err(wrong)?.join(format!("{number}-{name}"));
+        fs::write(&path, &bytes).map_err(wrong)?;
+        Ok(Copy { path, hash: Sha256::digest(&bytes).into() })
+    }
+}
+
+// === impl Copy ===
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // What is left goes with its folder.
+        let _ = fs::remove_file(&self.path);
+    }
+}

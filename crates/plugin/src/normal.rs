@@ -1,0 +1,79 @@
+//! Results of plugins of the first version, as the protocol has them.
+
+use serde_json::{Value, json};
+use switchboard_wire::{
+    json::{JsonKind, Raw},
+    meta::method,
+};
+
+/// What a `system` message, which the protocol does not have, is shown as.
+const SYSTEM: &str = "[Written as a system message]\n";
+
+/// The result a client gets. What is right already is passed on byte for byte.
+pub(crate) fn result(abi: u32, asked: &str, result: Raw) -> Raw {
+    match (abi, asked) {
+        (1, method::TOOLS_CALL) if !has_list(&result, "content") => worded(result),
+        (1, method::PROMPTS_GET) => without_system(result),
+        _ => result,
+    }
+}
+
+fn has_list(result: &Raw, key: &str) -> bool {
+    matches!(result.get(key), Ok(Some(value)) if value.kind() == JsonKind::Array)
+}
+
+/// A result without content is told in words.
+fn worded(result: Raw) -> Raw {
+    let mut shown = json!({ "content": [{ "type": "text", "text": result.as_str() }] });
+    if let Ok(Some(is_error)) = result.get("isError") {
+        shown["isError"] = json!(is_error.as_str() == "true");
+    }
+    Raw::of(&shown).unwrap_or(result)
+}
+
+fn without_system(result: Raw) -> Raw {
+    let Ok(mut prompt) = result.decode::<Value>() else { return result };
+    let messages = prompt["messages"].as_array_mut().into_iter().flatten();
+    let mut changed = false;
+    for message in messages.filter(|message| message["role"] == "system") {
+        changed = true;
+        message["role"] = json!("user");
+        if let Some(text) = message["content"]["text"].as_str() {
+            message["content"]["text"] = json!(format!("{SYSTEM}{text}"));
+        }
+    }
+    match Raw::of(&prompt) {
+        Ok(prompt) if changed => prompt,
+        _ => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_right_is_left_alone_and_the_rest_is_put_right() {
+        let check = |abi: u32, asked: &str, given: &str, expected: &str| {
+            let given = Raw::parse(given.to_owned()).unwrap();
+            assert_eq!(result(abi, asked, given).as_str(), expected);
+        };
+        let right = r#"{ "content" : [], "isError": true, "x": 1.50 }"#;
+        check(1, "tools/call", right, right);
+        check(2, "tools/call", r#"{"x":1}"#, r#"{"x":1}"#);
+        check(
+            1,
+            "tools/call",
+            r#"{"x":1,"isError":true}"#,
+            r#"{"content":[{"type":"text","text":"{\"x\":1,\"isError\":true}"}],"isError":true}"#,
+        );
+        let prompt = r#"{"messages":[{"role":"user","content":{"type":"text","text":"a"}}]}"#;
+        check(1, "prompts/get", prompt, prompt);
+        check(
+            1,
+            "prompts/get",
+            &prompt.replace("user", "system"),
+            r#"{"messages":[{"role":"user","content":{"type":"text","text":"[Written as a system message]\na"}}]}"#,
+        );
+    }
+}

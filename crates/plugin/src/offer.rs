@@ -1,0 +1,217 @@
+//! What one plugin offers, item by item: one bad item is a problem, and the others are there.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use switchboard_core::schema::Validator;
+use switchboard_plugin_sdk::uri::UriTemplate;
+use switchboard_wire::{
+    json::{JsonKind, Raw},
+    sanitize,
+};
+
+use crate::{fault::Fault, told::Ready};
+
+/// What one plugin offers.
+#[derive(Debug, Default)]
+pub struct Offer {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Of the interface.
+    pub abi: u32,
+    /// Calls may run at the same time.
+    pub thread_safe: bool,
+    /// Advice for the model.
+    pub instructions: Option<String>,
+    /// What is wrong with single items.
+    pub problems: Vec<String>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) prompts: Vec<Prompt>,
+    pub(crate) resources: Vec<Resource>,
+    pub(crate) templates: Vec<Template>,
+    pub(crate) methods: Vec<String>,
+    pub(crate) completions: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    /// As clients see it.
+    pub(crate) shown: Raw,
+    pub(crate) validator: Validator,
+}
+
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub(crate) name: String,
+    pub(crate) shown: Raw,
+    /// Arguments that have to be given.
+    pub(crate) required: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub(crate) uri: String,
+    pub(crate) shown: Raw,
+}
+
+#[derive(Debug)]
+pub(crate) struct Template {
+    pub(crate) uri: String,
+    pub(crate) matcher: UriTemplate,
+    pub(crate) shown: Raw,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Described<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    prompts: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    resources: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    resource_templates: Vec<&'a RawValue>,
+    methods: Vec<String>,
+    completions: bool,
+    instructions: Option<String>,
+}
+
+type Wrong = String;
+
+// === impl Offer ===
+
+impl Offer {
+    /// Reads what a worker says of its plugin.
+    pub(crate) fn read(ready: &Ready) -> Result<Self, Fault> {
+        let refused = |why: String| Fault::Refused { stage: "list".into(), why };
+        let described: Described<'_> = serde_json::from_str(&ready.described)
+            .map_err(|error| refused(format!("what it offers cannot be read: {error}")))?;
+        let mut problems = Vec::new();
+        let offer = Self {
+            name: ready.name.clone(),
+            version: ready.version.clone(),
+            abi: ready.abi,
+            thread_safe: ready.thread_safe,
+            instructions: described.instructions,
+            tools: items(("tool", &described.tools), tool, |tool| &tool.name, &mut problems),
+            prompts: items(
+                ("prompt", &described.prompts),
+                prompt,
+                |prompt| &prompt.name,
+                &mut problems,
+            ),
+            resources: items(
+                ("resource", &described.resources),
+                resource,
+                |resource| &resource.uri,
+                &mut problems,
+            ),
+            templates: items(
+                ("template", &described.resource_templates),
+                template,
+                |template| &template.uri,
+                &mut problems,
+            ),
+            methods: described.methods,
+            completions: described.completions,
+            problems: Vec::new(),
+        };
+        Ok(Self { problems, ..offer })
+    }
+
+    /// How many tools, prompts, resources and templates there are.
+    pub fn counts(&self) -> [usize; 4] {
+        [self.tools.len(), self.prompts.len(), self.resources.len(), self.templates.len()]
+    }
+
+    /// Each item as a client sees it, in the same order of kinds.
+    pub fn shown(&self) -> [Vec<Raw>; 4] {
+        [
+            self.tools.iter().map(|tool| tool.shown.clone()).collect(),
+            self.prompts.iter().map(|prompt| prompt.shown.clone()).collect(),
+            self.resources.iter().map(|resource| resource.shown.clone()).collect(),
+            self.templates.iter().map(|template| template.shown.clone()).collect(),
+        ]
+    }
+}
+
+/// Those items of a kind that can be served, each name once.
+fn items<T>(
+    (kind, all): (&str, &[&RawValue]),
+    read: fn(&Raw) -> Result<T, Wrong>,
+    name: fn(&T) -> &String,
+    problems: &mut Vec<String>,
+) -> Vec<T> {
+    let mut names = HashSet::new();
+    let mut kept = Vec::new();
+    for (at, item) in all.iter().enumerate() {
+        let item = Raw::parse(item.get().to_owned()).map_err(|error| error.to_string());
+        match item.and_then(|item| read(&item)) {
+            Ok(item) if names.insert(name(&item).clone()) => kept.push(item),
+            Ok(item) => {
+                let name = sanitize::line(name(&item)).into_owned();
+                problems.push(format!("{kind} `{name}` is offered twice; the first one counts"));
+            }
+            Err(wrong) => problems.push(format!("{kind} {} {wrong}", at + 1)),
+        }
+    }
+    kept
+}
+
+fn text(item: &Raw, key: &str) -> Result<String, Wrong> {
+    let value = item.get(key).map_err(|error| error.to_string())?;
+    let text = value.and_then(|value| value.to_text()).filter(|text| !text.is_empty());
+    text.ok_or_else(|| format!("has no `{key}`"))
+}
+
+fn tool(item: &Raw) -> Result<Tool, Wrong> {
+    let name = text(item, "name")?;
+    let said = |wrong: &str| format!("(`{}`) {wrong}", sanitize::line(&name));
+    let schema = item.get("inputSchema").ok().flatten();
+    let schema = schema
+        .filter(|schema| schema.kind() == JsonKind::Object)
+        .ok_or_else(|| said("has no `inputSchema` that is an object"))?;
+    let is_object = |value: Raw| value.as_str() == "\"object\"";
+    if !schema.get("type").ok().flatten().is_some_and(is_object) {
+        return Err(said("has an `inputSchema` that is not of type `object`"));
+    }
+    let validator = Validator::compile(&schema).map_err(|bad| {
+        said(&format!(
+            "has an `inputSchema` that is no schema: {}",
+            sanitize::line(&bad.to_string())
+        ))
+    })?;
+    Ok(Tool { name, shown: item.clone(), validator })
+}
+
+fn prompt(item: &Raw) -> Result<Prompt, Wrong> {
+    let name = text(item, "name")?;
+    let arguments: Vec<HashMap<String, Value>> = match item.get("arguments").ok().flatten() {
+        None => Vec::new(),
+        Some(arguments) => arguments.decode().map_err(|_| {
+            format!("(`{}`) has `arguments` that are no list of objects", sanitize::line(&name))
+        })?,
+    };
+    let required = arguments
+        .into_iter()
+        .filter(|argument| argument.get("required").and_then(Value::as_bool).unwrap_or_default());
+    let required = required
+        .filter_map(|argument| argument.get("name").and_then(Value::as_str).map(str::to_owned));
+    Ok(Prompt { required: required.collect(), name, shown: item.clone() })
+}
+
+fn resource(item: &Raw) -> Result<Resource, Wrong> {
+    text(item, "name")?;
+    Ok(Resource { uri: text(item, "uri")?, shown: item.clone() })
+}
+
+fn template(item: &Raw) -> Result<Template, Wrong> {
+    text(item, "name")?;
+    let template = text(item, "uriTemplate")?;
+    Ok(Template { matcher: UriTemplate::new(&template), uri: template, shown: item.clone() })
+}

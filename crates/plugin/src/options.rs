@@ -1,0 +1,83 @@
+//! How plugins are run.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use switchboard_core::logs::Logs;
+use switchboard_wire::process::Guard;
+
+use crate::worker::Limits;
+
+/// How plugins are run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The program that becomes a worker: one that calls [`crate::worker::run_if_worker`] first in its `main`.
+    pub program: PathBuf,
+    /// What sees to it that no worker outlives us.
+    pub guard: Guard,
+    /// A worker's whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// What a worker may use.
+    pub limits: Limits,
+    /// How long is waited.
+    pub times: Times,
+    /// Workers of one plugin of the first version, which answers one call at a time. More than one only where its
+    /// owner knows that it keeps nothing from one call to the next.
+    pub pool: usize,
+    /// Where private copies of plugins are kept while they are in use.
+    pub copies: PathBuf,
+    /// Where all goes that plugins write to standard error; its last lines are kept for problems in any case.
+    pub logs: Option<Logs>,
+    /// What the server is called.
+    pub name: String,
+}
+
+/// How long is waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// For a plugin to be loaded and say what it offers (10 s).
+    pub start: Duration,
+    /// For a sign of life of a call: a notification or the answer (5 min).
+    pub call: Duration,
+    /// For the answer to a question of a plugin's (10 min).
+    pub question: Duration,
+    /// For writing to a file to be over (200 ms).
+    pub quiet: Duration,
+    /// Before the second start of a plugin that ended before it answered anything (100 ms); doubled each time.
+    pub rest: Duration,
+    /// The longest such rest (30 s).
+    pub longest_rest: Duration,
+}
+
+// === impl Options ===
+
+impl Options {
+    /// Workers of `program`, with nothing in their environment.
+    pub fn new(program: PathBuf, guard: Guard) -> Self {
+        Self {
+            program,
+            guard,
+            env: Vec::new(),
+            limits: Limits::default(),
+            times: Times::default(),
+            pool: 1,
+            copies: std::env::temp_dir(),
+            logs: None,
+            name: "plugins".into(),
+        }
+    }
+}
+
+// === impl Times ===
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            start: Duration::from_secs(10),
+            call: Duration::from_secs(5 * 60),
+            question: Duration::from_secs(10 * 60),
+            quiet: Duration::from_millis(200),
+            rest: Duration::from_millis(100),
+            longest_rest: Duration::from_secs(30),
+        }
+    }
+}

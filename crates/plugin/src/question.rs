@@ -1,0 +1,128 @@
+//! What a plugin asks a client: one thing, or several at once.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use switchboard_plugin_sdk::abi::v2::QUESTIONS;
+use switchboard_wire::{
+    client::{Answer, InputRequest},
+    envelope::{Id, RpcError, code},
+    json::{JsonKind, Raw, quote},
+    meta::method,
+    server::Context,
+};
+
+/// What the one question of a call is called.
+const ONLY: &str = "question";
+
+/// What a plugin asks.
+pub(crate) struct Question {
+    /// Of the worker's request.
+    pub(crate) id: Id,
+    many: bool,
+    asked: Vec<InputRequest>,
+    answers: HashMap<String, Result<Raw, RpcError>>,
+}
+
+#[derive(Deserialize)]
+struct One<'a> {
+    method: String,
+    #[serde(borrow)]
+    params: &'a RawValue,
+}
+
+// === impl Question ===
+
+impl Question {
+    /// What of it the client can be asked; the rest counts as answered.
+    pub(crate) fn new(id: Id, asked: String, params: Raw, context: &Context) -> Self {
+        let many = asked == QUESTIONS;
+        let all = if many {
+            several(&params)
+        } else {
+            vec![InputRequest { key: ONLY.into(), method: asked, params }]
+        };
+        let mut question = Self { id, many, asked: Vec::new(), answers: HashMap::new() };
+        for one in all {
+            match missing(&one, context) {
+                None => question.asked.push(one),
+                Some(refusal) => drop(question.answers.insert(one.key, Err(refusal))),
+            }
+        }
+        question
+    }
+
+    /// Takes in what was answered in the shape that was asked for. What else came along is ignored.
+    pub(crate) fn hear(&mut self, answers: &[Answer]) {
+        for answer in answers {
+            let asked = self.asked.iter().find(|asked| asked.key == answer.key);
+            if asked.is_some_and(|asked| is_proper(asked, answer)) {
+                self.answers.insert(answer.key.clone(), answer.outcome.clone());
+            }
+        }
+    }
+
+    /// What has not been answered.
+    pub(crate) fn open(&self) -> Vec<InputRequest> {
+        let is_open = |asked: &&InputRequest| !self.answers.contains_key(&asked.key);
+        self.asked.iter().filter(is_open).cloned().collect()
+    }
+
+    /// What the plugin is told.
+    pub(crate) fn answer(mut self) -> Result<Raw, RpcError> {
+        if !self.many {
+            let nothing = || Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"));
+            return self.answers.remove(ONLY).unwrap_or_else(nothing);
+        }
+        let answers = self.answers.iter().map(|(key, outcome)| match outcome {
+            Ok(result) => format!(r#"{}:{{"result":{result}}}"#, quote(key)),
+            Err(error) => format!(r#"{}:{{"error":{}}}"#, quote(key), error.to_raw()),
+        });
+        let text = format!("{{{}}}", answers.collect::<Vec<_>>().join(","));
+        Raw::parse(text).map_err(|error| RpcError::new(code::INTERNAL_ERROR, error.to_string()))
+    }
+}
+
+fn several(params: &Raw) -> Vec<InputRequest> {
+    let questions = params.members().filter_map(|member| {
+        let key = switchboard_wire::json::decode_string(member.key)?.into_owned();
+        let One { method, params } = serde_json::from_str(member.value).ok()?;
+        Some(InputRequest { key, method, params: Raw::parse(params.get().to_owned()).ok()? })
+    });
+    questions.collect()
+}
+
+/// Why a client cannot be asked, if it cannot.
+fn missing(asked: &InputRequest, context: &Context) -> Option<RpcError> {
+    let is_url = matches!(asked.params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"");
+    let (path, shown): (&[&str], &str) = match asked.method.as_str() {
+        method::ELICIT if is_url => (&["elicitation", "url"], r#"{"elicitation":{"url":{}}}"#),
+        method::ELICIT => (&["elicitation"], r#"{"elicitation":{}}"#),
+        method::SAMPLE => (&["sampling"], r#"{"sampling":{}}"#),
+        method::ROOTS_LIST => (&["roots"], r#"{"roots":{}}"#),
+        _ => return Some(RpcError::new(code::METHOD_NOT_FOUND, "no client can be asked this")),
+    };
+    if context.offers(path) {
+        return None;
+    }
+    let error = RpcError::new(code::MISSING_CAPABILITY, "the client cannot be asked this");
+    Some(match Raw::parse(format!(r#"{{"requiredCapabilities":{shown}}}"#)) {
+        Ok(data) => error.with_data(data),
+        Err(_) => error,
+    })
+}
+
+fn is_proper(asked: &InputRequest, answer: &Answer) -> bool {
+    let member = match asked.method.as_str() {
+        method::ELICIT => "action",
+        method::SAMPLE => "content",
+        _ => "roots",
+    };
+    match &answer.outcome {
+        Err(_) => true,
+        Ok(result) => {
+            result.kind() == JsonKind::Object && matches!(result.get(member), Ok(Some(_)))
+        }
+    }
+}

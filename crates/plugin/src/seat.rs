@@ -1,0 +1,390 @@
+//! One plugin's place: the version that serves, its workers, and what becomes of them.
+//!
+//! A worker is started when a call wants one and there is none. One that ends is started again by the next call: at once
+//! if it had answered anything, after a rest that grows if it had not. A new version takes the place of the old one
+//! whole; calls under way keep the worker they began on, so an old one ends with its last call.
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{sync::watch, time::Instant};
+
+use crate::{
+    call::Worker,
+    fault::Fault,
+    files::{Copy, Hash, Look},
+    keeper::{Host, Word},
+    offer::Offer,
+    worker::Load,
+};
+
+/// Old versions that may still have calls.
+const GENERATIONS: usize = 4;
+/// Ends of a new version after which the one before it comes back.
+const STRIKES: u32 = 3;
+/// How long a version is new.
+const NEW: Duration = Duration::from_secs(60);
+/// A rest that a call waits for.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// One plugin's place.
+pub(crate) struct Seat {
+    pub(crate) index: usize,
+    /// Its file, unless it is part of the program.
+    pub(crate) file: Option<PathBuf>,
+    state: Mutex<State>,
+    chairs: Vec<watch::Sender<Life>>,
+    turn: AtomicUsize,
+}
+
+/// What serves, and what served.
+#[derive(Default)]
+struct State {
+    version: Option<Version>,
+    previous: Option<Version>,
+    old: VecDeque<Weak<Worker>>,
+    /// Ends in a row of workers that had not answered anything.
+    failures: u32,
+    /// Ends of this version.
+    strikes: u32,
+    since: Option<Instant>,
+    /// What is wrong with the file as it is, where that is not what serves.
+    refused: Option<Fault>,
+    /// The last end of a worker.
+    ended: Option<Fault>,
+    /// The file as it was last looked at.
+    pub(crate) look: Option<Look>,
+    seen: Option<Hash>,
+}
+
+/// One version of a plugin.
+#[derive(Clone)]
+pub(crate) struct Version {
+    pub(crate) load: Load,
+    /// What is loaded, kept as long as it may be loaded again.
+    _copy: Option<Arc<Copy>>,
+    pub(crate) offer: Arc<Offer>,
+}
+
+/// How far a worker is.
+#[derive(Clone)]
+enum Life {
+    /// Nobody wanted it yet.
+    Idle,
+    Starting,
+    Up(Arc<Worker>),
+    Down {
+        fault: Fault,
+        until: Instant,
+    },
+}
+
+/// What a call finds.
+enum Found {
+    Worker(Arc<Worker>),
+    /// Somebody starts it.
+    Wait,
+    /// This call is to start it.
+    Start(Version),
+    Rest(Duration, Fault),
+    Nothing(Fault),
+}
+
+// === impl Seat ===
+
+impl Seat {
+    pub(crate) fn new(index: usize, file: Option<PathBuf>, pool: usize) -> Self {
+        Self {
+            index,
+            file,
+            state: Mutex::default(),
+            chairs: (0..pool.max(1)).map(|_| watch::Sender::new(Life::Idle)).collect(),
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    /// Of a plugin that is part of the program: what it offers is known without a worker.
+    pub(crate) fn builtin(index: usize, name: &str, offer: Offer) -> Self {
+        let seat = Self::new(index, None, 1);
+        let load = Load::Builtin(name.to_owned());
+        seat.state().version = Some(Version { load, _copy: None, offer: Arc::new(offer) });
+        seat
+    }
+
+    /// What it offers, if it has ever been sound.
+    pub(crate) fn offer(&self) -> Option<Arc<Offer>> {
+        self.state().version.as_ref().map(|version| version.offer.clone())
+    }
+
+    /// What is wrong with it: its file as it is now, or the end of its last worker.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        let mut faults: Vec<Fault> = {
+            let state = self.state();
+            state.refused.iter().chain(&state.ended).cloned().collect()
+        };
+        for chair in &self.chairs {
+            match &*chair.borrow() {
+                Life::Up(worker) => faults.extend(worker.fault().cloned()),
+                Life::Down { fault, .. } => faults.push(fault.clone()),
+                Life::Idle | Life::Starting => {}
+            }
+        }
+        faults.dedup();
+        faults
+    }
+
+    /// A worker to call.
+    pub(crate) async fn worker(self: &Arc<Self>, host: &Arc<Host>) -> Result<Arc<Worker>, Fault> {
+        let chair = self.choose();
+        let mut life = self.chairs[chair].subscribe();
+        loop {
+            life.borrow_and_update();
+            match self.find(chair, host) {
+                Found::Worker(worker) => return Ok(worker),
+                Found::Nothing(fault) => return Err(fault),
+                Found::Rest(left, before) if left > SHORT => {
+                    return Err(Fault::Resting { left, before: Box::new(before) });
+                }
+                Found::Rest(left, _) => tokio::time::sleep(left).await,
+                Found::Start(version) => {
+                    // Not the caller's own work: whoever gives up, the others still wait for it.
+                    tokio::spawn(self.clone().start(chair, version, host.clone()));
+                }
+                Found::Wait => {
+                    if life.changed().await.is_err() {
+                        return Err(Fault::Removed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// One that is free, else each in turn.
+    fn choose(&self) -> usize {
+        let is_free = |chair: &watch::Sender<Life>| matches!(&*chair.borrow(), Life::Up(worker) if worker.is_free());
+        let free = self.chairs.iter().position(is_free);
+        free.unwrap_or_else(|| self.turn.fetch_add(1, Ordering::Relaxed) % self.chairs.len())
+    }
+
+    fn find(&self, chair: usize, host: &Host) -> Found {
+        let mut state = self.state();
+        let Some(version) = state.version.clone() else {
+            return Found::Nothing(state.refused.clone().unwrap_or(Fault::Removed));
+        };
+        let life = self.chairs[chair].borrow().clone();
+        match life {
+            Life::Up(worker) => match worker.fault().cloned() {
+                None => Found::Worker(worker),
+                Some(fault) => {
+                    let rest = state.fell(&fault, worker.is_proven(), host);
+                    let until = Instant::now() + rest;
+                    self.chairs[chair].send_replace(Life::Down { fault: fault.clone(), until });
+                    if rest.is_zero() {
+                        Found::Rest(rest, fault)
+                    } else {
+                        self.roll_back(&mut state, host, fault, rest)
+                    }
+                }
+            },
+            Life::Starting => Found::Wait,
+            Life::Idle => self.begin(chair, version),
+            Life::Down { fault, until } => match until.checked_duration_since(Instant::now()) {
+                Some(left) if !left.is_zero() => Found::Rest(left, fault),
+                _ => self.begin(chair, version),
+            },
+        }
+    }
+
+    fn begin(&self, chair: usize, version: Version) -> Found {
+        self.chairs[chair].send_replace(Life::Starting);
+        Found::Start(version)
+    }
+
+    fn roll_back(&self, state: &mut State, host: &Host, fault: Fault, rest: Duration) -> Found {
+        if state.roll_back() {
+            for chair in &self.chairs {
+                chair.send_replace(Life::Idle);
+            }
+            host.say(Word::Rebuild);
+            return Found::Rest(Duration::ZERO, fault);
+        }
+        Found::Rest(rest, fault)
+    }
+
+    async fn start(self: Arc<Self>, chair: usize, version: Version, host: Arc<Host>) {
+        let started = host.start(&version.load, self.index).await;
+        let mut state = self.state();
+        // Another version may have come in the meantime; what was started for the old one is of no use.
+        let is_current = state.version.as_ref().is_some_and(|now| now.load == version.load);
+        let life = match started {
+            _ if !is_current => return,
+            Ok((worker, _)) => Life::Up(worker),
+            Err(fault) => {
+                let until = Instant::now() + state.fell(&fault, false, &host);
+                if state.roll_back() {
+                    host.say(Word::Rebuild);
+                }
+                Life::Down { fault, until }
+            }
+        };
+        drop(state);
+        self.chairs[chair].send_replace(life);
+    }
+
+    /// Puts a file as it is now in the place of what serves, if it is sound.
+    pub(crate) async fn load(&self, copy: Copy, host: &Host) -> Result<(), Fault> {
+        let load = Load::File(copy.path.clone());
+        self.state().seen = Some(copy.hash);
+        let loaded = match host.start(&load, self.index).await {
+            Ok((worker, ready)) => Offer::read(&ready).map(|offer| (worker, offer)),
+            Err(fault) => Err(fault),
+        };
+        let (worker, offer) = match loaded {
+            Ok(loaded) => loaded,
+            Err(fault) => {
+                self.state().refused = Some(fault.clone());
+                return Err(fault);
+            }
+        };
+        self.seat(Version { load, _copy: Some(Arc::new(copy)), offer: Arc::new(offer) }, worker);
+        Ok(())
+    }
+
+    /// The swap. Calls that have a worker keep it.
+    fn seat(&self, version: Version, worker: Arc<Worker>) {
+        let mut state = self.state();
+        state.previous = state.version.replace(version);
+        (state.failures, state.strikes) = (0, 0);
+        (state.refused, state.ended) = (None, None);
+        state.since = Some(Instant::now());
+        let mut lives = std::iter::once(Life::Up(worker)).chain(std::iter::repeat(Life::Idle));
+        for chair in &self.chairs {
+            let life = lives.next().unwrap_or(Life::Idle);
+            if let Life::Up(old) = chair.send_replace(life) {
+                state.old.push_back(Arc::downgrade(&old));
+            }
+        }
+        state.old.retain(|old| old.strong_count() > 0);
+        while state.old.len() > GENERATIONS * self.chairs.len() {
+            let oldest = state.old.pop_front().and_then(|old| old.upgrade());
+            if let Some(oldest) = oldest {
+                oldest.end(Fault::Superseded);
+            }
+        }
+    }
+
+    /// The plugin says that it offers something else by now.
+    pub(crate) fn offers(&self, offer: Offer) {
+        if let Some(version) = &mut self.state().version {
+            version.offer = Arc::new(offer);
+        }
+    }
+
+    /// No new call gets this worker; those it has go on.
+    pub(crate) fn retire(&self, worker: &Arc<Worker>, fault: Fault) {
+        if worker.serial {
+            // Nobody else could be answered by it.
+            worker.end(fault);
+            return;
+        }
+        let mut state = self.state();
+        for chair in &self.chairs {
+            let is_it = matches!(&*chair.borrow(), Life::Up(up) if Arc::ptr_eq(up, worker));
+            if is_it {
+                state.ended = Some(fault.clone());
+                state.old.push_back(Arc::downgrade(worker));
+                chair.send_replace(Life::Idle);
+            }
+        }
+    }
+
+    /// Retires workers with calls that nobody waits for and that do not end.
+    pub(crate) fn sweep(&self, patience: Duration) {
+        let workers: Vec<Arc<Worker>> = self.workers().collect();
+        for worker in workers.iter().filter(|worker| worker.is_stuck(patience)) {
+            self.retire(worker, Fault::Hung(patience));
+        }
+    }
+
+    /// Those that run.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = Arc<Worker>> + '_ {
+        self.chairs.iter().filter_map(|chair| match &*chair.borrow() {
+            Life::Up(worker) => Some(worker.clone()),
+            _ => None,
+        })
+    }
+
+    /// Whether the file has changed since it was last looked at.
+    pub(crate) fn looks_changed(&self, look: Option<Look>) -> bool {
+        let mut state = self.state();
+        let changed = state.look != look;
+        state.look = look;
+        changed
+    }
+
+    /// Whether the file holds something else than it did.
+    pub(crate) fn is_news(&self, hash: &Hash) -> bool {
+        self.state().seen.as_ref() != Some(hash)
+    }
+
+    /// The file is gone, and with it the plugin.
+    pub(crate) fn remove(&self) {
+        let mut state = self.state();
+        *state = State { look: state.look, ..State::default() };
+        drop(state);
+        for chair in &self.chairs {
+            chair.send_replace(Life::Idle);
+        }
+    }
+
+    /// Ends every worker.
+    pub(crate) fn end(&self) {
+        let old: Vec<_> = self.state().old.iter().filter_map(Weak::upgrade).collect();
+        for worker in self.workers().chain(old) {
+            worker.end(Fault::Removed);
+        }
+        for chair in &self.chairs {
+            chair.send_replace(Life::Idle);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// A worker has ended. How long to wait before the next.
+    fn fell(&mut self, fault: &Fault, proven: bool, host: &Host) -> Duration {
+        self.ended = Some(fault.clone());
+        self.strikes += 1;
+        self.failures = if proven { 1 } else { self.failures + 1 };
+        let times = host.options.times;
+        match self.failures.checked_sub(2) {
+            None => Duration::ZERO,
+            Some(more) => times.rest.saturating_mul(1 << more.min(16)).min(times.longest_rest),
+        }
+    }
+
+    /// Brings the version before this one back, if this one is new and has ended too often.
+    fn roll_back(&mut self) -> bool {
+        let is_new = self.since.is_some_and(|since| since.elapsed() < NEW);
+        if !is_new || self.strikes < STRIKES {
+            return false;
+        }
+        let Some(previous) = self.previous.take() else { return false };
+        self.version = Some(previous);
+        self.refused = self.ended.take();
+        (self.failures, self.strikes, self.since) = (0, 0, None);
+        true
+    }
+}

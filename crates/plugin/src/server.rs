@@ -1,0 +1,314 @@
+//! All plugins as one MCP server.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use switchboard_wire::{
+    client::List,
+    envelope::{Notification, RpcError, code},
+    json::{JsonKind, Raw},
+    meta::method,
+    server::{Asked, Context, Description, Handler, Reply},
+};
+
+use crate::{
+    call::{Call, Event, Next},
+    catalog::Place,
+    fault::Fault,
+    normal,
+    parked::Waiting,
+    plugins::{Inner, Plugins},
+    question::Question,
+    told::said,
+};
+
+impl Handler for Plugins {
+    fn describe(&self) -> Description {
+        let catalog = self.inner.catalog();
+        Description {
+            info: self.info(),
+            capabilities: raw(&json!({
+                "tools": { "listChanged": true },
+                "prompts": { "listChanged": true },
+                "resources": { "listChanged": true, "subscribe": true },
+                "completions": {},
+                "logging": {},
+            })),
+            instructions: catalog.instructions.clone(),
+        }
+    }
+
+    fn info(&self) -> Raw {
+        let name = &self.inner.host.options.name;
+        raw(&json!({ "name": name, "version": env!("CARGO_PKG_VERSION") }))
+    }
+
+    fn call<'a>(
+        &'a self,
+        asked: Asked,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        Box::pin(self.inner.answer(asked, context))
+    }
+
+    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
+        Box::pin(async move { self.inner.subscribe(uri, on) })
+    }
+}
+
+impl Inner {
+    async fn answer(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
+        if let Some(ticket) = &asked.state {
+            return self.resume(&asked, ticket, context).await;
+        }
+        let list = |list| Ok(Reply::Complete(self.catalog().list(list)));
+        match asked.method.as_str() {
+            method::TOOLS_LIST => list(List::Tools),
+            method::PROMPTS_LIST => list(List::Prompts),
+            method::RESOURCES_LIST => list(List::Resources),
+            method::TEMPLATES_LIST => list(List::Templates),
+            method::TOOLS_CALL => self.call_tool(&asked, context).await,
+            method::PROMPTS_GET => self.get_prompt(&asked, context).await,
+            method::RESOURCES_READ => self.read(&asked, context).await,
+            method::COMPLETE => self.complete(&asked, context).await,
+            other => {
+                let place = self.catalog().method(other).cloned();
+                let place = place.ok_or_else(|| {
+                    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {other}"))
+                })?;
+                self.run(&place, &asked, context).await
+            }
+        }
+    }
+
+    async fn call_tool(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+        let name = text(&asked.params, &["name"])?;
+        let place = self.catalog().tool(&name).cloned();
+        let place = place.ok_or_else(|| invalid(format!("there is no tool `{name}`")))?;
+        let arguments = arguments(&asked.params)?.unwrap_or_else(Raw::empty_object);
+        if let Err(mistakes) = place.tool().validator.validate(&arguments) {
+            // A model reads what it did wrong, and tries again.
+            let said = json!([{ "type": "text", "text": mistakes.to_string() }]);
+            return Ok(Reply::Complete(raw(&json!({ "content": said, "isError": true }))));
+        }
+        self.run(&place, asked, context).await
+    }
+
+    async fn get_prompt(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+        let name = text(&asked.params, &["name"])?;
+        let place = self.catalog().prompt(&name).cloned();
+        let place = place.ok_or_else(|| invalid(format!("there is no prompt `{name}`")))?;
+        let arguments = arguments(&asked.params)?.unwrap_or_else(Raw::empty_object);
+        for wanted in &place.prompt().required {
+            let given = arguments.get(wanted).ok().flatten();
+            if given.is_none_or(|given| given.kind() != JsonKind::String) {
+                return Err(invalid(format!("argument `{wanted}` must be a string")));
+            }
+        }
+        self.run(&place, asked, context).await
+    }
+
+    async fn read(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+        let uri = text(&asked.params, &["uri"])?;
+        let place = self.catalog().resource(&uri).cloned();
+        let place = place.ok_or_else(|| no_resource(&uri))?;
+        self.run(&place, asked, context).await
+    }
+
+    async fn complete(&self, asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+        let kind = text(&asked.params, &["ref", "type"])?;
+        text(&asked.params, &["argument", "name"])?;
+        text(&asked.params, &["argument", "value"])?;
+        let catalog = self.catalog();
+        let place = match kind.as_str() {
+            "ref/prompt" => {
+                let name = text(&asked.params, &["ref", "name"])?;
+                let place = catalog.prompt(&name);
+                place.ok_or_else(|| invalid(format!("there is no prompt `{name}`")))?
+            }
+            "ref/resource" => {
+                let uri = text(&asked.params, &["ref", "uri"])?;
+                catalog.template(&uri).ok_or_else(|| no_resource(&uri))?
+            }
+            _ => return Err(invalid("`ref` must be of type `ref/prompt` or `ref/resource`")),
+        };
+        if !place.offer.completions {
+            let none = json!({ "completion": { "values": [], "total": 0, "hasMore": false } });
+            return Ok(Reply::Complete(raw(&none)));
+        }
+        self.run(&place.clone(), asked, context).await
+    }
+
+    /// Has a plugin answer.
+    async fn run(
+        &self,
+        place: &Place,
+        asked: &Asked,
+        context: &Context,
+    ) -> Result<Reply, RpcError> {
+        let name = &place.offer.name;
+        let patience = self.host.options.times.call;
+        let failed = |fault: Fault| fault.to_rpc(name);
+        let worker = place.seat.worker(&self.host).await.map_err(failed)?;
+        let call = worker.call(&asked.method, &asked.params, patience).await.map_err(failed)?;
+        self.follow(call, Whose { name: name.clone(), abi: place.offer.abi }, asked, context).await
+    }
+
+    /// Follows a call until it is over or asks something.
+    async fn follow(
+        &self,
+        mut call: Call,
+        whose: Whose,
+        asked: &Asked,
+        context: &Context,
+    ) -> Result<Reply, RpcError> {
+        let patience = self.host.options.times.call;
+        loop {
+            let next = tokio::time::timeout(patience, call.next()).await;
+            match next.unwrap_or_else(|_| self.hung(&call, patience)) {
+                Next::Event(Event::Note { method, params }) => {
+                    pass(&method, &params, context).await;
+                }
+                Next::Event(Event::Ask { id, method, params }) => {
+                    let question = Question::new(id, method, params, context);
+                    match self.ask(call, question, &whose).await {
+                        Step::Asked(reply) => return Ok(reply),
+                        Step::Answered(back) => call = *back,
+                    }
+                }
+                Next::Done(outcome) => {
+                    let result = outcome?;
+                    return Ok(Reply::Complete(normal::result(whose.abi, &asked.method, result)));
+                }
+                Next::Gone(fault) => return Err(fault.to_rpc(&whose.name)),
+            }
+        }
+    }
+
+    /// A call that gives no sign of life: its worker gets no more.
+    fn hung(&self, call: &Call, patience: Duration) -> Next {
+        let fault = Fault::Hung(patience);
+        for seat in self.seats() {
+            if seat.workers().any(|worker| Arc::ptr_eq(&worker, &call.worker)) {
+                seat.retire(&call.worker, fault.clone());
+            }
+        }
+        Next::Gone(fault)
+    }
+
+    /// Puts a call away until its client has answered, unless there is nothing to wait for.
+    async fn ask(&self, call: Call, question: Question, whose: &Whose) -> Step {
+        let open = question.open();
+        if open.is_empty() {
+            call.answer(&question.id.clone(), question.answer()).await;
+            return Step::Answered(Box::new(call));
+        }
+        let waiting = Waiting::new(call, question, whose.name.clone(), whose.abi);
+        match self.parked.put(waiting) {
+            Ok(ticket) => Step::Asked(Reply::NeedsInput { questions: open, state: Some(ticket) }),
+            Err(waiting) => {
+                let Waiting { call, question, .. } = *waiting;
+                let refusal = RpcError::new(code::INTERNAL_ERROR, "too many calls wait");
+                call.answer(&question.id, Err(refusal)).await;
+                Step::Answered(Box::new(call))
+            }
+        }
+    }
+
+    async fn resume(
+        &self,
+        asked: &Asked,
+        ticket: &Raw,
+        context: &Context,
+    ) -> Result<Reply, RpcError> {
+        let waiting = self.parked.take(ticket);
+        let waiting = waiting
+            .ok_or_else(|| invalid("nothing waits under this `requestState`; call again"))?;
+        let Waiting { call, mut question, plugin, abi, .. } = waiting;
+        question.hear(&asked.answers);
+        let whose = Whose { name: plugin, abi };
+        match self.ask(call, question, &whose).await {
+            Step::Asked(reply) => Ok(reply),
+            Step::Answered(call) => self.follow(*call, whose, asked, context).await,
+        }
+    }
+
+    fn subscribe(&self, uri: &str, on: bool) -> Result<(), RpcError> {
+        let place = self.catalog().resource(uri).cloned().ok_or_else(|| no_resource(uri))?;
+        let tell = {
+            let mut all =
+                self.subscriptions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let count = all.entry(uri.to_owned()).or_default();
+            let before = *count;
+            *count = if on { before + 1 } else { before.saturating_sub(1) };
+            let now = *count;
+            if now == 0 {
+                all.remove(uri);
+            }
+            (before == 0) != (now == 0)
+        };
+        if tell {
+            let params = raw(&json!({ "uri": uri }));
+            let told = if on { said::SUBSCRIBE } else { said::UNSUBSCRIBE };
+            for worker in place.seat.workers() {
+                worker.tell(told, &params);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What became of a question.
+enum Step {
+    /// The client has it.
+    Asked(Reply),
+    /// The plugin has its answer, and goes on.
+    Answered(Box<Call>),
+}
+
+/// Whose call it is.
+struct Whose {
+    name: String,
+    abi: u32,
+}
+
+/// Passes on what a plugin says about its call, to the client whose call it is.
+async fn pass(told: &str, params: &Raw, context: &Context) {
+    match told {
+        method::PROGRESS => context.progress(params).await,
+        method::LOG => context.log(params).await,
+        other => context.notify(&Notification::new(other, Some(params))).await,
+    }
+}
+
+fn text(params: &Raw, path: &[&str]) -> Result<String, RpcError> {
+    let value = params.get_path(path).map_err(|error| invalid(error.to_string()))?;
+    let wrong = || invalid(format!("`{}` must be a string", path.join(".")));
+    value.and_then(|value| value.to_text()).ok_or_else(wrong)
+}
+
+fn arguments(params: &Raw) -> Result<Option<Raw>, RpcError> {
+    let arguments = params.get("arguments").map_err(|error| invalid(error.to_string()))?;
+    match arguments {
+        Some(arguments) if arguments.kind() == JsonKind::Object => Ok(Some(arguments)),
+        Some(arguments) if arguments.kind() != JsonKind::Null => {
+            Err(invalid("`arguments` must be an object"))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn invalid(text: impl Into<String>) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, text)
+}
+
+fn no_resource(uri: &str) -> RpcError {
+    RpcError::new(code::RESOURCE_NOT_FOUND, format!("there is no resource `{uri}`"))
+        .with_data(raw(&json!({ "uri": uri })))
+}
+
+/// A `Value` always has a JSON form.
+fn raw(value: &serde_json::Value) -> Raw {
+    Raw::of(value).unwrap_or_else(|_| Raw::null())
+}

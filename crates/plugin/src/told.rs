@@ -1,0 +1,67 @@
+//! What a host and its worker tell each other, besides requests and their answers.
+//!
+//! Both speak JSON-RPC, one message on each line. Here are the few methods of their own.
+
+use serde::{Deserialize, Serialize};
+use switchboard_wire::json::Raw;
+
+/// A worker is ready: what its plugin is and offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Ready {
+    /// Of the interface.
+    pub(crate) abi: u32,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// Calls may run at the same time.
+    pub(crate) thread_safe: bool,
+    /// As the second version of the interface describes a plugin.
+    pub(crate) described: String,
+}
+
+/// A worker that could not get ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failed {
+    /// What it was doing, in one word.
+    pub(crate) stage: String,
+    /// What went wrong.
+    pub(crate) why: String,
+}
+
+/// A notification of the plugin's, wrapped up.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Noted<'a> {
+    /// Of which call; 0 of none.
+    pub(crate) call: u64,
+    pub(crate) method: String,
+    #[serde(borrow)]
+    pub(crate) params: &'a serde_json::value::RawValue,
+}
+
+pub(crate) mod said {
+    pub(crate) const READY: &str = "worker/ready";
+    pub(crate) const FAILED: &str = "worker/failed";
+    /// Asks for another [`super::Ready`].
+    pub(crate) const DESCRIBE: &str = "worker/describe";
+    /// Wraps a notification.
+    pub(crate) const NOTE: &str = "worker/note";
+    /// Wraps a question.
+    pub(crate) const ASK: &str = "worker/ask";
+    pub(crate) const SUBSCRIBE: &str = "worker/subscribe";
+    pub(crate) const UNSUBSCRIBE: &str = "worker/unsubscribe";
+}
+
+// === impl Failed ===
+
+impl Failed {
+    pub(crate) fn new(stage: &str, why: impl Into<String>) -> Self {
+        Self { stage: stage.to_owned(), why: why.into() }
+    }
+}
+
+/// A notification as a line.
+pub(crate) fn said<T: Serialize>(method: &str, params: &T) -> String {
+    let params = Raw::of(params).unwrap_or_else(|_| Raw::empty_object());
+    let note = switchboard_wire::envelope::Notification::new(method, Some(&params));
+    note.text().to_string()
+}

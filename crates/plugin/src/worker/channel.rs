@@ -1,0 +1,143 @@
+//! A worker's line to its host: whole messages, from any thread.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::Write as _,
+    os::fd::OwnedFd,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
+
+use switchboard_wire::{
+    envelope::{Id, Outcome, Request, Response, RpcError, code},
+    json::{Raw, quote},
+};
+
+use crate::told::said;
+
+/// How often whoever waits for an answer looks whether anybody still waits for them.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The line to the host.
+pub(super) struct Channel {
+    output: Mutex<File>,
+    calls: Mutex<HashMap<u64, Call>>,
+    asked: Mutex<HashMap<u64, mpsc::SyncSender<Outcome>>>,
+    ids: AtomicU64,
+}
+
+/// A call under way.
+#[derive(Clone)]
+pub(super) struct Call {
+    pub(super) id: u64,
+    cancelled: Arc<AtomicBool>,
+}
+
+/// What an answer came to.
+pub(super) enum Asked {
+    Answer(Outcome),
+    Cancelled,
+}
+
+// === impl Call ===
+
+impl Call {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+// === impl Channel ===
+
+impl Channel {
+    pub(super) fn new(output: OwnedFd) -> Self {
+        Self {
+            output: Mutex::new(output.into()),
+            calls: Mutex::default(),
+            asked: Mutex::default(),
+            ids: AtomicU64::new(1),
+        }
+    }
+
+    /// Writes one message. A line break in it stands between two tokens, and may be any other space.
+    pub(super) fn say(&self, text: &str) {
+        let mut line = text.as_bytes().to_vec();
+        line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+        line.push(b'\n');
+        if locked(&self.output).write_all(&line).is_err() {
+            // The host is gone, and nobody wants anything any more.
+            std::process::exit(0);
+        }
+    }
+
+    pub(super) fn begin(&self, id: u64) -> Call {
+        let call = Call { id, cancelled: Arc::default() };
+        locked(&self.calls).insert(id, call.clone());
+        call
+    }
+
+    pub(super) fn finish(&self, call: &Call, outcome: Option<Result<Raw, RpcError>>) {
+        locked(&self.calls).remove(&call.id);
+        let id = Id::number(call.id);
+        let response = match outcome {
+            Some(Ok(result)) => Response::result(&id, &result),
+            Some(Err(error)) => Response::error(Some(&id), &error),
+            None => Response::error(Some(&id), &RpcError::new(code::INTERNAL_ERROR, "cancelled")),
+        };
+        self.say(response.text());
+    }
+
+    pub(super) fn cancel(&self, id: u64) {
+        if let Some(call) = locked(&self.calls).get(&id) {
+            call.cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Passes a notification on; `call` 0 belongs to none.
+    pub(super) fn note(&self, call: u64, method: &str, params: &Raw) {
+        let note = said::NOTE;
+        let method = quote(method);
+        self.say(&format!(
+            r#"{{"jsonrpc":"2.0","method":"{note}","params":{{"call":{call},"method":{method},"params":{params}}}}}"#
+        ));
+    }
+
+    /// Asks whoever made the call, and waits for the answer.
+    pub(super) fn ask(&self, call: &Call, method: &str, params: &Raw) -> Asked {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let (reply, answer) = mpsc::sync_channel(1);
+        locked(&self.asked).insert(id, reply);
+        let wrapped =
+            format!(r#"{{"call":{},"method":{},"params":{params}}}"#, call.id, quote(method));
+        // What is quoted and what was checked are JSON together.
+        let wrapped = Raw::parse(wrapped).unwrap_or_else(|_| Raw::empty_object());
+        self.say(Request::new(&Id::number(id), said::ASK, Some(&wrapped)).text());
+        loop {
+            match answer.recv_timeout(LOOK) {
+                Ok(outcome) => return Asked::Answer(outcome),
+                Err(mpsc::RecvTimeoutError::Timeout) if !call.is_cancelled() => {}
+                Err(_) => {
+                    locked(&self.asked).remove(&id);
+                    return Asked::Cancelled;
+                }
+            }
+        }
+    }
+
+    pub(super) fn answered(&self, response: &Response) {
+        let id = response.id().and_then(|id| id.as_u64());
+        if let Some(reply) = id.and_then(|id| locked(&self.asked).remove(&id)) {
+            // Whoever asked may have stopped waiting.
+            let _ = reply.try_send(response.outcome());
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

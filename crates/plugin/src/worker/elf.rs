@@ -1,0 +1,61 @@
+//! Whether a file is a shared object for this machine. The loader would only say that it is not there.
+
+use std::{
+    fs::File,
+    io::{ErrorKind, Read as _},
+    path::Path,
+};
+
+use crate::told::Failed;
+
+/// Magic, class, byte order, and past them type and machine.
+const HEADER: usize = 20;
+
+pub(super) fn check(path: &Path) -> Result<(), Failed> {
+    let header = match read(path) {
+        Ok(header) => header,
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => [0; HEADER],
+        Err(error) => return Err(Failed::new("load", format!("it cannot be read: {error}"))),
+    };
+    judge(&header, read(Path::new("/proc/self/exe")).ok().as_ref())
+}
+
+fn read(path: &Path) -> std::io::Result<[u8; HEADER]> {
+    let mut header = [0; HEADER];
+    File::open(path)?.read_exact(&mut header)?;
+    Ok(header)
+}
+
+fn judge(header: &[u8; HEADER], ours: Option<&[u8; HEADER]>) -> Result<(), Failed> {
+    if !header.starts_with(b"\x7fELF") {
+        return Err(Failed::new("load", "it is not a shared object"));
+    }
+    let machine = |header: &[u8; HEADER]| [header[4], header[5], header[18], header[19]];
+    match ours {
+        Some(ours) if machine(header) != machine(ours) => {
+            Err(Failed::new("load", "it was built for another architecture than this program"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_objects_for_this_machine_pass() {
+        let ours = read(Path::new("/proc/self/exe")).unwrap();
+        let mut foreign = ours;
+        foreign[18] ^= 0x40;
+        let mut narrow = ours;
+        narrow[4] ^= 3;
+        let check = |header: &[u8; HEADER], why: Option<&str>| {
+            assert_eq!(judge(header, Some(&ours)).err().map(|failed| failed.why).as_deref(), why);
+        };
+        check(&ours, None);
+        check(&foreign, Some("it was built for another architecture than this program"));
+        check(&narrow, Some("it was built for another architecture than this program"));
+        check(&[0; HEADER], Some("it is not a shared object"));
+    }
+}

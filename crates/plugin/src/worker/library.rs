@@ -1,0 +1,81 @@
+//! A shared object, and which version of the interface it exports.
+
+#![allow(unsafe_code, reason = "foreign code is loaded")]
+
+use std::{ffi::c_void, path::Path};
+
+use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
+use switchboard_plugin_sdk::abi::{v1, v2};
+
+use crate::told::Failed;
+
+/// A shared object. It stays loaded until the process ends: unloading is exiting.
+pub(super) struct Library(Loaded);
+
+/// What it exports.
+pub(super) enum Version {
+    One(Symbols),
+    Two(v2::Entry),
+}
+
+/// The symbols of the first version.
+pub(super) struct Symbols {
+    pub(super) create: v1::Create,
+    pub(super) destroy: v1::Destroy,
+    pub(super) free: Free,
+}
+
+/// What frees a result: the plugin's own `operator delete[]`, else `free`.
+pub(super) type Free = unsafe extern "C-unwind" fn(*mut c_void);
+
+/// `operator delete[](void*)`, as C++ compilers spell it.
+const DELETE_ARRAY: &[u8] = b"_ZdaPv\0";
+const FREE: &[u8] = b"free\0";
+
+// === impl Library ===
+
+impl Library {
+    pub(super) fn open(path: &Path) -> Result<Self, Failed> {
+        // SAFETY: its initialisers run, and may do anything: that is why this process is nobody else's.
+        let loaded = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        loaded.map(Self).map_err(|error| Failed::new("load", why(&error, path)))
+    }
+
+    pub(super) fn version(self) -> Result<Version, Failed> {
+        // SAFETY: the types are those that the headers give these names.
+        let version = unsafe {
+            match (self.symbol(v2::ENTRY), self.symbol(v1::CREATE), self.symbol(v1::DESTROY)) {
+                (Some(entry), ..) => Version::Two(entry),
+                (None, Some(create), Some(destroy)) => {
+                    let free = self.symbol(DELETE_ARRAY).or_else(|| self.symbol(FREE));
+                    let free = free.ok_or_else(|| missing("free"))?;
+                    Version::One(Symbols { create, destroy, free })
+                }
+                (None, None, _) => {
+                    return Err(missing("switchboard_plugin_v2` nor `CreatePlugin"));
+                }
+                (None, Some(_), None) => return Err(missing("DestroyPlugin")),
+            }
+        };
+        std::mem::forget(self.0);
+        Ok(version)
+    }
+
+    /// # Safety
+    /// `T` must be a function pointer of the symbol's type.
+    unsafe fn symbol<T: Copy>(&self, name: &[u8]) -> Option<T> {
+        // SAFETY: as promised.
+        unsafe { self.0.get::<T>(name) }.ok().map(|symbol| *symbol)
+    }
+}
+
+/// The loader's own words, without the name of a copy that nobody knows.
+fn why(error: &libloading::Error, path: &Path) -> String {
+    let said =
+        std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    said.replace(&format!("{}: ", path.display()), "")
+}
+
+fn missing(what: &str) -> Failed {
+    Failed::new("load", format!("it does not export `{what}`"))
+}

@@ -1,0 +1,286 @@
+//! A plugin of the first version of the interface.
+//!
+//! Calls into it are serialised by the crew of one. Its notifications carry no call, so they belong to the one that is
+//! running, whatever thread they come from.
+
+#![allow(unsafe_code, reason = "the interface is made of pointers")]
+
+use std::{
+    ffi::{CStr, CString, c_char, c_int},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use serde_json::{Value, json};
+use switchboard_plugin_sdk::abi::v1::{NotificationSystem, PluginApi, PluginType};
+use switchboard_wire::{
+    envelope::{Message, Parsed, Request, RpcError, code, parse},
+    json::{Edit, JsonKind, Raw, quote},
+    meta,
+};
+
+use super::{
+    Answerer,
+    channel::{Call, Channel},
+    library::Symbols,
+};
+use crate::told::{Failed, Ready};
+
+/// No plugin has more items; a count past it is garbage.
+const MOST_ITEMS: c_int = 10_000;
+
+/// Where notifications go: the interface has no place for it.
+static CHANNEL: OnceLock<Arc<Channel>> = OnceLock::new();
+/// The call that is running; 0 is none.
+static RUNNING: AtomicU64 = AtomicU64::new(0);
+
+/// The plugin.
+pub(super) struct Plugin {
+    symbols: Symbols,
+    api: *mut PluginApi,
+}
+
+// SAFETY: the interface has no thread of its own; calls are serialised by whoever holds this.
+unsafe impl Send for Plugin {}
+// SAFETY: as above.
+unsafe impl Sync for Plugin {}
+
+// === impl Plugin ===
+
+impl Plugin {
+    pub(super) fn new(symbols: Symbols, channel: &Arc<Channel>) -> Result<Self, Failed> {
+        // SAFETY: the symbol is of this type.
+        let api = unsafe { (symbols.create)() };
+        if api.is_null() {
+            return Err(Failed::new("create", "`CreatePlugin` returned NULL"));
+        }
+        let plugin = Self { symbols, api };
+        let initialize = required("Initialize", plugin.api().initialize)?;
+        required("GetName", plugin.api().get_name)?;
+        required("GetVersion", plugin.api().get_version)?;
+        required("GetType", plugin.api().get_type)?;
+        required("HandleRequest", plugin.api().handle_request)?;
+        required("Shutdown", plugin.api().shutdown)?;
+        let _ = CHANNEL.set(channel.clone());
+        let notifications = Box::new(NotificationSystem { send_to_client: Some(send_to_client) });
+        // SAFETY: the plugin gave a table to be written to; what is written lives as long as the process.
+        unsafe { (*api).notifications = Box::into_raw(notifications) };
+        // SAFETY: a function of the plugin's, of this type.
+        match unsafe { initialize() } {
+            0 => Err(Failed::new("initialize", "`Initialize` failed")),
+            _ => Ok(plugin),
+        }
+    }
+
+    fn api(&self) -> &PluginApi {
+        // SAFETY: the plugin's table lives until `DestroyPlugin`.
+        unsafe { &*self.api }
+    }
+
+    fn items(&self) -> Result<Value, Failed> {
+        let api = self.api();
+        let kind = required("GetType", api.get_type)?;
+        // SAFETY: a function of the plugin's, of this type.
+        let kind = unsafe { kind() };
+        // SAFETY: items are static in the plugin; so are their texts.
+        unsafe {
+            match kind {
+                PluginType::TOOLS => {
+                    let tools = list(("GetTool", api.get_tool_count, api.get_tool), |tool| {
+                        let schema = json_or_text(tool.input_schema);
+                        let mut shown = described(tool.name, tool.description)?;
+                        shown["inputSchema"] = schema;
+                        Ok(shown)
+                    })?;
+                    Ok(json!({ "tools": tools }))
+                }
+                PluginType::PROMPTS => {
+                    let prompts =
+                        list(("GetPrompt", api.get_prompt_count, api.get_prompt), |prompt| {
+                            let mut shown = described(prompt.name, prompt.description)?;
+                            if !prompt.arguments.is_null() {
+                                shown["arguments"] = json_or_text(prompt.arguments);
+                            }
+                            Ok(shown)
+                        })?;
+                    Ok(json!({ "prompts": prompts }))
+                }
+                PluginType::RESOURCES => {
+                    let all = ("GetResource", api.get_resource_count, api.get_resource);
+                    let resources = list(all, |resource| {
+                        let mut shown = described(resource.name, resource.description)?;
+                        shown["uri"] = json!(text(resource.uri).unwrap_or_default());
+                        if let Some(mime) = text(resource.mime) {
+                            shown["mimeType"] = json!(mime);
+                        }
+                        Ok(shown)
+                    })?;
+                    Ok(json!({ "resources": resources }))
+                }
+                PluginType(other) => Err(Failed::new(
+                    "list",
+                    format!("`GetType` returned {other}, which is no kind"),
+                )),
+            }
+        }
+    }
+
+    fn handle(&self, request: &str) -> Result<Raw, RpcError> {
+        let wrong = |text: &str| RpcError::new(code::INTERNAL_ERROR, format!("the plugin {text}"));
+        let Some(handle) = self.api().handle_request else {
+            return Err(wrong("has no `HandleRequest`"));
+        };
+        // JSON escapes a NUL, so there is none to find.
+        let request = CString::new(request).map_err(|_| wrong("was sent a NUL"))?;
+        // SAFETY: the request lives during the call; the result is freed as the plugin made it.
+        let result = unsafe {
+            let result = handle(request.as_ptr());
+            if result.is_null() {
+                return Err(wrong("failed: it returned NULL"));
+            }
+            let copy = CStr::from_ptr(result).to_bytes().to_vec();
+            (self.symbols.free)(result.cast());
+            copy
+        };
+        let result = String::from_utf8(result).map_err(|_| wrong("returned what is not UTF-8"))?;
+        let result = Raw::parse(result).map_err(|_| wrong("returned what is not JSON"))?;
+        match result.kind() {
+            JsonKind::Object => Ok(result),
+            _ => Err(wrong("returned what is not an object")),
+        }
+    }
+}
+
+impl Answerer for Plugin {
+    fn ready(&self) -> Result<Ready, Failed> {
+        let api = self.api();
+        // SAFETY: functions of the plugin's, of these types; their texts are static in it.
+        let (name, version) = unsafe {
+            (
+                text(required("GetName", api.get_name)?()),
+                text(required("GetVersion", api.get_version)?()),
+            )
+        };
+        let name = name.filter(|name| !name.is_empty());
+        Ok(Ready {
+            abi: 1,
+            name: name.ok_or_else(|| Failed::new("list", "`GetName` returned no name"))?,
+            version: version.unwrap_or_default(),
+            thread_safe: false,
+            described: self.items()?.to_string(),
+        })
+    }
+
+    fn answer(&self, call: &Call, request: &Request) -> Option<Result<Raw, RpcError>> {
+        if call.is_cancelled() {
+            return None;
+        }
+        RUNNING.store(call.id, Ordering::SeqCst);
+        let answer = self.handle(&with_text_token(request));
+        RUNNING.store(0, Ordering::SeqCst);
+        Some(answer)
+    }
+
+    fn subscribe(&self, _uri: &str, _on: bool) {
+        // The first version knows no subscriptions; whatever it announces is passed on.
+    }
+
+    fn end(&self) {
+        // SAFETY: the last thing that is done with it.
+        unsafe {
+            if let Some(shutdown) = self.api().shutdown {
+                shutdown();
+            }
+            (self.symbols.destroy)(self.api);
+        }
+    }
+}
+
+/// Plugins of the first version take a progress token for a text. The host puts the client's own back.
+fn with_text_token(request: &Request) -> String {
+    let path = ["_meta", meta::PROGRESS_TOKEN];
+    let token = request.params().and_then(|params| params.get_path(&path).ok().flatten());
+    let token = token.filter(|token| token.kind() != JsonKind::String);
+    let edited = token.and_then(|token| {
+        let token = quote(token.as_str());
+        request.edited(&request.id(), &[Edit::set(&path, &token)]).ok()
+    });
+    edited.map_or_else(|| request.text().to_string(), |text| text.to_string())
+}
+
+fn required<T>(name: &str, function: Option<T>) -> Result<T, Failed> {
+    function.ok_or_else(|| Failed::new("create", format!("`{name}` is NULL")))
+}
+
+type Listed<T> = (
+    &'static str,
+    Option<unsafe extern "C-unwind" fn() -> c_int>,
+    Option<unsafe extern "C-unwind" fn(c_int) -> *const T>,
+);
+
+/// # Safety
+/// The functions must be the plugin's own, and what they return static in it.
+unsafe fn list<T>(
+    (name, count, get): Listed<T>,
+    show: impl Fn(&T) -> Result<Value, Failed>,
+) -> Result<Vec<Value>, Failed> {
+    let count = required(&format!("{name}Count"), count)?;
+    let get = required(name, get)?;
+    // SAFETY: as promised.
+    let count = unsafe { count() };
+    if !(0..=MOST_ITEMS).contains(&count) {
+        return Err(Failed::new("list", format!("`{name}Count` returned {count}")));
+    }
+    let item = |index| {
+        // SAFETY: as promised.
+        let item = unsafe { get(index).as_ref() };
+        item.ok_or_else(|| Failed::new("list", format!("`{name}({index})` returned NULL")))
+    };
+    (0..count).map(|index| show(item(index)?)).collect()
+}
+
+/// # Safety
+/// The texts must end with a NUL, or be NULL.
+unsafe fn described(name: *const c_char, description: *const c_char) -> Result<Value, Failed> {
+    // SAFETY: as promised.
+    let (name, description) = unsafe { (text(name), text(description)) };
+    let name = name.ok_or_else(|| Failed::new("list", "an item has no name"))?;
+    let mut shown = json!({ "name": name });
+    if let Some(description) = description {
+        shown["description"] = json!(description);
+    }
+    Ok(shown)
+}
+
+/// # Safety
+/// The text must end with a NUL, or be NULL.
+unsafe fn text(text: *const c_char) -> Option<String> {
+    // SAFETY: as promised.
+    let text = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
+    text.map(|text| text.to_string_lossy().into_owned())
+}
+
+/// What is no JSON stays a text, which the host refuses where it is not allowed.
+///
+/// # Safety
+/// The text must end with a NUL, or be NULL.
+unsafe fn json_or_text(json: *const c_char) -> Value {
+    // SAFETY: as promised.
+    let json = unsafe { text(json) }.unwrap_or_default();
+    serde_json::from_str(&json).unwrap_or(Value::String(json))
+}
+
+/// What a plugin calls to tell a client something.
+unsafe extern "C-unwind" fn send_to_client(_plugin: *const c_char, notification: *const c_char) {
+    // SAFETY: a text of the plugin's that ends with a NUL.
+    let Some(notification) = (unsafe { text(notification) }) else { return };
+    // What is no notification has nobody it could be sent to.
+    if let Some(channel) = CHANNEL.get()
+        && let Ok(Parsed::One(Message::Notification(note))) = parse(notification.into())
+    {
+        let params = note.params().unwrap_or_else(Raw::empty_object);
+        channel.note(RUNNING.load(Ordering::SeqCst), &note.method(), &params);
+    }
+}

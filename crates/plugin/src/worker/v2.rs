@@ -1,0 +1,324 @@
+//! A plugin of the second version of the interface, and the host's table that it is given.
+
+#![allow(unsafe_code, reason = "the interface is made of pointers")]
+
+use std::{
+    ffi::c_void,
+    ptr,
+    sync::{Arc, OnceLock},
+};
+
+use serde_json::json;
+use switchboard_plugin_sdk::abi::v2::{self, Answer, Host, Text};
+use switchboard_wire::{
+    envelope::{Outcome, Request, RpcError, code},
+    json::{JsonKind, Raw, quote},
+    meta::method,
+};
+
+use super::{
+    Answerer,
+    channel::{Asked, Call, Channel},
+};
+use crate::told::{Failed, Ready};
+
+/// Where notifications without a call go.
+static CHANNEL: OnceLock<Arc<Channel>> = OnceLock::new();
+
+const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+static HOST: Host = Host {
+    magic: v2::MAGIC,
+    abi: v2::ABI,
+    size: Host::SIZE,
+    log,
+    progress,
+    cancelled,
+    notify,
+    elicit,
+    request,
+    release,
+    get_extension,
+};
+
+/// The plugin, and the one instance of it.
+pub(super) struct Plugin {
+    table: &'static v2::Plugin,
+    instance: *mut c_void,
+    channel: Arc<Channel>,
+}
+
+// SAFETY: only a plugin that says that it is thread-safe is called from more than one thread at once.
+unsafe impl Send for Plugin {}
+// SAFETY: as above.
+unsafe impl Sync for Plugin {}
+
+/// What `sb_call` points to.
+struct OnCall<'a> {
+    call: &'a Call,
+    channel: &'a Channel,
+}
+
+// === impl Plugin ===
+
+impl Plugin {
+    pub(super) fn of_program(
+        table: &'static v2::Plugin,
+        channel: &Arc<Channel>,
+    ) -> Result<Self, Failed> {
+        Self::new(table, channel)
+    }
+
+    pub(super) fn of_library(entry: v2::Entry, channel: &Arc<Channel>) -> Result<Self, Failed> {
+        // SAFETY: the symbol is of this type; the table is static in a library that stays loaded.
+        let table = unsafe { entry().as_ref() };
+        let table =
+            table.ok_or_else(|| Failed::new("create", "`switchboard_plugin_v2` returned NULL"))?;
+        Self::new(table, channel)
+    }
+
+    fn new(table: &'static v2::Plugin, channel: &Arc<Channel>) -> Result<Self, Failed> {
+        let failed = |why: String| Failed::new("create", why);
+        if table.magic != v2::MAGIC {
+            return Err(failed("its table does not begin with the magic number".into()));
+        }
+        if table.abi != v2::ABI || table.size < v2::Plugin::SIZE {
+            let (abi, size) = (table.abi, table.size);
+            return Err(failed(format!("its table is of version {abi}, with {size} bytes")));
+        }
+        let create = table.create.ok_or_else(|| failed("`create` is NULL".into()))?;
+        let missing = [
+            ("destroy", table.destroy.is_none()),
+            ("describe", table.describe.is_none()),
+            ("handle", table.handle.is_none()),
+            ("release", table.release.is_none()),
+        ];
+        if let Some((name, _)) = missing.iter().find(|(_, missing)| *missing) {
+            return Err(failed(format!("`{name}` is NULL")));
+        }
+        let _ = CHANNEL.set(channel.clone());
+        let mut plugin = Self { table, instance: ptr::null_mut(), channel: channel.clone() };
+        let (mut instance, mut answer) = (ptr::null_mut(), Answer::NONE);
+        // SAFETY: a function of the plugin's, of this type; the places are ours.
+        let status = unsafe { create(&raw const HOST, &raw mut instance, &raw mut answer) };
+        plugin.instance = instance;
+        if status == v2::OK {
+            return Ok(plugin);
+        }
+        let why = match plugin.answered(|place| {
+            // SAFETY: the place is `answered`'s own.
+            unsafe { place.write(answer) };
+            v2::ERROR
+        }) {
+            Some(Err(error)) => error.message,
+            _ => "it does not say why".to_owned(),
+        };
+        Err(Failed::new("initialize", why))
+    }
+
+    /// Runs a function that leaves an answer, and frees the answer. `None`: it was cancelled.
+    fn answered(&self, run: impl FnOnce(*mut Answer) -> i32) -> Option<Result<Raw, RpcError>> {
+        let wrong = |text: &str| RpcError::new(code::INTERNAL_ERROR, format!("the plugin {text}"));
+        let mut answer = Answer::NONE;
+        let status = run(&raw mut answer);
+        // SAFETY: the plugin's text lives until it is released, which happens once.
+        let text = unsafe {
+            let text = bytes(answer.text).to_vec();
+            if let Some(release) = self.table.release.filter(|_| !answer.text.ptr.is_null()) {
+                release(self.instance, &raw mut answer);
+            }
+            text
+        };
+        if status == v2::CANCELLED {
+            return None;
+        }
+        let text = String::from_utf8(text).map_err(|_| wrong("returned what is not UTF-8"));
+        let json =
+            text.and_then(|text| Raw::parse(text).map_err(|_| wrong("returned what is not JSON")));
+        Some(match (status, json) {
+            (v2::OK, Ok(result)) if result.kind() == JsonKind::Object => Ok(result),
+            (v2::OK, Ok(_)) => Err(wrong("returned what is not an object")),
+            (v2::OK | v2::ERROR, Err(error)) => Err(error),
+            (v2::ERROR, Ok(error)) => Err(RpcError::from_raw(&error)),
+            (other, _) => Err(wrong(&format!("returned the status {other}, which is none"))),
+        })
+    }
+}
+
+impl Answerer for Plugin {
+    fn ready(&self) -> Result<Ready, Failed> {
+        let Some(describe) = self.table.describe else {
+            return Err(Failed::new("create", "`describe` is NULL"));
+        };
+        // SAFETY: a function of the plugin's, of this type.
+        let described = self.answered(|answer| unsafe { describe(self.instance, answer) });
+        let described = match described {
+            Some(Ok(described)) => described,
+            Some(Err(error)) => return Err(Failed::new("list", error.message)),
+            None => return Err(Failed::new("list", "`describe` was cancelled")),
+        };
+        // SAFETY: texts of the table are static in the plugin.
+        let text = |text| unsafe { String::from_utf8_lossy(bytes(text)).into_owned() };
+        Ok(Ready {
+            abi: v2::ABI,
+            name: text(self.table.name),
+            version: text(self.table.version),
+            thread_safe: self.table.flags & v2::THREAD_SAFE != 0,
+            described: described.to_string(),
+        })
+    }
+
+    fn answer(&self, call: &Call, request: &Request) -> Option<Result<Raw, RpcError>> {
+        let handle = self.table.handle.filter(|_| !call.is_cancelled())?;
+        let (method, params) = (request.method(), request.params());
+        let params = params.unwrap_or_else(Raw::empty_object);
+        let on_call = OnCall { call, channel: &self.channel };
+        self.answered(|answer| {
+            let (method, params) = (Text::of(&method), Text::of(params.as_str()));
+            // SAFETY: a function of the plugin's, of this type; call and texts outlive it.
+            unsafe { handle(self.instance, (&raw const on_call).cast(), method, params, answer) }
+        })
+    }
+
+    fn subscribe(&self, uri: &str, on: bool) {
+        if let Some(subscribe) = self.table.subscribe {
+            // SAFETY: a function of the plugin's, of this type; the text outlives it.
+            unsafe { subscribe(self.instance, Text::of(uri), i32::from(on)) };
+        }
+    }
+
+    fn end(&self) {
+        if let Some(destroy) = self.table.destroy {
+            // SAFETY: the last thing that is done with the instance.
+            unsafe { destroy(self.instance) };
+        }
+    }
+}
+
+// === the host's table ===
+
+/// # Safety
+/// The text must live for `'a`, or be none.
+unsafe fn bytes<'a>(text: Text) -> &'a [u8] {
+    if text.ptr.is_null() {
+        return &[];
+    }
+    // SAFETY: as promised.
+    unsafe { std::slice::from_raw_parts(text.ptr, text.len) }
+}
+
+/// # Safety
+/// The text must live while this runs, or be none.
+unsafe fn json_of(text: Text) -> Option<Raw> {
+    // SAFETY: as promised.
+    let text = std::str::from_utf8(unsafe { bytes(text) }).ok()?;
+    if text.is_empty() { Some(Raw::empty_object()) } else { Raw::parse(text.to_owned()).ok() }
+}
+
+/// # Safety
+/// The pointer must be one that `handle` was given and has not returned from yet, or NULL.
+unsafe fn on_call<'a>(call: *const v2::Call) -> Option<&'a OnCall<'a>> {
+    // SAFETY: as promised.
+    unsafe { call.cast::<OnCall<'a>>().as_ref() }
+}
+
+unsafe extern "C-unwind" fn log(call: *const v2::Call, level: i32, logger: Text, data: Text) {
+    // SAFETY: what the header asks of plugins.
+    let (call, logger, data) = unsafe { (on_call(call), bytes(logger), json_of(data)) };
+    let (Some(on), Some(data)) = (call, data) else { return };
+    let level = usize::try_from(level).ok().and_then(|level| LEVELS.get(level)).unwrap_or(&"info");
+    let logger = match std::str::from_utf8(logger) {
+        Ok(logger) if !logger.is_empty() => format!(r#""logger":{},"#, quote(logger)),
+        _ => String::new(),
+    };
+    let params = format!(r#"{{"level":"{level}",{logger}"data":{data}}}"#);
+    if let Ok(params) = Raw::parse(params) {
+        on.channel.note(on.call.id, method::LOG, &params);
+    }
+}
+
+unsafe extern "C-unwind" fn progress(call: *const v2::Call, done: f64, total: f64, message: Text) {
+    // SAFETY: what the header asks of plugins.
+    let (call, message) = unsafe { (on_call(call), bytes(message)) };
+    let Some(on) = call else { return };
+    let mut params = json!({ "progress": done });
+    if total >= 0.0 {
+        params["total"] = json!(total);
+    }
+    let message = String::from_utf8_lossy(message);
+    if !message.is_empty() {
+        params["message"] = json!(message);
+    }
+    if let Ok(params) = Raw::of(&params) {
+        on.channel.note(on.call.id, method::PROGRESS, &params);
+    }
+}
+
+unsafe extern "C-unwind" fn cancelled(call: *const v2::Call) -> i32 {
+    // SAFETY: what the header asks of plugins.
+    unsafe { on_call(call) }.map_or(0, |on| i32::from(on.call.is_cancelled()))
+}
+
+unsafe extern "C-unwind" fn notify(call: *const v2::Call, name: Text, params: Text) {
+    // SAFETY: what the header asks of plugins.
+    let (call, name, params) = unsafe { (on_call(call), bytes(name), json_of(params)) };
+    let (Ok(name), Some(params)) = (std::str::from_utf8(name), params) else { return };
+    match (call, CHANNEL.get()) {
+        (Some(on), _) => on.channel.note(on.call.id, name, &params),
+        (None, Some(channel)) => channel.note(0, name, &params),
+        (None, None) => {}
+    }
+}
+
+unsafe extern "C-unwind" fn elicit(
+    call: *const v2::Call,
+    params: Text,
+    answer: *mut Answer,
+) -> i32 {
+    // SAFETY: what the header asks of plugins.
+    unsafe { request(call, Text::of(method::ELICIT), params, answer) }
+}
+
+unsafe extern "C-unwind" fn request(
+    call: *const v2::Call,
+    name: Text,
+    params: Text,
+    answer: *mut Answer,
+) -> i32 {
+    // SAFETY: what the header asks of plugins.
+    let (call, name, params) = unsafe { (on_call(call), bytes(name), json_of(params)) };
+    let outcome = match (call, std::str::from_utf8(name), params) {
+        (Some(on), Ok(name), Some(params)) => on.channel.ask(on.call, name, &params),
+        _ => Asked::Answer(Outcome::Error(RpcError::new(
+            code::INVALID_PARAMS,
+            "a question needs a call, a method, and parameters that are JSON",
+        ))),
+    };
+    let (status, text) = match outcome {
+        Asked::Cancelled => return v2::CANCELLED,
+        Asked::Answer(Outcome::Result(result)) => (v2::OK, result.to_string()),
+        Asked::Answer(Outcome::Error(error)) => (v2::ERROR, error.to_raw().to_string()),
+    };
+    let text = Box::new(text);
+    let shown = Text::of(&text);
+    // SAFETY: the plugin gives a place for the answer.
+    unsafe { answer.write(Answer { text: shown, owner: Box::into_raw(text).cast() }) };
+    status
+}
+
+unsafe extern "C-unwind" fn release(answer: *mut Answer) {
+    // SAFETY: an answer of ours is a boxed string, and is released once.
+    unsafe {
+        let owner = (*answer).owner;
+        if !owner.is_null() {
+            drop(Box::from_raw(owner.cast::<String>()));
+        }
+        answer.write(Answer::NONE);
+    }
+}
+
+/// There are none yet.
+unsafe extern "C-unwind" fn get_extension(_id: Text) -> *const c_void {
+    ptr::null()
+}

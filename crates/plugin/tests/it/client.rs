@@ -1,0 +1,99 @@
+//! A client in one page: requests out, answers and notifications in.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use switchboard_plugin::Plugins;
+use switchboard_wire::{
+    link::{Frame, LinkReader, LinkWriter, pair},
+    server::{ServeOptions, serve},
+};
+
+/// Long enough for anything that ends.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Client {
+    writer: LinkWriter,
+    reader: LinkReader,
+    ids: u64,
+    /// What came that nobody waited for.
+    pub(crate) heard: VecDeque<Value>,
+}
+
+impl Client {
+    /// A legacy client that has greeted.
+    pub(crate) async fn greeted(plugins: &Arc<Plugins>) -> Self {
+        let (ours, theirs) = pair::pair();
+        let (plugins, changes) = (plugins.clone(), plugins.changes());
+        tokio::spawn(
+            async move { serve(theirs, plugins, &changes, ServeOptions::default()).await },
+        );
+        let mut client = Self { writer: ours.0, reader: ours.1, ids: 0, heard: VecDeque::new() };
+        let greeting = json!({ "protocolVersion": "2025-11-25", "clientInfo": {},
+            "capabilities": { "elicitation": {} } });
+        client.ask("initialize", greeting).await;
+        client
+    }
+
+    pub(crate) async fn send(&mut self, message: Value) {
+        self.writer.send(message.to_string().into()).await.unwrap();
+    }
+
+    pub(crate) async fn next(&mut self) -> Value {
+        let frame = tokio::time::timeout(PATIENCE, self.reader.next()).await.expect("an answer");
+        match frame.unwrap().expect("an open link") {
+            Frame::Text(text) => serde_json::from_str(&text).unwrap(),
+            Frame::Broken(broken) => panic!("{broken}"),
+        }
+    }
+
+    /// Sends a request; its id.
+    pub(crate) async fn begin(&mut self, method: &str, params: Value) -> u64 {
+        self.ids += 1;
+        let id = self.ids;
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        id
+    }
+
+    /// The answer to a request.
+    pub(crate) async fn answer(&mut self, id: u64) -> Value {
+        loop {
+            let message = self.next().await;
+            if message["id"] == id && message.get("method").is_none() {
+                return message;
+            }
+            self.heard.push_back(message);
+        }
+    }
+
+    /// The next answer to anything.
+    pub(crate) async fn next_answer(&mut self) -> Value {
+        loop {
+            let message = self.next().await;
+            if message.get("method").is_none() {
+                return message;
+            }
+            self.heard.push_back(message);
+        }
+    }
+
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params).await;
+        self.answer(id).await
+    }
+
+    /// A tool's result in a few words: its text, `mistake: …`, or `error: …`.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> String {
+        let id = self.begin("tools/call", json!({ "name": tool, "arguments": arguments })).await;
+        words(&self.answer(id).await)
+    }
+}
+
+pub(crate) fn words(answer: &Value) -> String {
+    if let Some(message) = answer["error"]["message"].as_str() {
+        return format!("error: {message}");
+    }
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+    let is_mistake = answer["result"]["isError"] == true;
+    format!("{}{text}", if is_mistake { "mistake: " } else { "" })
+}

@@ -1,0 +1,135 @@
+//! Everything a plugin can do wrong: an error for the call, a problem with the cause, a worker that is there again.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use switchboard_plugin::{Options, worker::Limits};
+
+use crate::{
+    client::{Client, words},
+    source::{Folder, host, host_with, options},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_goes_wrong_fails_alone() {
+    let folder = Folder::new();
+    folder.compile("v1", &["VERSION=\"1.0\""]);
+    let limits = Limits { memory: 256 << 20, ..Limits::default() };
+    let plugins = Arc::new(host_with(&folder, Options { limits, ..options() }).await);
+    assert_eq!(plugins.problems(), []);
+    let mut client = Client::greeted(&plugins).await;
+    let rows = [
+        ("", "1.0"),
+        ("crash", "error: plugin `v1`: its worker ended: killed by SIGSEGV"),
+        ("throw", "error: plugin `v1`: its worker ended: killed by SIGABRT: "),
+        ("abort", "error: plugin `v1`: its worker ended: killed by SIGABRT"),
+        ("exit", "error: plugin `v1`: its worker ended: exited with status 3"),
+        ("hang", "error: plugin `v1`: it did not answer within 1500 ms"),
+        ("memory", "error: plugin `v1`: its worker ended: killed by SIGABRT: "),
+        ("garbage", "error: the plugin returned what is not JSON"),
+        ("bytes", "error: the plugin returned what is not UTF-8"),
+        ("list", "error: the plugin returned what is not an object"),
+        ("null", "error: the plugin failed: it returned NULL"),
+        ("mistake", "mistake: "),
+        ("print", "1.0"),
+        ("lines", ""),
+        ("environment", "GIVEN=1;"),
+        // Standard streams, the channel's two ends, and nothing else.
+        ("descriptors", "5"),
+    ];
+    for (how, expected) in rows {
+        let found = client.call("act", json!({ "how": how })).await;
+        assert!(found.starts_with(expected), "{how}: {found}");
+        // Whatever it was, the next call is answered.
+        assert_eq!(client.call("act", json!({})).await, "1.0", "after {how}");
+    }
+    assert_eq!(client.call("act", json!({ "how": 1 })).await.split(':').next(), Some("mistake"));
+    let problems = plugins.problems();
+    assert!(problems[0].what.contains("SIGABRT"), "{problems:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_no_plugin_is_a_problem_beside_the_others() {
+    let rows = [
+        ("unresolved", "UNRESOLVED", "undefined symbol: nobody_has_this"),
+        (
+            "export",
+            "MISSING_EXPORT",
+            "it does not export `switchboard_plugin_v2` nor `CreatePlugin`",
+        ),
+        ("null", "NULL_CREATE", "`CreatePlugin` returned NULL"),
+        ("handle", "NULL_HANDLE", "`HandleRequest` is NULL"),
+        ("initialize", "FAIL_INITIALIZE", "`Initialize` failed"),
+        ("count", "WRONG_COUNT", "`GetToolCount` returned -5"),
+        ("tool", "NULL_TOOL", "`GetTool(0)` returned NULL"),
+        ("start", "CRASH_AT_START", "its worker ended: killed by SIGABRT"),
+        ("slow", "HANG_AT_START", "it was not ready within 1 s"),
+        ("schema", r#"SCHEMA="no""#, "tool 1 (`act`) has no `inputSchema` that is an object"),
+    ];
+    let folder = Folder::new();
+    for (name, definition, _) in rows {
+        folder.compile(name, &[definition]);
+    }
+    std::fs::create_dir(folder.path().join("deeper")).unwrap();
+    std::fs::write(folder.path().join("deeper/text.so"), "not an object at all").unwrap();
+    let mut foreign = std::fs::read(folder.path().join("null.so")).unwrap();
+    foreign[18] ^= 0x40;
+    std::fs::write(folder.path().join("foreign.so"), foreign).unwrap();
+    folder.compile("zwell", &["VERSION=\"7\""]);
+
+    let mut options = options();
+    options.times.start = Duration::from_secs(1);
+    let plugins = Arc::new(host_with(&folder, options).await);
+    let problems = plugins.problems();
+    let told = |name: &str| {
+        let of = problems.iter().find(|problem| {
+            problem.file.as_ref().is_some_and(|file| file.ends_with(format!("{name}.so")))
+        });
+        of.unwrap_or_else(|| panic!("no problem with {name}: {problems:?}")).what.clone()
+    };
+    for (name, _, expected) in rows {
+        assert!(told(name).contains(expected), "{name}: {}", told(name));
+    }
+    assert_eq!(told("text"), "it is not a shared object");
+    assert_eq!(told("foreign"), "it was built for another architecture than this program");
+    assert_eq!(problems.len(), rows.len() + 2, "{problems:?}");
+    let mut client = Client::greeted(&plugins).await;
+    assert_eq!(client.call("act", json!({})).await, "7");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_comes_under_the_clients_own_token() {
+    let folder = Folder::new();
+    folder.compile("v1", &[]);
+    let plugins = Arc::new(host(&folder).await);
+    let mut client = Client::greeted(&plugins).await;
+    for token in [json!(7), json!("seven"), json!(0)] {
+        let params = json!({ "name": "act", "arguments": { "how": "progress" },
+            "_meta": { "progressToken": token } });
+        let id = client.begin("tools/call", params).await;
+        assert_eq!(words(&client.answer(id).await), "1.0");
+        let note = client.heard.pop_front().expect("progress before the answer");
+        assert_eq!(note["method"], "notifications/progress");
+        let expected = json!({ "progressToken": token, "progress": 1, "total": 2 });
+        assert_eq!(note["params"], expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_the_first_version_come_one_at_a_time() {
+    let folder = Folder::new();
+    folder.compile("v1", &[]);
+    let plugins = Arc::new(host(&folder).await);
+    let mut client = Client::greeted(&plugins).await;
+    let begun = std::time::Instant::now();
+    let params = json!({ "name": "act", "arguments": { "how": "sleep" } });
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(client.begin("tools/call", params.clone()).await);
+    }
+    for _ in ids {
+        let answer = client.next().await;
+        assert_eq!(words(&answer), "1.0");
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
+}

@@ -1,0 +1,14 @@
+//! The plugin host with real workers: plugins of both versions, one of them written to do everything wrong.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "a test that fails should say where"
+)]
+
+mod chaos;
+mod client;
+mod faults;
+mod items;
+mod reload;
+mod source;

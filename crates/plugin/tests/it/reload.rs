@@ -1,0 +1,169 @@
+//! Files that change while clients call: the new version takes over whole, or the old one goes on.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use switchboard_plugin::Plugins;
+
+use crate::{
+    client::{Client, words},
+    source::{Folder, host},
+};
+
+/// A change is noticed within this, and far sooner on a machine with nothing else to do.
+const NOTICED: Duration = Duration::from_secs(10);
+
+/// Replaces a plugin as an installer does: written beside it, then renamed.
+fn put(from: &Path, to: &Path) {
+    let beside = to.with_extension("new");
+    std::fs::copy(from, &beside).unwrap();
+    std::fs::rename(beside, to).unwrap();
+}
+
+/// Calls until the answer is this.
+async fn until(client: &mut Client, expected: &str) {
+    let end = Instant::now() + NOTICED;
+    loop {
+        let found = client.call("act", json!({})).await;
+        if found == expected {
+            return;
+        }
+        assert!(Instant::now() < end, "{found}, not {expected}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Waits until there is a problem that says this.
+async fn problem(plugins: &Plugins, expected: &str) {
+    let end = Instant::now() + NOTICED;
+    while !plugins.problems().iter().any(|problem| problem.what.contains(expected)) {
+        assert!(Instant::now() < end, "{:?}", plugins.problems());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn changes(client: &Client) -> Vec<&Value> {
+    client
+        .heard
+        .iter()
+        .filter(|message| message["method"] == "notifications/tools/list_changed")
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_version_takes_over_and_a_broken_one_does_not() {
+    let (folder, made) = (Folder::new(), Folder::new());
+    let one = made.compile("one", &["VERSION=\"1\""]);
+    let two = made.compile("two", &["VERSION=\"2\""]);
+    let more = made.compile("more", &["VERSION=\"3\"", "MORE"]);
+    let broken = made.compile("broken", &["FAIL_INITIALIZE"]);
+    let plugin = folder.path().join("plugin.so");
+    put(&one, &plugin);
+    let plugins = Arc::new(host(&folder).await);
+    let mut client = Client::greeted(&plugins).await;
+    until(&mut client, "1").await;
+
+    // A call under way finishes on the version it began on.
+    let slow = json!({ "name": "act", "arguments": { "how": "sleep" } });
+    let id = client.begin("tools/call", slow).await;
+    put(&two, &plugin);
+    assert_eq!(words(&client.answer(id).await), "1");
+    until(&mut client, "2").await;
+    assert!(changes(&client).is_empty(), "the list is what it was");
+
+    put(&broken, &plugin);
+    problem(&plugins, "`Initialize` failed").await;
+    assert_eq!(client.call("act", json!({})).await, "2");
+
+    put(&more, &plugin);
+    until(&mut client, "3").await;
+    assert_eq!(changes(&client).len(), 1, "{:?}", client.heard);
+    assert_eq!(plugins.problems(), []);
+
+    std::fs::remove_file(&plugin).unwrap();
+    until(&mut client, "error: there is no tool `act`").await;
+    put(&one, &plugin);
+    until(&mut client, "1").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_keeps_crashing_is_rolled_back() {
+    let (folder, made) = (Folder::new(), Folder::new());
+    let good = made.compile("good", &["VERSION=\"good\""]);
+    let bad = made.compile("bad", &["VERSION=\"bad\"", "ALWAYS_CRASH"]);
+    let plugin = folder.path().join("plugin.so");
+    put(&good, &plugin);
+    let plugins = Arc::new(host(&folder).await);
+    let mut client = Client::greeted(&plugins).await;
+    until(&mut client, "good").await;
+    put(&bad, &plugin);
+    let end = Instant::now() + NOTICED;
+    let mut crashed = 0;
+    while Instant::now() < end && crashed < 3 {
+        crashed += u32::from(client.call("act", json!({})).await.contains("SIGABRT"));
+    }
+    assert_eq!(crashed, 3);
+    until(&mut client, "good").await;
+    problem(&plugins, "SIGABRT").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_notices_a_hundred_replacements() {
+    const CLIENTS: usize = 64;
+    const REPLACEMENTS: u64 = 100;
+    let (folder, made) = (Folder::new(), Folder::new());
+    let versions: Vec<_> = (0..4)
+        .map(|number| made.compile(&format!("v{number}"), &[&format!("VERSION=\"{number}\"")]))
+        .collect();
+    let broken = made.compile("broken", &["FAIL_INITIALIZE"]);
+    let plugin = folder.path().join("plugin.so");
+    put(&versions[0], &plugin);
+    let plugins = Arc::new(host(&folder).await);
+    let (over, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let (mut client, over, calls) =
+            (Client::greeted(&plugins).await, over.clone(), calls.clone());
+        clients.push(tokio::spawn(async move {
+            while !over.load(Ordering::Relaxed) {
+                let answer = client.call("act", json!({})).await;
+                assert!(matches!(answer.as_str(), "0" | "1" | "2" | "3"), "{answer}");
+                calls.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+    }
+    let mut watcher = Client::greeted(&plugins).await;
+    let before = descriptors();
+    for number in 0..REPLACEMENTS {
+        if number % 5 == 4 {
+            put(&broken, &plugin);
+            problem(&plugins, "`Initialize` failed").await;
+        } else {
+            // Each differs from the one before it.
+            let version = usize::try_from(number % 4).unwrap();
+            put(&versions[version], &plugin);
+            until(&mut watcher, &version.to_string()).await;
+        }
+    }
+    over.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert!(calls.load(Ordering::Relaxed) > REPLACEMENTS, "the clients did call");
+    let end = Instant::now() + NOTICED;
+    while descriptors() > before + 8 {
+        assert!(Instant::now() < end, "{before} descriptors became {}", descriptors());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}

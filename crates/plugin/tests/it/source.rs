@@ -1,0 +1,76 @@
+//! Plugins compiled on the spot, and a host that runs them.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use switchboard_plugin::{Options, Plugins, Sources, Times};
+use switchboard_wire::process::Guard;
+use tempfile::TempDir;
+
+/// The program that is guard and worker.
+pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_plugin-worker-for-tests");
+
+/// A folder of plugins.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Compiles the C++ plugin as `name`, with these definitions.
+    pub(crate) fn compile(&self, name: &str, definitions: &[&str]) -> PathBuf {
+        let made = self.path().join(format!("{name}.building"));
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sources");
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugin-sdk/include");
+        let mut command = Command::new("g++");
+        command.args([
+            "-std=c++17",
+            "-shared",
+            "-fPIC",
+            "-O1",
+            "-Wall",
+            "-Werror",
+            "-Wno-unused-function",
+            "-pthread",
+        ]);
+        command.args(definitions.iter().map(|definition| format!("-D{definition}")));
+        command.arg("-I").arg(include).arg(sources.join("v1.cpp")).arg("-o").arg(&made);
+        let done = command.output().expect("a C++ compiler is needed: `g++`");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let path = self.path().join(format!("{name}.so"));
+        std::fs::rename(made, &path).unwrap();
+        path
+    }
+}
+
+/// Short waits, so that hangs are quick.
+pub(crate) fn options() -> Options {
+    Options {
+        times: Times {
+            start: Duration::from_secs(5),
+            call: Duration::from_millis(1500),
+            quiet: Duration::from_millis(50),
+            rest: Duration::from_millis(20),
+            ..Times::default()
+        },
+        env: vec![("GIVEN".into(), "1".into())],
+        ..Options::new(WORKER.into(), Guard::at(WORKER).unwrap())
+    }
+}
+
+pub(crate) async fn host(folder: &Folder) -> Plugins {
+    host_with(folder, options()).await
+}
+
+pub(crate) async fn host_with(folder: &Folder, options: Options) -> Plugins {
+    let folders = vec![folder.path().to_owned()];
+    Plugins::start(options, Sources { builtins: &[], folders }).await
+}

@@ -1,0 +1,54 @@
+//! A plugin to try a connection with: one tool that answers, and one that asks.
+
+use serde::Deserialize;
+use serde_json::json;
+use switchboard_plugin_sdk::{Asked, Context, Failure, Result, plugin, tool};
+
+#[derive(Deserialize)]
+struct Name {
+    name: String,
+}
+
+/// Says what it is told.
+#[tool(read_only)]
+fn echo(
+    /// What to say
+    text: String,
+) -> String {
+    text
+}
+
+/// Greets by name; asks for the name if it is not given.
+#[tool(read_only)]
+fn greet(
+    /// Whom to greet
+    name: Option<String>,
+    cx: &Context,
+) -> Result<String> {
+    let name = match name {
+        Some(name) => Some(name),
+        None => asked(cx)?,
+    };
+    Ok(format!("Hello, {}!", name.as_deref().unwrap_or("whoever you are")))
+}
+
+/// What the person says their name is, if they can be asked and say so.
+fn asked(cx: &Context) -> Result<Option<String>> {
+    let schema = json!({ "type": "object", "required": ["name"],
+        "properties": { "name": { "type": "string", "title": "Name" } } });
+    match cx.elicit::<Name>("What is your name?", &schema) {
+        Ok(Asked::Accepted(Name { name })) => Ok(Some(name)),
+        Err(Failure::Cancelled) => Err(Failure::Cancelled),
+        Ok(_) | Err(_) => Ok(None),
+    }
+}
+
+plugin! {
+    name: "hello",
+    version: env!("CARGO_PKG_VERSION"),
+    instructions: "Tools to try a connection with.",
+    items: [echo, greet],
+}
+
+#[cfg(feature = "export")]
+switchboard_plugin_sdk::export!();
