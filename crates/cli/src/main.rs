@@ -22,13 +22,8 @@ mod wait;
 use std::process::ExitCode;
 
 use args::Args;
-use mimalloc::MiMalloc;
 use printer::Printer;
 use report::Failure;
-
-/// A call allocates some hundred small things, which the system's allocator takes a fifth of its time for.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     // This program is also the guard of the servers it starts, and then nothing else.

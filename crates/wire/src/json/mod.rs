@@ -89,6 +89,12 @@ impl Raw {
         self.0
     }
 
+    /// The same in a buffer of its own, for what is kept long: a slice keeps everything that it was cut from.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self(self.0.to_string().into())
+    }
+
     /// What kind of value this is.
     pub fn kind(&self) -> JsonKind {
         match self.0.as_bytes().first() {

@@ -66,8 +66,8 @@ fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, Rpc
     session.handler.greeted(client_info.as_ref());
     session.state().greeted = Some(Greeted {
         version,
-        client_info,
-        capabilities: member("capabilities").unwrap_or_else(Raw::empty_object),
+        client_info: client_info.map(|info| info.apart()),
+        capabilities: member("capabilities").map_or_else(Raw::empty_object, |own| own.apart()),
     });
     let description = session.handler.describe();
     let instructions = description.instructions_member();
