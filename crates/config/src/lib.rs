@@ -52,7 +52,8 @@ pub use agent::Agent;
 pub use baseline::is_baseline;
 pub use check::{Checked, check, parse_entry};
 pub use entry::{
-    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Signature, Stdio, ToolFilter, Transport,
+    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Signature, Stdio, Tls, ToolFilter,
+    Transport,
 };
 pub use error::Error;
 pub use load::project_root;

@@ -29,7 +29,15 @@ fn masked_member((key, value): (&String, &Value)) -> (String, Value) {
             .collect::<Map<_, _>>()
             .into(),
         ("args" | "command", Value::Array(arguments)) => masked_arguments(arguments),
-        ("clientId" | "clientMetadataUrl" | "authServerMetadataUrl", value) => masked(value),
+        // Names of files and clients, however much they sound like what is in them.
+        (
+            "clientId"
+            | "clientMetadataUrl"
+            | "authServerMetadataUrl"
+            | "keyFile"
+            | "privateKeyFile",
+            value,
+        ) => masked(value),
         (name, Value::String(_)) if is_secret_name(name) => hidden(value),
         _ => masked(value),
     };

@@ -114,6 +114,7 @@ fn remote(add: &Add, url: &str, rest: &[String]) -> Result<Remote, Failure> {
         headers: headers(&add.header)?,
         headers_helper: None,
         oauth: oauth(add),
+        tls: None,
     })
 }
 

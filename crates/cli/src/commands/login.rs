@@ -37,9 +37,10 @@ pub(super) struct Elsewhere<'a> {
 pub(super) async fn run(login: &Login, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let desired = caller.workspace.desired();
     let subject = subject(&login.server, &desired)?;
+    let network = network(&login.server, &desired)?;
     let (store, organisation) = (caller.sign_ins(), xaa::provider(caller)?);
     tokio::select! {
-        done = sign_in(login, subject, organisation, &store, printer) => done,
+        done = sign_in(login, subject, network, organisation, &store, printer) => done,
         _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
     }
 }
@@ -47,13 +48,13 @@ pub(super) async fn run(login: &Login, caller: &Caller, printer: &Printer) -> Re
 async fn sign_in(
     login: &Login,
     subject: Subject,
+    network: PoolOptions,
     organisation: Option<IdentityProvider>,
     store: &Arc<FileStore>,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let name = subject.name.clone();
     let failed = |error: Error| failure(&name, &error);
-    let network = PoolOptions::default();
     let demand = Demand::of(&subject.url, &network).await.map_err(failed)?;
     let Some(demand) = demand else {
         return nothing_to_do(&name, printer);
@@ -68,6 +69,17 @@ async fn sign_in(
     };
     let account = sign_in.run_in(&demand, way).await;
     told(&name, &account.map_err(failed)?, store, printer)
+}
+
+/// How that server is reached.
+fn network(name: &str, desired: &Desired) -> Result<PoolOptions, Failure> {
+    let server = named(name, desired)?;
+    let network = server.entry().map(|entry| hub::network(server, entry)).transpose();
+    let network = network.map_err(|error| {
+        Failure::new(format!("cannot reach `{name}`"), error)
+            .hinted(format!("change `tls` with `switchboard edit {}`", show::word(name)))
+    });
+    Ok(network?.unwrap_or_default())
 }
 
 /// The server of that name, if it is one that people sign in to.

@@ -8,8 +8,9 @@ use switchboard_auth::{
     HeadersHelper, Helper, IdentityProvider, Presence, Provider, SignIn, Store, Subject,
 };
 use switchboard_config::{Entry, Remote, Scope, Server, Transport, Workspace, is_baseline};
+use switchboard_core::connection;
 use switchboard_core::engine::{CredentialSource, Environment};
-use switchboard_wire::http::{Credentials, NoCredentials, PoolOptions};
+use switchboard_wire::http::{Credentials, HttpError, NoCredentials, PoolOptions};
 use switchboard_wire::process::Guard;
 
 use crate::surroundings::Caller;
@@ -78,11 +79,11 @@ impl Sources {
     }
 
     /// Whatever somebody signed in to.
-    fn signed_in(&self, subject: Subject) -> (Arc<dyn Credentials>, String) {
+    fn signed_in(&self, subject: Subject, network: PoolOptions) -> (Arc<dyn Credentials>, String) {
         let organisation = subject.oauth.xaa.filter(|xaa| *xaa).and_then(|_| self.organisation());
         let through = organisation.as_ref().map(IdentityProvider::key).unwrap_or_default();
         let key = format!("sign-in {} {through}", subject.key());
-        let sign_in = SignIn::new(subject, self.store.clone(), PoolOptions::default());
+        let sign_in = SignIn::new(subject, self.store.clone(), network);
         let sign_in = sign_in.through(organisation);
         (Arc::new(Provider::new(sign_in, self.presence.clone())), key)
     }
@@ -105,7 +106,8 @@ impl CredentialSource for Sources {
             return (helper, format!("helper of {}", server.name));
         }
         match signs_in(server, entry) {
-            Some(subject) => self.signed_in(subject),
+            // A file that cannot be read fails the connection itself, and is told there.
+            Some(subject) => self.signed_in(subject, network(server, entry).unwrap_or_default()),
             None => (Arc::new(NoCredentials), String::new()),
         }
     }
@@ -123,6 +125,16 @@ fn helped(entry: &Entry) -> Option<(&Remote, &str)> {
             Some((remote, remote.headers_helper.as_deref()?))
         }
         _ => None,
+    }
+}
+
+/// How the server of an entry is reached.
+pub(crate) fn network(server: &Server, entry: &Entry) -> Result<PoolOptions, HttpError> {
+    match &entry.transport {
+        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+            connection::network(remote, &server.working_dir, &PoolOptions::default())
+        }
+        _ => Ok(PoolOptions::default()),
     }
 }
 

@@ -10,5 +10,5 @@ mod types;
 pub(crate) use parse::{Completeness, callback_port, entry, scopes, tools};
 pub use signature::Signature;
 pub use types::{
-    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Stdio, ToolFilter, Transport,
+    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Stdio, Tls, ToolFilter, Transport,
 };

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::types::{
-    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Stdio, ToolFilter, Transport,
+    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Stdio, Tls, ToolFilter, Transport,
 };
 use crate::mask::masked_text;
 use crate::problem::{Hint, Kind, Problem};
@@ -179,6 +179,7 @@ fn remote(
         headers: fields.string_map("headers"),
         headers_helper: fields.string("headersHelper"),
         oauth: if schemes.contains(&"http") { oauth(fields) } else { None },
+        tls: fields.nested("tls", tls),
         url: url.as_ref().map_or_else(String::new, |url| url.value.clone()),
     };
     check_headers(fields, &remote, node);
@@ -230,6 +231,15 @@ fn ide(fields: &mut Fields<'_>, schemes: &[&str], completeness: Completeness) ->
     }
     let (ide_name, auth_token) = (fields.string("ideName"), fields.string("authToken"));
     url.map(|url| Ide { url: url.value, ide_name, auth_token })
+}
+
+fn tls(fields: &mut Fields<'_>) -> Tls {
+    let (cert_file, key_file) = (fields.string("certFile"), fields.text("keyFile"));
+    if let Some(key) = key_file.as_ref().filter(|_| cert_file.is_none()) {
+        let message = format!("`keyFile` of {} needs `certFile`", fields.what());
+        fields.wrong(Kind::BadValue, message, &key.at);
+    }
+    Tls { cert_file, key_file: key_file.map(|key| key.value), ca_file: fields.string("caFile") }
 }
 
 fn oauth(fields: &mut Fields<'_>) -> Option<OAuth> {

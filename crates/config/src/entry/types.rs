@@ -106,6 +106,24 @@ pub struct Remote {
     /// How to sign in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth: Option<OAuth>,
+    /// As whom to appear, and whom to trust.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
+}
+
+/// Certificates for one server. Files are in PEM, read anew for each connection.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tls {
+    /// Our certificate, and those it was signed with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cert_file: Option<String>,
+    /// Its private key, where that is not in the same file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<String>,
+    /// Authorities to trust besides the system's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<String>,
 }
 
 /// An editor's own server.

@@ -25,6 +25,7 @@ mod strikes;
 mod target;
 mod task;
 mod timing;
+mod tls;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -43,6 +44,7 @@ pub use state::{Failed, Live, NeedsAuth, Pending, State};
 pub use stats::{Latency, Stats};
 pub use target::MARKER;
 pub use timing::{Jitter, Timing};
+pub use tls::network;
 
 use requests::{Requests, Urgency};
 

@@ -8,7 +8,7 @@ use switchboard_config::{Ide, InheritEnv, Remote, Stdio, Transport, glob, is_bas
 use switchboard_wire::{
     self as wire,
     client::{Attribution, ClientOptions, HttpTarget, Root, Target},
-    http::{Credentials, EndpointOptions, NoCredentials},
+    http::{Credentials, EndpointOptions, NoCredentials, Pool},
     json::{Edit, Raw},
     process::Command,
     ws::WsOptions,
@@ -19,6 +19,7 @@ use super::{
     Error, env_file,
     shared::Shared,
     spec::{Reach, Spec},
+    tls::network,
 };
 
 /// Set for every process we start, so that one beneath us can tell that it is.
@@ -43,12 +44,11 @@ pub(super) fn build(spec: &Spec, shared: &Shared) -> Result<Target, Error> {
         Reach::InProcess(server) => return Ok(Target::InProcess((server.open)()?)),
         Reach::Entry(entry) => entry,
     };
-    let credentials = || spec.credentials.clone();
     match &entry.transport {
         Transport::Stdio(stdio) => process(spec, stdio, shared),
-        Transport::Http(entry) => remote(Kind::Http, entry, credentials(), shared),
-        Transport::Sse(entry) => remote(Kind::Sse, entry, credentials(), shared),
-        Transport::Ws(entry) => remote(Kind::Ws, entry, credentials(), shared),
+        Transport::Http(entry) => remote(Kind::Http, entry, spec, shared),
+        Transport::Sse(entry) => remote(Kind::Sse, entry, spec, shared),
+        Transport::Ws(entry) => remote(Kind::Ws, entry, spec, shared),
         Transport::SseIde(ide) => editor(Kind::Sse, ide, shared),
         Transport::WsIde(ide) => editor(Kind::Ws, ide, shared),
     }
@@ -149,19 +149,24 @@ fn is_loop(command: &Command, shared: &Shared) -> bool {
     serves() && is_ours()
 }
 
-fn remote(
-    kind: Kind,
-    entry: &Remote,
-    credentials: Arc<dyn Credentials>,
-    shared: &Shared,
-) -> Result<Target, Error> {
-    reach(kind, &entry.url, headers(&entry.headers)?, credentials, shared)
+fn remote(kind: Kind, entry: &Remote, spec: &Spec, shared: &Shared) -> Result<Target, Error> {
+    let headers = headers(&entry.headers)?;
+    let pool = pool(entry, spec, shared)?;
+    reach(kind, &entry.url, headers, spec.credentials.clone(), pool, shared)
+}
+
+/// Connections that an entry has certificates for are nobody else's.
+fn pool(entry: &Remote, spec: &Spec, shared: &Shared) -> Result<Pool, wire::Error> {
+    if entry.tls.is_none() {
+        return shared.pool();
+    }
+    Ok(Pool::new(&network(entry, &spec.working_dir, &shared.http)?)?)
 }
 
 fn editor(kind: Kind, ide: &Ide, shared: &Shared) -> Result<Target, Error> {
     let token = ide.auth_token.iter();
     let given = token.map(|token| (IDE_AUTHORIZATION.to_owned(), token.clone())).collect();
-    reach(kind, &ide.url, headers(&given)?, Arc::new(NoCredentials), shared)
+    reach(kind, &ide.url, headers(&given)?, Arc::new(NoCredentials), shared.pool()?, shared)
 }
 
 fn reach(
@@ -169,10 +174,10 @@ fn reach(
     url: &str,
     headers: HeaderMap,
     credentials: Arc<dyn Credentials>,
+    pool: Pool,
     shared: &Shared,
 ) -> Result<Target, Error> {
     let url = Url::parse(url).map_err(Error::Url)?;
-    let pool = shared.pool()?;
     if let Kind::Ws = kind {
         let options = Box::new(WsOptions { headers, credentials, ..WsOptions::default() });
         return Ok(Target::WebSocket { url, pool, options });

@@ -4,18 +4,21 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use switchboard_config::{Entry, Remote, Transport};
+use switchboard_config::{Entry, Remote, Tls, Transport};
 use switchboard_core::connection::{Connection, Error, Live, Reach, Shared, Spec, State, Timing};
 use switchboard_testkit::{
     face::StreamableFace,
     fixture::Fixture,
-    http::{Reply, Scripted as Http},
+    http::{Authority, ClientCertificate, Reply, Scripted as Http},
     scripted::Scripted,
 };
 use switchboard_wire::{
     Era, Version,
     client::{Call, HttpTarget, Implementation, Target},
-    http::{Challenge, CredentialError, Credentials, EndpointOptions, Outgoing, Proxies, Verdict},
+    http::{
+        Challenge, CredentialError, Credentials, EndpointOptions, HttpError, Outgoing, Proxies,
+        Verdict,
+    },
     json::Raw,
     process::Guard,
 };
@@ -204,4 +207,72 @@ async fn a_server_learns_what_we_can_do() {
     let declared = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
     assert!(requests[0].text().contains(declared), "{}", requests[0].text());
     bounded(connection.stop()).await;
+}
+
+/// A way to reach a server.
+type Kind = fn(Remote) -> Transport;
+
+/// Answers what a server of the modern era is asked first, and nothing else.
+async fn modern(request: switchboard_testkit::http::Request) -> Reply {
+    let Ok(asked) = serde_json::from_slice::<serde_json::Value>(&request.body) else {
+        return Reply::empty(405);
+    };
+    let result = serde_json::json!({ "supportedVersions": ["2026-07-28"], "capabilities": {} });
+    let answer = serde_json::json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result });
+    Reply::json(200, answer.to_string())
+}
+
+/// Whichever way a server is reached, it sees the certificate of its entry; without one it sees nothing.
+#[tokio::test]
+async fn a_certificate_is_shown_to_a_server_that_demands_one() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let pem = String::from_utf8(authority.client_pem()).unwrap();
+    let at = pem.find("-----BEGIN PRIVATE").unwrap();
+    for (name, text) in
+        [("both.pem", pem.as_str()), ("cert.pem", &pem[..at]), ("key.pem", &pem[at..])]
+    {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    std::fs::write(folder.path().join("ca.pem"), authority.ca_pem()).unwrap();
+    let tls = |cert: Option<&str>, key: Option<&str>| {
+        let named = |name: &str| name.to_owned();
+        let (cert_file, key_file) = (cert.map(named), key.map(named));
+        Some(Tls { cert_file, key_file, ca_file: Some("ca.pem".into()) })
+    };
+    let kinds: [(Kind, &str); 3] =
+        [(Transport::Http, "https"), (Transport::Sse, "https"), (Transport::Ws, "wss")];
+    for (kind, scheme) in kinds {
+        for (tls, seen) in [
+            (tls(Some("both.pem"), None), true),
+            (tls(Some("cert.pem"), Some("key.pem")), true),
+            (tls(None, None), false),
+        ] {
+            let config = authority.server(ClientCertificate::Required, &["http/1.1"]);
+            let server = Http::start_tls(config, modern).await;
+            let url = format!("{scheme}://{}/mcp", server.addr());
+            let entry = Entry::new(kind(Remote { url, tls, ..Remote::default() }));
+            let mut spec = super::bench::spec("server", &Scripted::new([]));
+            spec.working_dir = folder.path().to_owned();
+            spec.reach = Reach::Entry(Box::new(entry.clone()));
+            let connection = start(spec, shared());
+            let state = settled(&connection).await;
+            assert_eq!(!server.requests().is_empty(), seen, "{entry:?}: {state:?}");
+            let is_http = matches!(entry.transport, Transport::Http(_));
+            assert_eq!(state.live().is_some(), seen && is_http, "{entry:?}: {state:?}");
+            bounded(connection.stop()).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_there_is_named() {
+    let tls = Some(Tls { cert_file: Some("/nowhere/me.pem".into()), ..Tls::default() });
+    let url = "https://127.0.0.1:9/mcp".to_owned();
+    let connection = start(spec(Remote { url, tls, ..Remote::default() }), shared());
+    let State::Failed(failed) = settled(&connection).await else { panic!("{connection:?}") };
+    let Error::Wire(switchboard_wire::Error::Http(error)) = &failed.error else {
+        panic!("{failed:?}")
+    };
+    let HttpError::Setup { source, .. } = &**error else { panic!("{error:?}") };
+    assert!(source.to_string().starts_with("/nowhere/me.pem: "), "{source}");
 }

@@ -1,0 +1,42 @@
+//! The certificates of an entry: as whom we appear to its server, and whom we trust to say who it is.
+
+use std::io;
+use std::path::Path;
+
+use switchboard_config::{Remote, Tls};
+use switchboard_wire::http::{ClientIdentity, HttpError, PoolOptions};
+
+/// How the server of an entry is reached over the network, where `usual` is how others are. Files are named relative to
+/// `folder`, and read here: it may block.
+pub fn network(
+    entry: &Remote,
+    folder: &Path,
+    usual: &PoolOptions,
+) -> Result<PoolOptions, HttpError> {
+    let Some(tls) = &entry.tls else { return Ok(usual.clone()) };
+    let mut options = usual.tls.clone();
+    if let Some(file) = &tls.ca_file {
+        options.extra_ca_pem.push(read("the certificate authorities", folder, file)?);
+    }
+    if let Some(pem) = identity(tls, folder)? {
+        options.client_identity = Some(ClientIdentity::from_pem(pem));
+    }
+    Ok(PoolOptions { tls: options, ..usual.clone() })
+}
+
+fn identity(tls: &Tls, folder: &Path) -> Result<Option<Vec<u8>>, HttpError> {
+    let Some(cert) = &tls.cert_file else { return Ok(None) };
+    let mut pem = read("the client certificate", folder, cert)?;
+    if let Some(key) = &tls.key_file {
+        pem.push(b'\n');
+        pem.extend(read("the key of the client certificate", folder, key)?);
+    }
+    Ok(Some(pem))
+}
+
+fn read(what: &'static str, folder: &Path, file: &str) -> Result<Vec<u8>, HttpError> {
+    let path = folder.join(file);
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    std::fs::read(&path).map_err(|error| HttpError::Setup { what, source: Box::new(named(error)) })
+}
