@@ -92,6 +92,7 @@ static char *handle(const char *text) {
     if (how == "sleep") std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (how == "progress") {
         const std::string token = member(request, "progressToken");
+        if (token.empty()) throw std::runtime_error("a progress token is a text");
         const std::string note = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
                                  "\"progressToken\":\"" + token + "\",\"progress\":1,\"total\":2}}";
         std::thread([&] { self->notifications->SendToClient("v1", note.c_str()); }).join();
