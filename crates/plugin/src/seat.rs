@@ -203,11 +203,7 @@ impl Seat {
                     let rest = state.fell(&fault, worker.is_proven(), host);
                     let until = Instant::now() + rest;
                     self.chairs[chair].send_replace(Life::Down { fault: fault.clone(), until });
-                    if rest.is_zero() {
-                        Found::Rest(rest, fault)
-                    } else {
-                        self.roll_back(&mut state, host, fault, rest)
-                    }
+                    self.roll_back(&mut state, host, fault, rest)
                 }
             },
             Life::Starting => Found::Wait,

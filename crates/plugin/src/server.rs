@@ -169,7 +169,11 @@ impl Inner {
                     pass(&method, &params, context).await;
                 }
                 Next::Event(Event::Ask { id, method, params }) => {
-                    let question = Question::new(id, method, params, context);
+                    let mut question = Question::new(id, method, params, context);
+                    // A client may bring answers along that it knows will be wanted.
+                    if asked.state.is_none() {
+                        question.foresee(&asked.answers);
+                    }
                     match self.ask(call, question, &whose).await {
                         Step::Asked(reply) => return Ok(reply),
                         Step::Answered(back) => call = *back,
