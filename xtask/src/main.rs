@@ -42,7 +42,8 @@ usage: cargo xtask <verb>
       --seconds N         for this long (default: 60)
   bench wire [ARGS]       what a message costs to forward; ARGS go to the benchmark
   bench engine [ARGS]     what the engine adds to a call and to the start of servers
-  bench gateway [ARGS]    the whole program beside a bare floor and other gateways";
+  bench gateway [ARGS]    the whole program beside a bare floor and other gateways
+  bench plugin            what a plugin's call costs over standard streams and HTTP, beside a bare floor";
 
 fn main() -> ExitCode {
     match dispatch(Args::from_env()) {

@@ -20,7 +20,7 @@ use switchboard_wire::{
     process::{self, Command, Process, StderrOptions},
 };
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc, oneshot},
     time::{Instant, timeout},
 };
 
@@ -157,33 +157,48 @@ impl Worker {
         Ok((worker, ready))
     }
 
-    /// Begins a call. Only a plugin that answers one at a time lets it wait.
+    /// Begins a call. Only a plugin that answers one at a time lets it wait. `None`: it takes no more calls, and
+    /// another worker has its place.
     pub(crate) async fn call(
         self: &Arc<Self>,
         method: &str,
         params: &Raw,
         patience: Duration,
-    ) -> Result<Call, Fault> {
+    ) -> Result<Option<Call>, Fault> {
         let slot = if self.serial {
             match timeout(patience, self.slots.clone().acquire_owned()).await {
-                Ok(slot) => slot.map_err(|_| self.why())?,
+                Ok(slot) => slot.ok(),
                 // Whoever has the slot has hung.
                 Err(_) => return Err(self.end(Fault::Hung(patience))),
             }
         } else {
-            let slot = self.slots.clone().try_acquire_owned();
-            slot.map_err(|_| self.fault.get().cloned().unwrap_or(Fault::Busy))?
+            match self.slots.clone().try_acquire_owned() {
+                Err(TryAcquireError::NoPermits) => return Err(Fault::Busy),
+                slot => slot.ok(),
+            }
+        };
+        let Some(slot) = slot else {
+            return self.fault.get().map_or(Ok(None), |fault| Err(fault.clone()));
         };
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (events, heard) = mpsc::channel(MAILBOX);
         let (done, answer) = oneshot::channel();
         let mailbox = Mailbox { events, done, abandoned: None, _slot: slot };
         self.calls().insert(id, mailbox);
+        // It may have ended in between, after it told those calls that it knew of.
+        if self.fault.get().is_some() {
+            drop(self.calls().remove(&id));
+        }
         let call = Call { worker: self.clone(), id, events: heard, done: answer, end: None };
         let request = Request::new(&Id::number(id), method, Some(params));
         // A worker that is gone has a reason, which whoever waits for the call is told.
         let _ = self.writer.send(request.text().clone()).await;
-        Ok(call)
+        Ok(Some(call))
+    }
+
+    /// Takes no more calls. Those that wait for their turn go elsewhere, those that have begun go on.
+    pub(crate) fn retire(&self) {
+        self.slots.close();
     }
 
     /// Tells the plugin something that has no answer.

@@ -202,7 +202,7 @@ async fn ask_again(inner: &Inner, seat: &Arc<Seat>) {
     let patience = inner.host.options.times.start;
     let Some(worker) = seat.workers().next() else { return };
     let asking = async {
-        let mut call = worker.call(said::DESCRIBE, &Raw::empty_object(), patience).await.ok()?;
+        let mut call = worker.call(said::DESCRIBE, &Raw::empty_object(), patience).await.ok()??;
         loop {
             match call.next().await {
                 Next::Event(_) => {}

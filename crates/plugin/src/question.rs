@@ -53,6 +53,13 @@ impl Question {
         question
     }
 
+    /// Takes in answers that came before the question. Only where questions have names of their own can they be meant.
+    pub(crate) fn foresee(&mut self, answers: &[Answer]) {
+        if self.many {
+            self.hear(answers);
+        }
+    }
+
     /// Takes in what was answered in the shape that was asked for. What else came along is ignored.
     pub(crate) fn hear(&mut self, answers: &[Answer]) {
         for answer in answers {

@@ -14,10 +14,11 @@ use std::{
     time::Duration,
 };
 
+use switchboard_wire::json::Raw;
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    call::Worker,
+    call::{Call, Worker},
     fault::Fault,
     files::{Copy, Hash, Look},
     keeper::{Host, Word},
@@ -140,8 +141,24 @@ impl Seat {
         faults
     }
 
+    /// Begins a call on whichever worker serves.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        method: &str,
+        params: &Raw,
+        host: &Arc<Host>,
+    ) -> Result<Call, Fault> {
+        let patience = host.options.times.call;
+        loop {
+            let worker = self.worker(host).await?;
+            if let Some(call) = worker.call(method, params, patience).await? {
+                return Ok(call);
+            }
+        }
+    }
+
     /// A worker to call.
-    pub(crate) async fn worker(self: &Arc<Self>, host: &Arc<Host>) -> Result<Arc<Worker>, Fault> {
+    async fn worker(self: &Arc<Self>, host: &Arc<Host>) -> Result<Arc<Worker>, Fault> {
         let chair = self.choose();
         let mut life = self.chairs[chair].subscribe();
         loop {
@@ -186,11 +203,7 @@ impl Seat {
                     let rest = state.fell(&fault, worker.is_proven(), host);
                     let until = Instant::now() + rest;
                     self.chairs[chair].send_replace(Life::Down { fault: fault.clone(), until });
-                    if rest.is_zero() {
-                        Found::Rest(rest, fault)
-                    } else {
-                        self.roll_back(&mut state, host, fault, rest)
-                    }
+                    self.roll_back(&mut state, host, fault, rest)
                 }
             },
             Life::Starting => Found::Wait,
@@ -268,6 +281,7 @@ impl Seat {
         for chair in &self.chairs {
             let life = lives.next().unwrap_or(Life::Idle);
             if let Life::Up(old) = chair.send_replace(life) {
+                old.retire();
                 state.old.push_back(Arc::downgrade(&old));
             }
         }
@@ -301,6 +315,7 @@ impl Seat {
                 state.ended = Some(fault.clone());
                 state.old.push_back(Arc::downgrade(worker));
                 chair.send_replace(Life::Idle);
+                worker.retire();
             }
         }
     }

@@ -148,10 +148,8 @@ impl Inner {
         context: &Context,
     ) -> Result<Reply, RpcError> {
         let name = &place.offer.name;
-        let patience = self.host.options.times.call;
-        let failed = |fault: Fault| fault.to_rpc(name);
-        let worker = place.seat.worker(&self.host).await.map_err(failed)?;
-        let call = worker.call(&asked.method, &asked.params, patience).await.map_err(failed)?;
+        let call = place.seat.call(&asked.method, &asked.params, &self.host).await;
+        let call = call.map_err(|fault| fault.to_rpc(name))?;
         self.follow(call, Whose { name: name.clone(), abi: place.offer.abi }, asked, context).await
     }
 
@@ -171,7 +169,11 @@ impl Inner {
                     pass(&method, &params, context).await;
                 }
                 Next::Event(Event::Ask { id, method, params }) => {
-                    let question = Question::new(id, method, params, context);
+                    let mut question = Question::new(id, method, params, context);
+                    // A client may bring answers along that it knows will be wanted.
+                    if asked.state.is_none() {
+                        question.foresee(&asked.answers);
+                    }
                     match self.ask(call, question, &whose).await {
                         Step::Asked(reply) => return Ok(reply),
                         Step::Answered(back) => call = *back,

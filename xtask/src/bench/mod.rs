@@ -6,7 +6,7 @@ use crate::args::Args;
 use crate::command::{cargo, run as run_command};
 use crate::failure::{Failure, Result};
 
-const HINT: &str = "cargo xtask bench wire, engine, or gateway";
+const HINT: &str = "cargo xtask bench wire, engine, gateway, or plugin";
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let name = args.word().ok_or_else(|| Failure::new("which benchmark?").hint(HINT))?;
@@ -14,7 +14,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         "wire" => "switchboard-wire",
         "engine" => "switchboard-core",
         // Where the program itself is built, which is what is measured.
-        "gateway" => "switchboard-cli",
+        "gateway" | "plugin" => "switchboard-cli",
         _ => {
             let unknown = format!("there is no benchmark named `{name}`");
             return Err(Failure::new(unknown).hint(HINT));

@@ -70,6 +70,9 @@ pub(crate) struct ServePlugins {
     /// Workers for each plugin that answers one call at a time
     #[arg(long, value_name = "WORKERS", default_value = "1")]
     pub(crate) pool: usize,
+    /// Let plugins read what programs need to run, write nothing, and start nothing; the network stays open
+    #[arg(long)]
+    pub(crate) sandbox: bool,
     #[command(flatten)]
     pub(crate) guarding: Guarding,
 }

@@ -217,6 +217,58 @@ fn what_others_die_of_is_answered_over_http() {
     assert!(served.child.wait().unwrap().success());
 }
 
+/// The stream of the oldest transport.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    fn open(address: &str) -> Self {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET /sse HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n\r\n")
+            .unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// What the next event carries. Events are short enough to come in one piece.
+    fn next(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream has ended");
+            if let Some(data) = line.strip_prefix("data: ") {
+                return data.trim_end().to_owned();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_others_die_of_is_answered_over_events() {
+    let home = Home::new();
+    let mut served = Served::start(&home, &["-s", "--port", "0", "--json"]);
+    let ready = served.hear();
+    assert!(ready["url"].as_str().unwrap().ends_with("/sse"), "{ready}");
+    let address = ready["address"].as_str().unwrap().to_owned();
+    let mut events = Events::open(&address);
+    let endpoint = events.next();
+    let say = |body: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let length = body.len();
+        write!(stream, "POST {endpoint} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    };
+    say(GREETING);
+    assert!(events.next().contains("serverInfo"));
+    for (request, expected) in DEADLY {
+        say(request);
+        let answer = events.next();
+        assert!(answer.contains(expected), "{request}: {answer}");
+    }
+    let pid = nix::unistd::Pid::from_raw(served.child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert!(served.child.wait().unwrap().success());
+}
+
 /// The weather, from a service at hand; and without one.
 #[test]
 fn the_weather_comes_from_where_it_is_told_to() {

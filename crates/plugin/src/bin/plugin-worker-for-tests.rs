@@ -16,8 +16,12 @@ fn say(text: String) -> String {
 #[tool]
 fn wait(milliseconds: u64, cx: &Context) -> Result<String> {
     cx.progress(0.0, None, "waiting");
-    cx.sleep(Duration::from_millis(milliseconds))?;
-    Ok("waited".into())
+    let waited = cx.sleep(Duration::from_millis(milliseconds));
+    if waited.is_err() {
+        // Whoever cancelled hears nothing more of the call; this is for everybody.
+        cx.updated("test://state");
+    }
+    waited.map(|()| "waited".into())
 }
 
 /// Does not care whether anybody waits.

@@ -11,6 +11,8 @@ mod crew;
 mod elf;
 mod library;
 mod limits;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod v1;
 mod v2;
 
@@ -81,6 +83,19 @@ pub struct Limits {
     pub memory: u64,
     /// Descriptors it may hold (256).
     pub files: u64,
+    /// What it may reach (everything that its user may).
+    pub sandbox: Sandbox,
+}
+
+/// What a worker may reach.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Sandbox {
+    /// What its user may.
+    #[default]
+    Open,
+    /// What a program needs to run, read only, and the network. It starts no other program.
+    Closed,
 }
 
 /// A plugin that answers.
@@ -136,9 +151,21 @@ fn start(
 ) -> Result<(Arc<dyn Answerer>, Ready), Failed> {
     let limited = limits::apply(order.limits).and_then(|()| limits::await_the_end());
     limited.map_err(|error| Failed::new("limits", error.to_string()))?;
+    if order.limits.sandbox == Sandbox::Closed {
+        close_in(&order.load).map_err(|why| Failed::new("sandbox", why))?;
+    }
     let plugin = load(&order.load, channel, builtins)?;
     let ready = plugin.ready()?;
     Ok((plugin, ready))
+}
+
+#[cfg(target_os = "linux")]
+use sandbox::close_in;
+
+/// There is nothing to close a process in with.
+#[cfg(not(target_os = "linux"))]
+fn close_in(_load: &Load) -> Result<(), String> {
+    Err("plugins can be closed in on Linux only".into())
 }
 
 fn load(
@@ -256,6 +283,6 @@ impl Load {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory: 1 << 30, files: 256 }
+        Self { memory: 1 << 30, files: 256, sandbox: Sandbox::Open }
     }
 }

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
-use switchboard_plugin::{Options, worker::Limits};
+use switchboard_plugin::{
+    Options,
+    worker::{Limits, Sandbox},
+};
 
 use crate::{
     client::{Client, words},
@@ -132,4 +135,21 @@ async fn calls_of_the_first_version_come_one_at_a_time() {
         assert_eq!(words(&answer), "1.0");
     }
     assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_is_closed_in_writes_and_starts_nothing() {
+    let folder = Folder::new();
+    folder.compile("v1", &[]);
+    for (sandbox, expected) in [(Sandbox::Open, "wrote ran read"), (Sandbox::Closed, "read")] {
+        let limits = Limits { sandbox, ..Limits::default() };
+        let plugins = Arc::new(host_with(&folder, Options { limits, ..options() }).await);
+        // A kernel without Landlock refuses to pretend, and there is nothing to test.
+        if plugins.problems().iter().any(|problem| problem.what.contains("no Landlock")) {
+            continue;
+        }
+        let mut client = Client::greeted(&plugins).await;
+        assert_eq!(client.call("act", json!({ "how": "escape" })).await, expected, "{sandbox:?}");
+        assert_eq!(client.call("act", json!({})).await, "1.0");
+    }
 }

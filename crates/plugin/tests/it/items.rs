@@ -108,7 +108,10 @@ async fn calls_run_at_the_same_time_and_one_that_crashes_takes_only_its_worker()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_call_is_cancelled_in_the_plugin() {
-    let mut client = Client::greeted(&plugins()).await;
+    let plugins = plugins();
+    let mut watcher = Client::greeted(&plugins).await;
+    watcher.ask("resources/subscribe", json!({ "uri": "test://state" })).await;
+    let mut client = Client::greeted(&plugins).await;
     let long = json!({ "name": "wait", "arguments": { "milliseconds": 600_000 },
         "_meta": { "progressToken": 1 } });
     let id = client.begin("tools/call", long).await;
@@ -118,6 +121,7 @@ async fn a_cancelled_call_is_cancelled_in_the_plugin() {
         .send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
         "params": { "requestId": id } }))
         .await;
+    assert_eq!(watcher.next().await["method"], "notifications/resources/updated");
     assert_eq!(client.call("say", json!({ "text": "next" })).await, "next");
     assert!(client.heard.is_empty(), "{:?}", client.heard);
 }

@@ -14,7 +14,7 @@ use switchboard_plugin::Plugins;
 
 use crate::{
     client::{Client, words},
-    source::{Folder, host},
+    source::{Folder, host, host_with, options},
 };
 
 /// A change is noticed within this, and far sooner on a machine with nothing else to do.
@@ -112,6 +112,35 @@ async fn a_version_that_keeps_crashing_is_rolled_back() {
     assert_eq!(crashed, 3);
     until(&mut client, "good").await;
     problem(&plugins, "SIGABRT").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_outlives_four_newer_versions_and_not_five() {
+    let (folder, made) = (Folder::new(), Folder::new());
+    let versions =
+        ["0", "1"].map(|version| made.compile(version, &[&format!("VERSION=\"{version}\"")]));
+    let plugin = folder.path().join("plugin.so");
+    put(&versions[0], &plugin);
+    let mut options = options();
+    options.times.call = Duration::from_secs(60);
+    let plugins = Arc::new(host_with(&folder, options).await);
+    let mut client = Client::greeted(&plugins).await;
+    let hang = json!({ "name": "act", "arguments": { "how": "hang" } });
+    let oldest = client.begin("tools/call", hang.clone()).await;
+    for newer in 1..=5 {
+        assert!(client.heard.is_empty(), "{:?}", client.heard);
+        put(&versions[newer % 2], &plugin);
+        until(&mut client, &(newer % 2).to_string()).await;
+        client.begin("tools/call", hang.clone()).await;
+    }
+    // It may have come already, among other answers.
+    let early = client.heard.iter().position(|message| message["id"] == oldest);
+    let ended = match early {
+        Some(at) => client.heard.remove(at).unwrap(),
+        None => client.answer(oldest).await,
+    };
+    let ended = words(&ended);
+    assert!(ended.contains("too old to be kept"), "{ended}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

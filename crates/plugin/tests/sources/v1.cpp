@@ -92,11 +92,22 @@ static char *handle(const char *text) {
     if (how == "sleep") std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (how == "progress") {
         const std::string token = member(request, "progressToken");
+        if (token.empty()) throw std::runtime_error("a progress token is a text");
         const std::string note = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
                                  "\"progressToken\":\"" + token + "\",\"progress\":1,\"total\":2}}";
         std::thread([&] { self->notifications->SendToClient("v1", note.c_str()); }).join();
     }
     if (how == "lines") return copied("{\n  \"content\":\n [] }\n");
+    if (how == "escape") {
+        const std::string path = "/tmp/switchboard-plugin-" + std::to_string(getpid());
+        FILE *file = fopen(path.c_str(), "w");
+        if (file) fclose(file);
+        unlink(path.c_str());
+        const bool ran = system("true") == 0;
+        FILE *listed = fopen("/etc/passwd", "r");
+        if (listed) fclose(listed);
+        return copied(said(std::string(file ? "wrote " : "") + (ran ? "ran " : "") + (listed ? "read" : "")));
+    }
     if (how == "environment") {
         std::string all;
         for (char **each = environ; *each; ++each) all += std::string(*each) + ";";

@@ -8,6 +8,7 @@ use switchboard_core::logs::Logs;
 use switchboard_gateway::face;
 use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
 use switchboard_plugin::Plugins;
+use switchboard_plugin::worker::Sandbox;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -47,6 +48,9 @@ pub(super) async fn run(
     let mut options = plugins::hosted(&caller.surroundings)?;
     options.name.clone_from(&asked.name);
     options.pool = asked.pool;
+    if asked.sandbox {
+        options.limits.sandbox = Sandbox::Closed;
+    }
     if let Some(folder) = &asked.logs {
         let logs = Logs::open(caller.surroundings.cwd.join(folder));
         options.logs = Some(logs.map_err(|error| Failure::new("cannot keep logs", error))?);

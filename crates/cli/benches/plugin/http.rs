@@ -1,0 +1,82 @@
+//! `switchboard plugin serve` over Streamable HTTP, on a connection that is kept.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use super::stdio::program;
+
+pub(crate) struct Kept {
+    child: Child,
+    stream: BufReader<TcpStream>,
+    address: String,
+    session: String,
+    _home: tempfile::TempDir,
+}
+
+impl Kept {
+    pub(crate) fn start() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let mut child = program(home.path())
+            .args(["plugin", "serve", "--json", "-t", "--port", "0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let ready: serde_json::Value = serde_json::from_str(&ready).unwrap();
+        let address = ready["address"].as_str().unwrap().to_owned();
+        let stream = TcpStream::connect(&address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let stream = BufReader::new(stream);
+        let mut kept = Self { child, stream, address, session: String::new(), _home: home };
+        kept.session = kept.post(super::GREETING).expect("a session");
+        kept.post(&super::call(1));
+        kept
+    }
+
+    /// The answer is read whole; the session that it names, if it names one.
+    fn post(&mut self, body: &str) -> Option<String> {
+        let (address, session, length) = (&self.address, &self.session, body.len());
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{session}Content-Length: {length}\r\n\r\n{body}"
+        );
+        self.stream.get_mut().write_all(request.as_bytes()).unwrap();
+        let (mut length, mut named) = (0, None);
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).unwrap();
+            let lower = line.to_ascii_lowercase();
+            if let Some(value) = lower.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if lower.starts_with("mcp-session-id:") {
+                named = Some(line.clone());
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        assert!(length > 0, "an answer that is whole");
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).unwrap();
+        named
+    }
+
+    pub(crate) fn one_by_one(&mut self, rounds: u32, request: fn(u32) -> String) -> Duration {
+        let begun = Instant::now();
+        for id in 1..=rounds {
+            self.post(&request(id));
+        }
+        begun.elapsed()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
