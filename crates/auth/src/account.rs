@@ -47,6 +47,12 @@ pub struct Account {
     pub obtained_at: u64,
     /// What the next one is had for.
     pub refresh: Option<Secret<String>>,
+    /// The key that the token is bound to, of one that is.
+    #[serde(default)]
+    pub key: Option<Secret<String>>,
+    /// Who signed in, in the words of an identity provider.
+    #[serde(default)]
+    pub id_token: Option<Secret<String>>,
 }
 
 /// As whom we are known to an authorization server.
@@ -139,6 +145,8 @@ mod tests {
                 expires_at: Some(10_000 + life),
                 obtained_at: 10_000,
                 refresh: None,
+                key: None,
+                id_token: None,
             };
             account.is_due(10_000 + life - left)
         };

@@ -63,6 +63,11 @@ impl Challenges {
         Self(found)
     }
 
+    /// Whether the server understands tokens that are bound to a key.
+    pub fn takes_proofs(&self) -> bool {
+        self.0.iter().any(|found| found.scheme.eq_ignore_ascii_case("dpop"))
+    }
+
     /// Where the resource describes itself.
     pub fn resource_metadata(&self) -> Option<&str> {
         self.bearer("resource_metadata")

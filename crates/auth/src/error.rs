@@ -1,10 +1,12 @@
 //! What can go wrong on the way to a token, told apart by variant.
 
-use std::io;
+use std::{fmt, io};
 
 use switchboard_wire::http::HttpError;
+use switchboard_wire::sanitize;
 use url::form_urlencoded;
 
+use crate::helper::HelperError;
 use crate::store::StoreError;
 use crate::zone::Zone;
 
@@ -17,6 +19,23 @@ pub enum Unreadable {
     /// Something that is no JSON at all.
     #[error("it is not JSON")]
     NotJson,
+}
+
+/// The steps of signing in through an identity provider, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leg {
+    /// Who protects the server, and how.
+    Server,
+    /// The identity provider's description of itself.
+    Provider,
+    /// Signing in to the identity provider.
+    SignIn,
+    /// Another statement about who signed in, in place of one that has ended.
+    Renewal,
+    /// That statement, exchanged for a grant for the server (RFC 8693).
+    Exchange,
+    /// The grant, presented to the server's authorization server (RFC 7523).
+    Grant,
 }
 
 /// A failure to sign in, or to stay signed in. Words of a server in it are cleaned already.
@@ -82,6 +101,38 @@ pub enum Error {
     /// The authorization server said no, in OAuth's words.
     #[error("{what} was refused: {error}{}", description.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
     Refused { what: &'static str, error: String, description: Option<String> },
+    /// The issuer publishes no keys.
+    #[error("the issuer `{issuer}` publishes no keys")]
+    NoKeys { issuer: String },
+    /// A token that is not bound to our key, where it has to be.
+    #[error("the authorization server `{issuer}` gave a token that is bound to no key")]
+    NotBound { issuer: String },
+    /// An entry that signs in through an identity provider, and no settings that name one.
+    #[error("no identity provider is configured")]
+    NoIdentityProvider,
+    /// Nobody has signed in to the identity provider, or not any more.
+    #[error("nobody is signed in to the identity provider `{issuer}`{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    NobodyThere { issuer: String, why: Option<String> },
+    /// What the identity provider says about somebody cannot be used.
+    #[error("the identity provider `{issuer}` does not say who signed in: {why}")]
+    NoIdentityToken { issuer: String, why: &'static str },
+    /// What the identity provider gave is not what was asked for.
+    #[error("a grant for the server was asked for, and `{kind}` was given")]
+    NotAGrant { kind: String },
+    /// The secret that a helper should have printed.
+    #[error("the client's secret is not to be had")]
+    ClientSecret(#[source] HelperError),
+    /// One step of signing in through an identity provider.
+    #[error("signing in through the identity provider failed at {leg} (`{endpoint}`)")]
+    Leg {
+        leg: Leg,
+        endpoint: String,
+        #[source]
+        source: Box<Error>,
+    },
+    /// There is neither a statement to present nor a key to sign one with.
+    #[error("the entry names neither `assertionFile` nor `privateKeyFile`")]
+    NoAssertion,
     /// The answer to the sign-in is not the answer to ours.
     #[error("the answer to the sign-in does not belong to it: {why}")]
     Forged { why: &'static str },
@@ -119,20 +170,44 @@ pub enum Error {
 // === impl Error ===
 
 impl Error {
+    /// What happened, whatever leg it happened on.
+    pub fn root(&self) -> &Self {
+        match self {
+            Self::Leg { source, .. } => source.root(),
+            error => error,
+        }
+    }
+
+    /// As a failure of one leg.
+    pub(crate) fn on(self, leg: Leg, endpoint: &str) -> Self {
+        match self {
+            // The first to know where it happened is right, and some are about no place at all.
+            error @ (Self::Leg { .. }
+            | Self::NoIdentityProvider
+            | Self::NobodyThere { .. }
+            | Self::ClientSecret(_)
+            | Self::Store(_)) => error,
+            error => {
+                let endpoint = sanitize::line(endpoint).into_owned();
+                Self::Leg { leg, endpoint, source: Box::new(error) }
+            }
+        }
+    }
+
     /// Whether the authorization server itself refused, with this word.
     pub fn is_refusal(&self, word: &str) -> bool {
-        matches!(self, Self::Refused { error, .. } if error == word)
+        matches!(self.root(), Self::Refused { error, .. } if error == word)
     }
 
     /// Whether the authorization server said no, and meant it. Anything else may be a network in between, down to a page
     /// of a hotel that answers in its place.
     pub fn is_final(&self) -> bool {
-        matches!(self, Self::Refused { .. }) && !self.is_passing()
+        matches!(self.root(), Self::Refused { .. }) && !self.is_passing()
     }
 
     /// Whether another attempt may go better without anybody doing anything.
     pub fn is_passing(&self) -> bool {
-        match self {
+        match self.root() {
             Self::Fetch { .. } | Self::Store(_) => true,
             Self::Status { status, .. } => *status >= 500 || *status == 429,
             Self::Refused { error, .. } => {
@@ -169,6 +244,21 @@ impl Error {
             cause = error.source();
         }
         text
+    }
+}
+
+// === impl Leg ===
+
+impl fmt::Display for Leg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Server => "discovery of the server",
+            Self::Provider => "discovery of the provider",
+            Self::SignIn => "the sign-in",
+            Self::Renewal => "the renewal of the id token",
+            Self::Exchange => "the token exchange",
+            Self::Grant => "the grant to the server's authorization server",
+        })
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) struct Fetcher {
 /// An answer, whatever it says.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
     pub(crate) text: Bytes,
 }
 
@@ -138,15 +139,17 @@ async fn zone(url: &Url) -> Zone {
 
 fn reply(what: &'static str, answer: Result<Answer, HttpError>) -> Result<Reply, Error> {
     match answer {
-        Ok(Answer { status, body, .. }) => {
+        Ok(Answer { status, headers, body }) => {
             let text = match body {
                 Body::Json(text) | Body::Other { text, .. } => text,
                 Body::Empty | Body::Events(_) => Bytes::new(),
             };
-            Ok(Reply { status, text })
+            Ok(Reply { status, headers, text })
         }
         // To the client beneath, 401 and 403 are refusals of its credentials; here they are answers.
-        Err(HttpError::Refused { status, text, .. }) => Ok(Reply { status, text }),
+        Err(HttpError::Refused { status, text, .. }) => {
+            Ok(Reply { status, headers: HeaderMap::new(), text })
+        }
         Err(source) => Err(Error::Fetch { what, source }),
     }
 }

@@ -4,9 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 
-/// `Bearer …`; nothing where the token cannot be a header.
-pub(crate) fn bearer(token: &str) -> Option<HeaderValue> {
-    sensitive(format!("Bearer {token}"))
+use crate::account::Account;
+
+/// What the token of `account` is shown with; nothing where it cannot be a header.
+pub(crate) fn authorization(account: &Account) -> Option<HeaderValue> {
+    let scheme = if account.key.is_some() { "DPoP" } else { "Bearer" };
+    sensitive(format!("{scheme} {}", account.access.expose()))
 }
 
 /// `Basic …`. RFC 6749 has both parts encoded as in a form before they are joined.

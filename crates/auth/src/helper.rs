@@ -1,4 +1,4 @@
-//! A command that prints headers: the user's own way to get at credentials.
+//! A command that prints headers, or a secret: the user's own way to get at credentials.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,23 +8,26 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
-use switchboard_wire::http::{Challenge, CredentialError, Credentials, Verdict};
+use switchboard_wire::http::{Challenge, CredentialError, Credentials, Outgoing, Verdict};
 use switchboard_wire::process::{Command, Exit, Guard, Process, Spawned, StderrOptions, spawn};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::secret::Secret;
+
 /// No set of headers is larger.
 const MAX_BYTES: u64 = 64 * 1024;
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What to run, and where. Its headers are kept until a server refuses them; then it runs once more.
+/// What to run, and where.
 ///
 /// It gets the environment given here and nothing else: a person's API keys do not reach it by accident. Has no
 /// `Debug`: that environment may hold secrets.
-pub struct HeadersHelper {
+#[derive(Clone)]
+pub struct Helper {
     /// A line for the shell.
     pub line: String,
     /// The environment.
@@ -35,24 +38,30 @@ pub struct HeadersHelper {
     pub guard: Guard,
 }
 
-/// A helper that printed no headers.
+/// One that prints headers. They are kept until a server refuses them; then it runs once more.
+pub struct HeadersHelper(pub Helper);
+
+/// A helper that did not print what it should have.
 #[derive(Debug, thiserror::Error)]
 pub enum HelperError {
     /// It could not be started.
-    #[error("the headers helper cannot be started")]
+    #[error("the helper cannot be started")]
     Start(#[source] switchboard_wire::process::SpawnError),
     /// Its output could not be read.
-    #[error("the headers helper cannot be read")]
+    #[error("the helper cannot be read")]
     Read(#[source] std::io::Error),
     /// It said that it failed.
-    #[error("the headers helper failed: {0}")]
+    #[error("the helper failed: {0}")]
     Failed(Exit),
     /// It took too long.
-    #[error("the headers helper printed nothing within {0:?}")]
+    #[error("the helper printed nothing within {0:?}")]
     Timeout(Duration),
     /// What it printed is no JSON object of strings that can be headers.
     #[error("the headers helper has to print a JSON object of strings: {0}")]
     NotHeaders(&'static str),
+    /// What it printed is not one word.
+    #[error("the helper has to print one word, the secret")]
+    NotASecret,
 }
 
 /// A helper, as credentials.
@@ -70,8 +79,25 @@ impl HeadersHelper {
         Arc::new(Kept { helper: self, headers: Mutex::default() })
     }
 
-    /// Runs it. When this returns nothing of it runs any more.
     async fn run(&self) -> Result<HeaderMap, HelperError> {
+        parse(&self.0.output().await?)
+    }
+}
+
+// === impl Helper ===
+
+impl Helper {
+    /// The one word that it prints.
+    pub(crate) async fn secret(&self) -> Result<Secret<String>, HelperError> {
+        let output = self.output().await?;
+        let word = output.trim_ascii();
+        let is_word = !word.is_empty() && word.iter().all(u8::is_ascii_graphic);
+        let text = std::str::from_utf8(word).ok().filter(|_| is_word);
+        text.map(|text| Secret::new(text.to_owned())).ok_or(HelperError::NotASecret)
+    }
+
+    /// Runs it. When this returns nothing of it runs any more.
+    async fn output(&self) -> Result<Vec<u8>, HelperError> {
         let command = Command {
             args: vec!["-c".into(), self.line.clone().into()],
             env: self.env.clone(),
@@ -83,7 +109,7 @@ impl HeadersHelper {
         drop(stdin);
         let output = timeout(PATIENCE, output(stdout, &process)).await;
         process.stop().await;
-        parse(&output.map_err(|_| HelperError::Timeout(PATIENCE))??)
+        output.map_err(|_| HelperError::Timeout(PATIENCE))?
     }
 }
 
@@ -147,7 +173,7 @@ impl Kept {
 }
 
 impl Credentials for Kept {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(async {
             self.current().await.map_err(|error| CredentialError::Failed(Box::new(error)))
         })

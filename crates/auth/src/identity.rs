@@ -84,7 +84,7 @@ fn wished(server: &AuthorizationServer) -> ClientAuth {
 }
 
 /// How a client with or without a secret proves itself, where nobody says.
-fn usual(server: &AuthorizationServer, secret: Option<&Secret<String>>) -> ClientAuth {
+pub(crate) fn usual(server: &AuthorizationServer, secret: Option<&Secret<String>>) -> ClientAuth {
     match secret {
         None => ClientAuth::None,
         Some(_) if server.takes("client_secret_basic") => ClientAuth::ClientSecretBasic,

@@ -4,6 +4,8 @@
 //! somebody else has renewed it meanwhile, and only then asks for another; the new one is stored before it is used. So
 //! however many requests are refused at once, the refresh token is shown once.
 
+mod proof;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,16 +14,18 @@ use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use switchboard_wire::http::{
-    self as wire_http, CredentialError, Credentials, SignInPage, Verdict,
+    self as wire_http, CredentialError, Credentials, Outgoing, SignInPage, Verdict,
 };
 use tokio::time::{Instant, sleep};
 
 use crate::account::{Account, Record};
 use crate::background::Background;
 use crate::challenge::Challenges;
+use crate::dpop::{self, Prover};
 use crate::error::Error;
 use crate::flow::Visit;
-use crate::headers::bearer;
+use crate::headers::authorization;
+use crate::organisation::IdentityProvider;
 use crate::scopes;
 use crate::sign_in::{Demand, SignIn};
 use crate::store::{Stamp, StoreError};
@@ -73,6 +77,11 @@ struct Seen {
     /// What a refusal was last answered with.
     answer: Option<Arc<Account>>,
     steps: HashMap<String, u32>,
+    prover: Option<Arc<Prover>>,
+    /// What the server wants to see in the next proof.
+    nonce: Option<String>,
+    /// The identity provider's record, as it was when it was last needed.
+    organisation: Option<Stamp>,
 }
 
 // === impl Provider ===
@@ -87,19 +96,35 @@ impl Provider {
 }
 
 impl Credentials for Provider {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
-        Box::pin(async {
+    fn headers<'a>(
+        &'a self,
+        request: Outgoing<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+        Box::pin(async move {
             let account = match self.inner.fresh() {
                 Some(account) => Some(account),
                 None => self.inner.clone().prepare().await?,
             };
-            let value = account.and_then(|account| bearer(account.access.expose()));
-            Ok(value.map(|value| (AUTHORIZATION, value)).into_iter().collect())
+            let Some(account) = account else { return Ok(HeaderMap::new()) };
+            let value = authorization(&account).map(|value| (AUTHORIZATION, value));
+            let proof = self.inner.proof(&account, request).map_err(failed)?;
+            Ok(value.into_iter().chain(proof.map(|value| (dpop::PROOF, value))).collect())
         })
+    }
+
+    fn answered(&self, headers: &HeaderMap) {
+        let nonce = headers.get(dpop::NONCE).and_then(|nonce| nonce.to_str().ok());
+        if let Some(nonce) = nonce {
+            self.inner.seen().nonce = Some(nonce.to_owned());
+        }
     }
 
     fn challenged<'a>(&'a self, challenge: &'a wire_http::Challenge) -> BoxFuture<'a, Verdict> {
         let challenges = Challenges::parse(&challenge.www_authenticate);
+        if challenges.error() == Some(dpop::USE_NONCE) {
+            let verdict = self.inner.nonce(challenge.sent.get(dpop::PROOF));
+            return Box::pin(std::future::ready(verdict));
+        }
         Box::pin(self.inner.clone().judge(challenge, challenges))
     }
 
@@ -176,6 +201,7 @@ impl Inner {
         if let Some(account) = self.fresh() {
             return Ok(account);
         }
+        self.look_at_organisation();
         Ok(self.adopt(self.sign_in.by_itself(&Demand::default()).await?))
     }
 
@@ -191,7 +217,7 @@ impl Inner {
             return Verdict::SignIn { reason: Error::from(error).in_one_line() };
         }
         let account = self.seen().account.clone();
-        let ours = account.as_ref().and_then(|account| bearer(account.access.expose()));
+        let ours = account.as_deref().and_then(authorization);
         if ours.is_some() && ours.as_ref() != refused.sent.get(AUTHORIZATION) {
             return Verdict::Retry; // Somebody was faster.
         }
@@ -255,9 +281,10 @@ impl Inner {
 
     /// Signs in again, if somebody can.
     async fn again(&self, demand: &Demand, reason: String) -> Verdict {
+        self.look_at_organisation();
         let signed_in = match &self.presence {
-            _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
             Presence::Somebody(visit) => self.sign_in.run(demand, &**visit).await,
+            _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
             Presence::Nobody | Presence::Later => return Verdict::SignIn { reason },
         };
         match signed_in {
@@ -411,10 +438,22 @@ impl Inner {
                 () = sleep(LOOK) => {}
                 () = self.background.done() => {}
             }
-            if self.sign_in.shelf().stamp() != self.seen().stamp {
+            let now = (self.sign_in.shelf().stamp(), self.organisation());
+            let seen = self.seen();
+            if (seen.stamp, seen.organisation) != now {
                 return;
             }
         }
+    }
+
+    /// Notes who was signed in to the identity provider: if that changes, there is something to try.
+    fn look_at_organisation(&self) {
+        let stamp = self.organisation();
+        self.seen().organisation = stamp;
+    }
+
+    fn organisation(&self) -> Option<Stamp> {
+        self.sign_in.organisation().and_then(IdentityProvider::stamp)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

@@ -2,7 +2,8 @@
 
 use crate::challenge::Challenges;
 
-const OFFLINE: &str = "offline_access";
+/// What makes a sign-in last.
+pub(crate) const OFFLINE: &str = "offline_access";
 
 /// What there is to choose from.
 #[derive(Clone, Copy, Debug)]

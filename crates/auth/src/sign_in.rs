@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use switchboard_config::Grant;
 use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, Pool, PoolOptions};
 use url::Url;
 
@@ -12,11 +11,13 @@ use crate::account::{Account, Client, Record};
 use crate::assertion::Signer;
 use crate::challenge::Challenges;
 use crate::device::ShowCode;
+use crate::dpop::Prover;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 use crate::flow::{self, Callback, Visit};
 use crate::identity;
 use crate::metadata::{AuthorizationServer, Issued, Resource, discover_resource, discover_server};
+use crate::organisation::IdentityProvider;
 use crate::scopes::{self, Offer};
 use crate::store::{Shelf, Store};
 use crate::subject::Subject;
@@ -38,6 +39,7 @@ pub struct SignIn {
     subject: Arc<Subject>,
     shelf: Shelf,
     network: Arc<PoolOptions>,
+    organisation: Option<IdentityProvider>,
 }
 
 /// How somebody signs in.
@@ -53,10 +55,12 @@ pub enum Way<'a> {
 
 /// What was found out about how a server is protected.
 pub(crate) struct Found {
-    resource: Option<Resource>,
+    pub(crate) resource: Option<Resource>,
     pub(crate) server: AuthorizationServer,
     pub(crate) scopes: Vec<String>,
-    fetcher: Fetcher,
+    pub(crate) fetcher: Fetcher,
+    /// The key that its tokens are to be bound to.
+    prover: Option<Prover>,
 }
 
 // === impl Demand ===
@@ -83,7 +87,19 @@ impl SignIn {
     /// For `subject`, keeping what comes of it in `store`.
     pub fn new(subject: Subject, store: Arc<dyn Store>, network: PoolOptions) -> Self {
         let shelf = Shelf::new(store, &subject.key());
-        Self { subject: Arc::new(subject), shelf, network: Arc::new(network) }
+        let (subject, network) = (Arc::new(subject), Arc::new(network));
+        Self { subject, shelf, network, organisation: None }
+    }
+
+    /// Through that identity provider, where the entry says so.
+    #[must_use]
+    pub fn through(mut self, organisation: Option<IdentityProvider>) -> Self {
+        self.organisation = organisation.filter(|_| self.subject.oauth.xaa == Some(true));
+        self
+    }
+
+    pub(crate) fn organisation(&self) -> Option<&IdentityProvider> {
+        self.organisation.as_ref()
     }
 
     /// For what is kept under `key`, whatever entry it came from: enough to end it.
@@ -96,7 +112,7 @@ impl SignIn {
     ) -> Option<Self> {
         let subject = Subject::new(&record.server, Url::parse(&record.url).ok()?, None);
         let (subject, shelf) = (Arc::new(subject), Shelf::new(store, key));
-        Some(Self { subject, shelf, network: Arc::new(network) })
+        Some(Self { subject, shelf, network: Arc::new(network), organisation: None })
     }
 
     /// The server.
@@ -112,16 +128,12 @@ impl SignIn {
         &self.shelf
     }
 
-    /// Whether it takes a person.
-    pub(crate) fn takes_a_person(&self) -> bool {
-        !matches!(self.subject.oauth.grant, Some(Grant::ClientCredentials))
-    }
-
     /// Signs in with somebody, if it takes one, in their way.
     pub async fn run_in(&self, demand: &Demand, way: Way<'_>) -> Result<Account, Error> {
         match way {
-            _ if !self.takes_a_person() => self.by_itself(demand).await,
             Way::Page(visit) => self.run(demand, visit).await,
+            Way::Code(_) if !self.takes_a_person() => self.by_itself(demand).await,
+            Way::CodeOrPage(_, visit) if !self.takes_a_person() => self.run(demand, visit).await,
             Way::Code(show) => self.by_code(demand, show).await?.ok_or(Error::NoCodes),
             Way::CodeOrPage(show, visit) => match self.by_code(demand, show).await? {
                 Some(account) => Ok(account),
@@ -133,7 +145,7 @@ impl SignIn {
     /// Signs in, with somebody who is brought to a page if it takes a person.
     pub async fn run(&self, demand: &Demand, visit: &dyn Visit) -> Result<Account, Error> {
         if !self.takes_a_person() {
-            return self.by_itself(demand).await;
+            return self.attended(demand, visit).await;
         }
         let (mut record, _) = self.known().await?;
         let found = self.discover(demand, &record).await?;
@@ -146,33 +158,19 @@ impl SignIn {
             ("code_verifier", code.verifier.as_str()),
         ];
         form.extend(found.resource().map(|resource| ("resource", resource)));
-        let granted = found.desk(&client, self.signer()?.as_ref()).ask(&form).await;
+        let granted = desk(&found, &client, self.signer()?.as_ref()).ask(&form).await;
         if granted.as_ref().is_err_and(|error| error.is_refusal("invalid_client")) {
             self.forget_registration(&found).await?;
         }
         self.keep(&found, client, granted?, record).await
     }
 
-    /// Signs in without anybody.
-    pub(crate) async fn by_itself(&self, demand: &Demand) -> Result<Account, Error> {
-        let (record, _) = self.known().await?;
-        let found = self.discover(demand, &record).await?;
-        let client = identity::known(&self.subject.oauth, &found.server);
-        let issuer = || found.server.issuer.clone();
-        let client = client.ok_or_else(|| Error::NoIdentity { issuer: issuer() })?;
-        let scope = found.scopes.join(" ");
-        let mut form = vec![("grant_type", "client_credentials")];
-        form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
-        form.extend(found.resource().map(|resource| ("resource", resource)));
-        let granted = found.desk(&client, self.signer()?.as_ref()).ask(&form).await?;
-        self.keep(&found, client, granted, record).await
-    }
-
     /// A new token for the refresh token of `account`. The caller holds the lock, and keeps what comes of it.
     pub(crate) async fn refresh(&self, account: &Account, token: &str) -> Result<Account, Error> {
         let fetcher = self.fetcher().await?;
         let signer = self.signer()?;
-        let desk = account.desk(&fetcher, signer.as_ref());
+        let prover = account.key.as_ref().and_then(Prover::kept);
+        let desk = Desk { prover: prover.as_ref(), ..account.desk(&fetcher, signer.as_ref()) };
         let mut form = vec![("grant_type", "refresh_token"), ("refresh_token", token)];
         form.extend(account.resource.as_deref().map(|resource| ("resource", resource)));
         let granted = desk.ask(&form).await?;
@@ -182,6 +180,7 @@ impl SignIn {
             refresh: granted.refresh.or_else(|| account.refresh.clone()),
             expires_at: granted.expires_at,
             obtained_at: granted.obtained_at,
+            key: granted.key,
             ..account.clone()
         })
     }
@@ -243,7 +242,14 @@ impl SignIn {
             supported: resource.as_ref().and_then(|resource| resource.scopes_supported.as_deref()),
             server: server.scopes_supported.as_deref().filter(|_| self.takes_a_person()),
         });
-        Ok(Found { resource, server, scopes, fetcher })
+        let prover = match oauth.dpop {
+            Some(true) => Some(Prover::new()?),
+            None if wants_proof(demand, resource.as_ref()) && server.binds() => {
+                Some(Prover::new()?)
+            }
+            _ => None,
+        };
+        Ok(Found { resource, server, scopes, fetcher, prover })
     }
 
     /// A client that somebody configured belongs to the authorization server it was used with.
@@ -333,7 +339,12 @@ impl SignIn {
             expires_at: granted.expires_at,
             obtained_at: granted.obtained_at,
             refresh: granted.refresh,
+            key: granted.key,
+            id_token: None,
         };
+        if account.key.is_none() && self.subject.oauth.dpop == Some(true) {
+            return Err(Error::NotBound { issuer: account.issuer });
+        }
         let kept = account.clone();
         self.change(|record| {
             record.registrations = learnt.registrations;
@@ -346,15 +357,25 @@ impl SignIn {
     }
 }
 
+/// Whether the server takes tokens that are bound to a key.
+fn wants_proof(demand: &Demand, resource: Option<&Resource>) -> bool {
+    demand.challenges.takes_proofs()
+        || resource.is_some_and(|resource| resource.dpop_bound_access_tokens_required)
+}
+
+pub(crate) fn desk<'a>(
+    found: &'a Found,
+    client: &'a Client,
+    signer: Option<&'a Signer>,
+) -> Desk<'a> {
+    let AuthorizationServer { issuer, token_endpoint, .. } = &found.server;
+    let (fetcher, prover) = (&found.fetcher, found.prover.as_ref());
+    Desk { fetcher, issuer, endpoint: token_endpoint, client, signer, prover }
+}
+
 // === impl Found ===
 
 impl Found {
-    /// Where tokens are had.
-    pub(crate) fn desk<'a>(&'a self, client: &'a Client, signer: Option<&'a Signer>) -> Desk<'a> {
-        let AuthorizationServer { issuer, token_endpoint, .. } = &self.server;
-        Desk { fetcher: &self.fetcher, issuer, endpoint: token_endpoint, client, signer }
-    }
-
     pub(crate) fn resource(&self) -> Option<&str> {
         self.resource.as_ref().map(|resource| resource.name.as_str())
     }
@@ -365,7 +386,7 @@ impl Found {
 impl Account {
     fn desk<'a>(&'a self, fetcher: &'a Fetcher, signer: Option<&'a Signer>) -> Desk<'a> {
         let Self { issuer, token_endpoint, client, .. } = self;
-        Desk { fetcher, issuer, endpoint: token_endpoint, client, signer }
+        Desk { fetcher, issuer, endpoint: token_endpoint, client, signer, prover: None }
     }
 }
 

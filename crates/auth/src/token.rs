@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,6 +11,7 @@ use switchboard_wire::sanitize;
 
 use crate::account::{Client, ClientAuth};
 use crate::assertion::Signer;
+use crate::dpop::{self, Proven, Prover};
 use crate::error::Error;
 use crate::fetch::{Fetcher, Reply};
 use crate::headers;
@@ -29,6 +30,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) endpoint: &'a str,
     pub(crate) client: &'a Client,
     pub(crate) signer: Option<&'a Signer>,
+    /// The key that tokens are to be bound to.
+    pub(crate) prover: Option<&'a Prover>,
 }
 
 /// A token, as it was given.
@@ -38,6 +41,9 @@ pub(crate) struct Granted {
     pub(crate) refresh: Option<Secret<String>>,
     pub(crate) expires_at: Option<u64>,
     pub(crate) obtained_at: u64,
+    /// The key it is bound to.
+    pub(crate) key: Option<Secret<String>>,
+    pub(crate) id_token: Option<Secret<String>>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +54,8 @@ struct Answer {
     expires_in: Option<Value>,
     #[serde(default)]
     refresh_token: Option<String>,
+    #[serde(default)]
+    id_token: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -64,12 +72,14 @@ impl Desk<'_> {
     pub(crate) async fn ask(&self, form: &[(&str, &str)]) -> Result<Granted, Error> {
         let reply = self.send(WHAT, self.endpoint, form).await?;
         let answer: Answer = self.read(WHAT, self.endpoint, &reply, form)?;
-        if !answer.token_type.eq_ignore_ascii_case("bearer") {
+        let is = |kind: &str| answer.token_type.eq_ignore_ascii_case(kind);
+        let bound = self.prover.filter(|_| is("dpop"));
+        if !is("bearer") && bound.is_none() {
             let kind = sanitize::line(&answer.token_type);
             let error = format!("a token of the unknown kind `{kind}` was given");
             return Err(Error::Refused { what: WHAT, error, description: None });
         }
-        Ok(answer.granted())
+        Ok(answer.granted(bound))
     }
 
     /// Takes a token back (RFC 7009).
@@ -104,11 +114,27 @@ impl Desk<'_> {
         sent.chain(self.client.secret.as_ref().map(|secret| secret.expose().as_str())).collect()
     }
 
+    /// Sends a form; once more if the answer is that the proof has to carry a word of the server's.
     pub(crate) async fn send(
         &self,
         what: &'static str,
         url: &str,
         form: &[(&str, &str)],
+    ) -> Result<Reply, Error> {
+        let reply = self.send_once(what, url, form, None).await?;
+        let nonce = reply.headers.get(dpop::NONCE).and_then(|nonce| nonce.to_str().ok());
+        match nonce.filter(|_| self.prover.is_some() && reply.asks_for_nonce()) {
+            Some(nonce) => self.send_once(what, url, form, Some(nonce)).await,
+            None => Ok(reply),
+        }
+    }
+
+    async fn send_once(
+        &self,
+        what: &'static str,
+        url: &str,
+        form: &[(&str, &str)],
+        nonce: Option<&str>,
     ) -> Result<Reply, Error> {
         let mut form = form.to_vec();
         let mut headers = HeaderMap::new();
@@ -130,6 +156,11 @@ impl Desk<'_> {
             }
             _ => form.push(("client_id", id)),
         }
+        if let Some(prover) = self.prover {
+            let place = self.fetcher.judge(what, url)?;
+            let proven = Proven { method: &Method::POST, url: &place, nonce, token: None };
+            headers.insert(dpop::PROOF, prover.prove(&proven)?);
+        }
         self.fetcher.form(what, url, &form, headers).await
     }
 
@@ -142,7 +173,7 @@ impl Desk<'_> {
 // === impl Answer ===
 
 impl Answer {
-    fn granted(self) -> Granted {
+    fn granted(self, bound: Option<&Prover>) -> Granted {
         let obtained_at = now();
         let life = self.expires_in.as_ref().and_then(|life| match life {
             Value::String(text) => text.parse().ok(),
@@ -153,7 +184,18 @@ impl Answer {
             refresh: self.refresh_token.filter(|token| !token.is_empty()).map(Secret::new),
             expires_at: life.map(|life| obtained_at.saturating_add(life)),
             obtained_at,
+            key: bound.map(|prover| prover.secret().clone()),
+            id_token: self.id_token.map(Secret::new),
         }
+    }
+}
+
+// === impl Reply ===
+
+impl Reply {
+    fn asks_for_nonce(&self) -> bool {
+        let refusal = serde_json::from_slice::<Refusal>(&self.text);
+        refusal.is_ok_and(|refusal| refusal.error == dpop::USE_NONCE)
     }
 }
 

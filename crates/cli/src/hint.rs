@@ -45,6 +45,11 @@ pub(crate) fn of(error: &Error, subject: &Subject<'_>) -> Option<String> {
     Some(advice.to_owned())
 }
 
+/// Where an identity provider is named.
+pub(crate) fn no_identity_provider() -> &'static str {
+    "name one with `switchboard xaa setup`"
+}
+
 fn of_remedy(remedy: Remedy, subject: &Subject<'_>) -> Option<String> {
     Some(match (remedy, subject) {
         (Remedy::SignIn, Subject::Typed) => {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use switchboard_wire::{json::Raw, sanitize};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::printer::Printer;
 
@@ -10,6 +11,9 @@ use crate::printer::Printer;
 const UNNOTICED: Duration = Duration::from_secs(1);
 /// How long a bar of progress is.
 const BAR: usize = 20;
+
+/// Hears that somebody wants this to end: Ctrl-C, or a polite signal. Nothing is lost between two waits.
+pub(crate) struct Ending(Option<(Signal, Signal)>);
 
 /// Waits for `work`, saying so once it takes longer than a person expects.
 pub(crate) async fn shown<T>(printer: &Printer, text: &str, work: impl Future<Output = T>) -> T {
@@ -58,16 +62,24 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Waits until somebody wants this to end: Ctrl-C, or a polite signal.
-pub(crate) async fn ended() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
-        // Then it takes an impolite one.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminated.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
+// === impl Ending ===
+
+impl Ending {
+    /// From here on it is heard. Where that cannot be arranged for, it takes an impolite signal.
+    pub(crate) fn listen() -> Self {
+        let hear = |kind| signal(kind).ok();
+        Self(hear(SignalKind::interrupt()).zip(hear(SignalKind::terminate())))
+    }
+
+    /// Waits until it is wanted, or wanted again.
+    pub(crate) async fn wanted(&mut self) {
+        let Some((interrupted, terminated)) = &mut self.0 else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupted.recv() => {}
+            _ = terminated.recv() => {}
+        }
     }
 }
 

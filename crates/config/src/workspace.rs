@@ -13,9 +13,13 @@ use crate::load::{self, Candidate, server_item};
 use crate::name;
 use crate::resolve::{self, Desired, Server, setting_item};
 use crate::scope::Scope;
+use crate::settings::IdentityProvider;
 use crate::source::{Location, Node, Origin};
 use crate::surroundings::{Asked, Surroundings};
 use crate::trust::{ApprovalStore, Item};
+
+/// The member of settings that names an identity provider.
+const IDENTITY_PROVIDER: &str = "xaaIdp";
 
 /// One caller's view of the configuration, and the changes they can make to it.
 #[derive(Debug, Clone)]
@@ -162,6 +166,28 @@ impl Workspace {
             self.bless(scope, &[setting_item(to, Some(name), &at)])?;
         }
         Ok(path)
+    }
+
+    /// Writes the organisation's identity provider into the user's settings. Gives back the file.
+    pub fn set_identity_provider(&self, provider: &IdentityProvider) -> Result<PathBuf, Error> {
+        let path = self.file(Scope::User)?;
+        // Strings and numbers: there is nothing in it that could fail.
+        let value = serde_json::to_value(provider).unwrap_or_default();
+        self.change(Scope::User, &path, |text| {
+            edit::set(text, &[IDENTITY_PROVIDER], &value).map(Some)
+        })?;
+        Ok(path)
+    }
+
+    /// Takes it out of the user's settings; nothing if it does not stand there.
+    pub fn remove_identity_provider(&self) -> Result<Option<PathBuf>, Error> {
+        let path = self.file(Scope::User)?;
+        let removed =
+            self.change(Scope::User, &path, |text| match edit::get(text, &[IDENTITY_PROVIDER])? {
+                Some(_) => edit::remove(text, &[IDENTITY_PROVIDER]).map(Some),
+                None => Ok(None),
+            })?;
+        Ok(removed.then_some(path))
     }
 
     /// What importing the servers of another client would do; [`Workspace::add`] does it.

@@ -2,24 +2,14 @@
 
 use super::case::{Case, Line, Side};
 
-/// Scenarios of extensions that the client does not have yet: keys that tokens are bound to, identities of workloads,
-/// and signing in through an organisation's identity provider.
-const NOT_YET: [&str; 5] = [
-    "auth/dpop",
-    "auth/dpop-nonce",
-    "auth/wif-jwt-bearer",
-    "auth/enterprise-managed-authorization",
-    "auth/cross-app-access-complete-flow",
-];
 /// Servers declare extensions from this version on; before it the suite cannot even send some of its requests (its
 /// "stateful wire" has no headers of its own).
 const EXTENSIONS_OF_SERVERS: [&str; 1] = ["2026-07-28"];
 
-/// The scenarios of a line's listing that are expected to pass. An entry reads `  - name [version,version]`.
+/// The scenarios of a line's listing. An entry reads `  - name [version,version]`.
 pub(super) fn parse(line: Line, listing: &str, side: Side) -> Vec<Case> {
     let entries = listing.lines().filter_map(entry);
-    let built = entries.filter(|(scenario, _)| !NOT_YET.contains(scenario));
-    built.flat_map(|(scenario, tags)| cases(line, scenario, tags, side)).collect()
+    entries.flat_map(|(scenario, tags)| cases(line, scenario, tags, side)).collect()
 }
 
 fn entry(line: &str) -> Option<(&str, &str)> {
@@ -56,15 +46,14 @@ mod tests {
     }
 
     #[test]
-    fn versions_extensions_and_what_is_not_built_are_told_apart() {
+    fn versions_and_extensions_are_told_apart() {
         let listing = "Client scenarios (test against a client):\n  - initialize [2025-06-18,2025-11-25]\n  \
-                       - auth/dpop [extension]\n  - sep-2640-client-no-prefetch [extension]\n  \
-                       - auth/resource-mismatch [draft]\n";
+                       - auth/dpop [extension]\n  - auth/resource-mismatch [draft]\n";
         let expected = [
             ("initialize-2025-06-18-client", false),
             ("initialize-2025-11-25-client", false),
-            ("sep-2640-client-no-prefetch-2025-11-25-client", true),
-            ("sep-2640-client-no-prefetch-2026-07-28-client", true),
+            ("auth/dpop-2025-11-25-client", true),
+            ("auth/dpop-2026-07-28-client", true),
             ("auth/resource-mismatch-2025-11-25-client", true),
             ("auth/resource-mismatch-2026-07-28-client", true),
         ];

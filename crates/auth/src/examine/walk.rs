@@ -1,16 +1,18 @@
 //! The steps, one after the other. Each adds what it found; one that leads nowhere ends the walk.
 
 use bytes::Bytes;
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue, Method};
 use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, Pool};
 use switchboard_wire::sanitize;
+use url::Url;
 
 use super::{Finding, Hop, Step};
 use crate::account::{Account, Record};
 use crate::challenge::Challenges;
+use crate::dpop::{self, Proven, Prover};
 use crate::error::Error;
-use crate::headers::bearer;
+use crate::headers::authorization;
 use crate::identity;
 use crate::sign_in::{Demand, Found, QUESTION, SignIn};
 use crate::store::KeyPlace;
@@ -203,6 +205,10 @@ impl<'a> Walk<'a> {
             Ok(()) => ("the server accepts it".into(), Finding::Good, "it is signed in"),
             Err(HttpError::Refused { status, challenges, .. }) => {
                 let error = Challenges::parse(&challenges).error().map(str::to_owned);
+                if error.as_deref() == Some(dpop::USE_NONCE) {
+                    let line = "the server wants a word of its own in the proof".to_owned();
+                    return (line, Finding::Good, "every call brings it");
+                }
                 let error = error.map(|word| format!(": {word}")).unwrap_or_default();
                 let line = format!("the server answers {}{error}", status.as_u16());
                 // It may repeat what it was sent.
@@ -246,10 +252,19 @@ impl<'a> Walk<'a> {
 
 async fn ask(sign_in: &SignIn, account: &Account) -> Result<(), HttpError> {
     let pool = Pool::new(sign_in.network())?;
-    let headers: HeaderMap =
-        bearer(account.access.expose()).map(|value| (AUTHORIZATION, value)).into_iter().collect();
-    let endpoint = Endpoint::new(pool, sign_in.subject().url.clone(), EndpointOptions::default());
+    let url = &sign_in.subject().url;
+    let value = authorization(account).map(|value| (AUTHORIZATION, value));
+    let proof = proof(account, url).map(|value| (dpop::PROOF, value));
+    let headers: HeaderMap = value.into_iter().chain(proof).collect();
+    let endpoint = Endpoint::new(pool, url.clone(), EndpointOptions::default());
     endpoint.post(Bytes::from_static(QUESTION.as_bytes()), headers).await.map(drop)
+}
+
+/// The proof that goes along with a token that is bound to a key.
+fn proof(account: &Account, url: &Url) -> Option<HeaderValue> {
+    let prover = Prover::kept(account.key.as_ref()?)?;
+    let token = Some(account.access.expose().as_str());
+    prover.prove(&Proven { method: &Method::POST, url, nonce: None, token }).ok()
 }
 
 fn words(scopes: &[String]) -> String {

@@ -3,7 +3,7 @@
 mod resource;
 mod server;
 
-pub(crate) use resource::{Resource, discover as discover_resource};
+pub(crate) use resource::{Resource, covers, discover as discover_resource};
 pub(crate) use server::{AuthorizationServer, Issued, discover as discover_server};
 
 use url::Url;

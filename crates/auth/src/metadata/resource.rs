@@ -22,6 +22,8 @@ pub(crate) struct Resource {
     pub(crate) authorization_servers: Vec<String>,
     #[serde(default)]
     pub(crate) scopes_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) dpop_bound_access_tokens_required: bool,
 }
 
 // === impl Resource ===
@@ -77,7 +79,7 @@ async fn look(server: &Url, fetcher: &Fetcher) -> Result<Option<Resource>, Error
 }
 
 /// Whether a resource of that name includes the server: the same origin, and its path or one above it.
-fn covers(resource: &str, server: &Url) -> bool {
+pub(crate) fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let (above, path) = (resource.path().trim_end_matches('/'), server.path());
     let below = path.strip_prefix(above);

@@ -5,6 +5,7 @@ use switchboard_wire::sanitize;
 use url::Url;
 
 use super::well_known;
+use crate::dpop;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 
@@ -22,6 +23,8 @@ pub(crate) struct AuthorizationServer {
     #[serde(default)]
     pub(crate) registration_endpoint: Option<String>,
     #[serde(default)]
+    pub(crate) jwks_uri: Option<String>,
+    #[serde(default)]
     pub(crate) revocation_endpoint: Option<String>,
     #[serde(default)]
     pub(crate) device_authorization_endpoint: Option<String>,
@@ -31,6 +34,8 @@ pub(crate) struct AuthorizationServer {
     pub(crate) code_challenge_methods_supported: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) dpop_signing_alg_values_supported: Vec<String>,
     #[serde(default)]
     pub(crate) client_id_metadata_document_supported: bool,
     #[serde(default)]
@@ -123,6 +128,11 @@ impl AuthorizationServer {
     pub(crate) fn offers_pkce(&self) -> bool {
         let methods = self.code_challenge_methods_supported.as_ref();
         methods.is_none_or(|methods| methods.iter().any(|method| method == "S256"))
+    }
+
+    /// Whether it binds tokens to keys of our kind.
+    pub(crate) fn binds(&self) -> bool {
+        self.dpop_signing_alg_values_supported.iter().any(|name| name == dpop::ALGORITHM)
     }
 
     /// Whether clients may authenticate in this way.

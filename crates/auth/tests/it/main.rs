@@ -1,10 +1,16 @@
 //! Signing in and staying signed in, against an authorization server that rotates its tokens and can be made to fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails should say where")]
 
+mod alone;
 mod bad_input;
 mod house;
 mod keychain;
+mod office;
+mod organisation;
+mod proving;
 mod real;
 mod renewing;
 mod signing_in;
 mod store;
+mod vault;
+mod verifying;

@@ -44,6 +44,8 @@ fn record() -> Record {
         expires_at: Some(7),
         obtained_at: 5,
         refresh: Some(Secret::new("s3cret-refresh".into())),
+        key: Some(Secret::new("s3cret-key".into())),
+        id_token: Some(Secret::new("s3cret-identity".into())),
     };
     Record { server: "house".into(), account: Some(account), ..Record::default() }
 }

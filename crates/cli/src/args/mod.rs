@@ -7,6 +7,7 @@ mod servers;
 mod serving;
 mod signing_in;
 mod span;
+mod xaa;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub(crate) use servers::{
 };
 pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
 pub(crate) use signing_in::{Doctor, Examined, Login, Logout};
+pub(crate) use xaa::{Setup, Xaa};
 
 /// One program between every AI client and every MCP server.
 #[derive(Debug, Parser)]
@@ -168,6 +170,13 @@ pub(crate) enum Command {
     ///
     /// Takes the tokens back at the authorization server, where that is possible, and forgets them.
     Logout(Logout),
+    /// Sign in to many servers at once, through your organisation's identity provider
+    ///
+    /// One sign-in with the provider opens every server whose entry says `"oauth": {"xaa": true}` (`add --xaa`), without
+    /// another window: what the provider says about you is exchanged for a grant, and the grant for a token of the
+    /// server's own authorization server.
+    #[command(subcommand, after_help = xaa::EXAMPLES)]
+    Xaa(Xaa),
     /// Show what a server wrote to its standard error, or with `--audit` who called what
     #[command(after_help = calls::LOGS_EXAMPLES)]
     Logs(Logs),

@@ -12,6 +12,7 @@ use crate::printer::{DIM, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
+use crate::wait::Ending;
 
 /// How much of a name is shown in a table.
 const SHOWN: usize = 60;
@@ -50,6 +51,7 @@ pub(super) async fn run(
     }
     let Some(mut follow) = follow else { return Ok(()) };
     let mut shown = history.entries;
+    let mut ending = Ending::listen();
     loop {
         tokio::select! {
             more = follow.next() => {
@@ -59,7 +61,7 @@ pub(super) async fn run(
                 shown.clear();
                 print(&more, Head::Left, printer)?;
             }
-            _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
+            () = ending.wanted() => return Err(Failure::interrupted()),
         }
     }
 }

@@ -72,6 +72,7 @@ async fn speak(serving: &Serving) -> Result<(), Failure> {
         part: Part::Everything,
         transport: "stdio",
     };
+    let mut ending = wait::Ending::listen();
     let opened = serving.open(opening).await;
     let opened = opened.map_err(|error| Failure::new("cannot serve", error))?;
     let (writer, reader, writing) = stdio::link(LONGEST);
@@ -80,7 +81,7 @@ async fn speak(serving: &Serving) -> Result<(), Failure> {
         (served, ()) = async { tokio::join!(answering, writing) } => {
             served.map_err(|error| Failure::new("the client was lost", error))
         }
-        () = wait::ended() => Ok(()),
+        () = ending.wanted() => Ok(()),
     }
 }
 

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use switchboard_core::Engine;
 use switchboard_gateway::admin::{Admin, PORT};
-use switchboard_gateway::socket::{self, Hello, Lifetime, ListenOptions, Listener, Refusal};
+use switchboard_gateway::socket::{
+    self, Attached, Hello, Lifetime, ListenOptions, Listener, Refusal,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::connect::place;
@@ -27,34 +30,29 @@ struct House {
     admin: Admin,
 }
 
+/// A hub in this process, which nobody reaches yet.
+pub(super) struct Here {
+    pub(super) engine: Engine,
+    pub(super) rooms: Arc<Rooms>,
+    /// Ends it.
+    pub(super) stop: CancellationToken,
+    house: Arc<House>,
+    listener: Listener,
+    options: ListenOptions,
+}
+
 pub(crate) async fn run(caller: &Caller) -> Result<(), Failure> {
     socket::detach().map_err(|error| Failure::new("cannot leave the client's session", error))?;
-    let listener = Listener::bind(&place(caller)?, PATIENCE)
-        .await
-        .map_err(|error| Failure::new("cannot listen for clients", error))?;
-    let engine = serving::engine(caller).await?;
-    let options = ListenOptions::new(env!("CARGO_PKG_VERSION"), lifetime(caller));
-    let stop = CancellationToken::new();
-    let rooms = Arc::new(Rooms::new(engine.clone(), caller));
-    let (pulse, advice) = (options.pulse.clone(), Arc::new(Hints));
-    let admin = Admin::new(engine.clone(), rooms.clone(), advice, pulse, stop.clone());
-    let house = Arc::new(House { rooms, admin: admin.clone() });
-    let listening = async {
-        let ended = listener.serve(house, options, stop.clone()).await;
-        stop.cancel();
-        ended
-    };
+    let mut ending = wait::Ending::listen();
+    let here = Here::open(caller, lifetime(caller)).await?;
+    let here = here.map_err(|error| Failure::new("cannot listen for clients", error))?;
+    let stop = here.stop.clone();
     let asked = async {
-        stop.run_until_cancelled(wait::ended()).await;
+        stop.run_until_cancelled(ending.wanted()).await;
         stop.cancel();
     };
-    let on_port = admin.serve(PORT, &caller.surroundings.state_dir, &stop);
-    let (ended, (), on_port) = tokio::join!(listening, asked, on_port);
-    engine.shutdown().await;
-    // Only now is there room for the next one.
-    drop(ended.lock);
-    // Without a port it is a hub all the same; its log says why there was none.
-    on_port.map_err(|error| Failure::new("the admin API was on no port of this machine", error))
+    let (done, ()) = tokio::join!(here.run(caller), asked);
+    done
 }
 
 fn lifetime(caller: &Caller) -> Lifetime {
@@ -64,6 +62,48 @@ fn lifetime(caller: &Caller) -> Lifetime {
             Lifetime::WhileUsed { idle: Duration::from_millis(millis), handover }
         }
         (lifetime, _) => lifetime,
+    }
+}
+
+// === impl Here ===
+
+impl Here {
+    /// Takes the user's one place for a hub; the inner error says why it cannot be had.
+    pub(super) async fn open(
+        caller: &Caller,
+        lifetime: Lifetime,
+    ) -> Result<Result<Self, socket::Error>, Failure> {
+        let listener = match Listener::bind(&place(caller)?, PATIENCE).await {
+            Ok(listener) => listener,
+            Err(error) => return Ok(Err(error)),
+        };
+        let engine = serving::engine(caller).await?;
+        let options = ListenOptions::new(env!("CARGO_PKG_VERSION"), lifetime);
+        let stop = CancellationToken::new();
+        let rooms = Arc::new(Rooms::new(engine.clone(), caller));
+        let (pulse, advice) = (options.pulse.clone(), Arc::new(Hints));
+        let admin = Admin::new(engine.clone(), rooms.clone(), advice, pulse, stop.clone());
+        let house = Arc::new(House { rooms: rooms.clone(), admin });
+        Ok(Ok(Self { engine, rooms, stop, house, listener, options }))
+    }
+
+    /// Lets clients in until it is stopped, or nobody needs it any more; then ends everything.
+    pub(super) async fn run(self, caller: &Caller) -> Result<(), Failure> {
+        let Self { engine, stop, house, listener, options, rooms } = self;
+        drop(rooms);
+        let admin = house.admin.clone();
+        let listening = async {
+            let ended = listener.serve(house, options, stop.clone()).await;
+            stop.cancel();
+            ended
+        };
+        let on_port = admin.serve(PORT, &caller.surroundings.state_dir, &stop);
+        let (ended, on_port) = tokio::join!(listening, on_port);
+        engine.shutdown().await;
+        // Only now is there room for the next one.
+        drop(ended.lock);
+        // Without a port it is a hub all the same; its log says why there was none.
+        on_port.map_err(|error| Failure::new("the admin API was on no port of this machine", error))
     }
 }
 
@@ -86,5 +126,9 @@ impl socket::Hub for House {
 
     fn used_by(&self, session: &str) -> Vec<(String, u64)> {
         self.rooms.used_by(session)
+    }
+
+    fn others(&self) -> Vec<Attached> {
+        self.rooms.others()
     }
 }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_auth::{
-    Account, Demand, Error, FileStore, KeyPlace, ShowCode, SignIn, Subject, UserCode, Visit,
-    Visited, Way,
+    Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, ShowCode, SignIn, Subject,
+    UserCode, Visit, Visited, Way,
 };
-use switchboard_config::Desired;
+use switchboard_config::{Desired, Server};
 use switchboard_wire::http::PoolOptions;
 use switchboard_wire::sanitize;
 use url::Url;
 
+use super::xaa;
 use crate::args::Login;
 use crate::ask::{Keyboard, open};
 use crate::notice::Notice;
@@ -23,22 +24,22 @@ use crate::surroundings::Caller;
 use crate::{hint, hub, show};
 
 /// Somebody at this terminal, with a browser here.
-struct Here<'a> {
-    printer: &'a Printer,
+pub(super) struct Here<'a> {
+    pub(super) printer: &'a Printer,
 }
 
 /// Somebody at this terminal, whose browser is elsewhere.
-struct Elsewhere<'a> {
-    printer: &'a Printer,
-    keyboard: Keyboard,
+pub(super) struct Elsewhere<'a> {
+    pub(super) printer: &'a Printer,
+    pub(super) keyboard: Keyboard,
 }
 
 pub(super) async fn run(login: &Login, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let desired = caller.workspace.desired();
     let subject = subject(&login.server, &desired)?;
-    let store = caller.sign_ins();
+    let (store, organisation) = (caller.sign_ins(), xaa::provider(caller)?);
     tokio::select! {
-        done = sign_in(login, subject, &store, printer) => done,
+        done = sign_in(login, subject, organisation, &store, printer) => done,
         _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
     }
 }
@@ -46,6 +47,7 @@ pub(super) async fn run(login: &Login, caller: &Caller, printer: &Printer) -> Re
 async fn sign_in(
     login: &Login,
     subject: Subject,
+    organisation: Option<IdentityProvider>,
     store: &Arc<FileStore>,
     printer: &Printer,
 ) -> Result<(), Failure> {
@@ -56,7 +58,7 @@ async fn sign_in(
     let Some(demand) = demand else {
         return nothing_to_do(&name, printer);
     };
-    let sign_in = SignIn::new(subject, store.clone(), network);
+    let sign_in = SignIn::new(subject, store.clone(), network).through(organisation);
     let (here, elsewhere) =
         (Here { printer }, Elsewhere { printer, keyboard: Keyboard::default() });
     let way = match (login.device, login.no_browser) {
@@ -70,10 +72,7 @@ async fn sign_in(
 
 /// The server of that name, if it is one that people sign in to.
 pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Subject, Failure> {
-    let Some(server) = desired.named(name).next() else {
-        let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));
-        return Err(failure.hinted(hint::no_server()));
-    };
+    let server = named(name, desired)?;
     let Some(entry) = server.entry() else {
         let message = format!("`{name}` is {}", server.state.name());
         return Err(Failure::plain(Kind::Failed, message)
@@ -86,6 +85,14 @@ pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Subj
                 ["its entry says how it is reached, or it is not reached over HTTP".to_owned()],
             )
             .hinted(hint::own_credentials(name))
+    })
+}
+
+/// The server of that name.
+pub(super) fn named<'a>(name: &'a str, desired: &'a Desired) -> Result<&'a Server, Failure> {
+    desired.named(name).next().ok_or_else(|| {
+        let failure = Failure::plain(Kind::Failed, format!("there is no server `{name}`"));
+        failure.hinted(hint::no_server())
     })
 }
 
@@ -126,7 +133,8 @@ fn told(
 fn failure(name: &str, error: &Error) -> Failure {
     let failure = Failure::new(format!("cannot sign in to `{name}`"), error);
     let server = show::word(name);
-    match error {
+    match error.root() {
+        Error::NoIdentityProvider => failure.hinted(hint::no_identity_provider()),
         Error::NoIdentity { .. } => failure.hinted(format!(
             "register a client there, and put its id into `oauth` with `switchboard edit {server}`"
         )),

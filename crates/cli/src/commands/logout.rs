@@ -5,6 +5,7 @@ use switchboard_auth::{Error, Record, SignIn, Store as _, StoreError, sign_out};
 use switchboard_wire::http::PoolOptions;
 use switchboard_wire::sanitize;
 
+use super::login;
 use crate::args::Logout;
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
@@ -47,6 +48,9 @@ pub(super) async fn run(
         if let Some(revoked) = outcome.map_err(failed)? {
             ended.push(Ended::new(&record, revoked));
         }
+    }
+    if let (true, Some(server)) = (ended.is_empty(), &logout.server) {
+        login::named(server, &caller.workspace.desired())?;
     }
     told(&ended, printer)
 }

@@ -10,6 +10,7 @@ use crate::hint;
 use crate::printer::Printer;
 use crate::report::{Failure, Kind};
 use crate::surroundings::Caller;
+use crate::wait::Ending;
 
 pub(super) async fn run(
     asked: &args::Logs,
@@ -47,6 +48,7 @@ pub(super) async fn run(
     }
     let Some(mut follow) = follow else { return Ok(()) };
     let mut shown = lines;
+    let mut ending = Ending::listen();
     loop {
         tokio::select! {
             more = follow.next_lines() => {
@@ -56,7 +58,7 @@ pub(super) async fn run(
                 shown.clear();
                 print(&more, printer);
             }
-            _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
+            () = ending.wanted() => return Err(Failure::interrupted()),
         }
     }
 }

@@ -45,6 +45,7 @@ mod token;
 mod tools;
 mod uninstall;
 mod written;
+mod xaa;
 
 pub(crate) use token::failed as token_failed;
 
@@ -88,6 +89,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Reconnect(server) => reconnect::run(server, &ready().await?, printer).await,
         Command::Login(login) => login::run(login, &ready().await?, printer).await,
         Command::Logout(logout) => logout::run(logout, &caller()?, printer).await,
+        Command::Xaa(xaa) => xaa::run(xaa, &caller()?, printer).await,
         Command::Logs(logs) => logs::run(logs, &caller()?, printer).await,
         Command::Doctor(doctor) => doctor::run(doctor, &ready().await?, printer).await,
         Command::Get(get) => get::run(get, &caller()?, printer),

@@ -14,6 +14,7 @@ use crate::printer::{BOLD, DIM, Printer, escaped};
 use crate::report::{Failure, Kind};
 use crate::show;
 use crate::surroundings::Caller;
+use crate::wait::Ending;
 
 /// How much of what is asked is shown on one line.
 const SHOWN: usize = 200;
@@ -57,6 +58,7 @@ fn list(waiting: &[Asking], printer: &Printer) -> Result<(), Failure> {
 }
 
 async fn follow(hub: &Client, printer: &Printer) -> Result<(), Failure> {
+    let mut ending = Ending::listen();
     let events = hub.events(Attending::Yes).await;
     let mut events = events.map_err(|error| hub::refused("cannot watch the hub", error))?;
     loop {
@@ -65,7 +67,7 @@ async fn follow(hub: &Client, printer: &Printer) -> Result<(), Failure> {
                 Some(event) => tell(&event, printer),
                 None => return Err(Failure::plain(Kind::Failed, "the hub has ended")),
             },
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            () = ending.wanted() => return Ok(()),
         }
     }
 }

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_config::Desired;
-use switchboard_core::Engine;
 use switchboard_gateway::face;
+use switchboard_gateway::socket::{self, Lifetime};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::hub::Here;
 use crate::args::Serve;
 use crate::guarding::Door;
 use crate::hub;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
-use crate::report::Failure;
+use crate::report::{Failure, Kind};
 use crate::serving::{self, Serving, Whose};
 use crate::surroundings::Caller;
 use crate::wait;
@@ -24,14 +25,63 @@ mod beside;
 
 pub(super) use beside::in_hub;
 
+/// Serves through the hub that runs, or as the hub. With servers that are only its own it is no hub to anybody else.
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let door = Door::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
+    if caller.is_alone() {
+        return alone(serve, door, caller, printer).await;
+    }
     if let Some(hub) = hub::running(caller, printer).await {
         return beside::run(serve, &door, caller, printer, &hub).await;
     }
-    let (listener, address) = bind(serve).await?;
+    let bound = bind(serve).await?;
+    let here = match Here::open(caller, Lifetime::UntilStopped).await? {
+        Ok(here) => here,
+        Err(socket::Error::AlreadyRunning { .. }) => {
+            // Somebody was faster.
+            drop(bound);
+            let hub = hub::running(caller, printer).await;
+            let hub = hub.ok_or_else(|| Failure::plain(Kind::Failed, "the hub has just ended"))?;
+            return beside::run(serve, &door, caller, printer, &hub).await;
+        }
+        Err(error) => return Err(Failure::new("cannot listen for clients", error)),
+    };
+    let (rooms, stop) = (here.rooms.clone(), here.stop.clone());
+    let faces = async {
+        let opened = rooms.own(caller, &serve.view).await;
+        let done = match opened {
+            Ok(front) => faces(serve, door, caller, printer, bound, front, &stop).await,
+            Err(failure) => Err(failure),
+        };
+        drop(rooms);
+        stop.cancel();
+        done
+    };
+    let (ended, done) = tokio::join!(here.run(caller), faces);
+    done.and(ended)
+}
+
+/// Serves what nobody else is to be served.
+async fn alone(
+    serve: &Serve,
+    door: Door,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let bound = bind(serve).await?;
     let engine = serving::engine(caller).await?;
-    let done = faces(serve, door, caller, printer, listener, address, &engine).await;
+    let done = match Serving::open(engine.clone(), &serve.view, Whose::of(caller)).await {
+        Err(failure) => Err(failure),
+        Ok(serving) => {
+            let front = Arc::new(serving);
+            let stop = CancellationToken::new();
+            let done = faces(serve, door, caller, printer, bound, front.clone(), &stop).await;
+            if let Some(front) = Arc::into_inner(front) {
+                front.close().await;
+            }
+            done
+        }
+    };
     engine.shutdown().await;
     done
 }
@@ -41,37 +91,33 @@ async fn faces(
     door: Door,
     caller: &Caller,
     printer: &Printer,
-    listener: TcpListener,
-    address: SocketAddr,
-    engine: &Engine,
+    (listener, address): (TcpListener, SocketAddr),
+    front: Arc<Serving>,
+    stop: &CancellationToken,
 ) -> Result<(), Failure> {
-    let serving = Serving::open(engine.clone(), &serve.view, Whose::of(caller)).await?;
-    printer.notices(&caller.notices);
-    let problems = serving.snapshot();
-    let problems: Vec<Notice> = problems.problems.iter().map(Notice::from).collect();
-    printer.notices(&problems);
-    printer.notices(&door.notices(address));
-    ready(serve, &door, address, &serving.snapshot().desired, printer)?;
-    let options = door.options(&serve.guarding);
-    let shutdown = CancellationToken::new();
-    let front = Arc::new(serving);
-    let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
+    // Whoever reads where it is may end it at once.
+    let mut ending = wait::Ending::listen();
+    let snapshot = front.snapshot();
+    let mut notices = caller.notices.clone();
+    notices.extend(snapshot.problems.iter().map(Notice::from));
+    notices.extend(door.notices(address));
+    ready(serve, &door, address, &snapshot.desired, &notices, printer)?;
+    drop(snapshot);
+    let shutdown = stop.child_token();
+    let serving = face::serve(listener, front, door.options(&serve.guarding), shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,
-        () = wait::ended() => {
+        () = ending.wanted() => {
             printer.done("\nEnding; answers under way are waited for.");
             shutdown.cancel();
             tokio::select! {
                 served = serving => served,
                 // Whoever asks twice means now.
-                () = wait::ended() => Ok(()),
+                () = ending.wanted() => Ok(()),
             }
         }
     };
-    if let Some(front) = Arc::into_inner(front) {
-        front.close().await;
-    }
     served.map_err(|error| Failure::new("cannot serve", error))
 }
 
@@ -93,11 +139,14 @@ fn ready(
     door: &Door,
     address: SocketAddr,
     desired: &Desired,
+    notices: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
     let url = door.url(&serve.guarding, address);
+    printer.notices(notices);
     if printer.is_json() {
-        let text = serde_json::to_string(&json!({ "url": url, "address": address }))
+        let ready = json!({ "url": url, "address": address, "problems": notices });
+        let text = serde_json::to_string(&ready)
             .map_err(|error| Failure::new("cannot write JSON", error))?;
         printer.text(&text);
         return Ok(());
@@ -111,7 +160,8 @@ fn ready(
     printer.done(format_args!("{BOLD}Serving at {url}{BOLD:#}: {what}"));
     printer.done(format_args!(
         "\nAdd it to a client as an MCP server of type `http` with that URL, or let the client start\n\
-         `switchboard connect` as a server of type `stdio`. An entry that many clients take:\n"
+         `switchboard connect` as a server of type `stdio`: `switchboard install <client>` writes that for\n\
+         those it knows. An entry that many clients take:\n"
     ));
     let entry = json!({ "mcpServers": { "switchboard": door.entry(&url) } });
     printer.done(format_args!("  {entry}\n"));

@@ -31,11 +31,11 @@ fn told(status: Option<&Status>) -> Value {
         return json!({ "running": false });
     };
     let client = |client: &Attached| {
-        let Attached { session, name, version, folder, since, calls, servers } = client;
+        let Attached { session, name, version, transport, folder, since, calls, servers } = client;
         let servers: Vec<_> =
             servers.iter().map(|(name, calls)| json!({ "name": name, "calls": calls })).collect();
         json!({
-            "session": session, "name": name, "version": version, "folder": folder, "since": since,
+            "session": session, "name": name, "version": version, "transport": transport, "folder": folder, "since": since,
             "calls": calls, "servers": servers,
         })
     };
@@ -62,7 +62,7 @@ fn show(status: &Status, printer: &Printer) {
         return;
     }
     printer.line("");
-    let head = ["CLIENT", "FOLDER", "SINCE", "IN FLIGHT", "HAS CALLED"].map(str::to_owned);
+    let head = ["CLIENT", "VIA", "FOLDER", "SINCE", "IN FLIGHT", "HAS CALLED"].map(str::to_owned);
     let rows = status.attached.iter().map(|client| row(client, printer));
     for (number, row) in show::columns(std::iter::once(head).chain(rows)).iter().enumerate() {
         match number {
@@ -72,7 +72,7 @@ fn show(status: &Status, printer: &Printer) {
     }
 }
 
-fn row(client: &Attached, printer: &Printer) -> [String; 5] {
+fn row(client: &Attached, printer: &Printer) -> [String; 6] {
     let name = format!("{} {}", client.name, client.version);
     let name = match name.trim() {
         "" => "-".to_owned(),
@@ -83,6 +83,7 @@ fn row(client: &Attached, printer: &Printer) -> [String; 5] {
     let used = used.collect::<Vec<_>>().join(", ");
     [
         name,
+        if client.transport.is_empty() { "-".to_owned() } else { show::word(&client.transport) },
         printer.places.path(&client.folder),
         moment(client.since),
         client.calls.to_string(),

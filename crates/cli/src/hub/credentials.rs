@@ -1,9 +1,13 @@
 //! What each server is reached with: the catalogue's bearer, what a helper prints, or what somebody signed in to.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use switchboard_auth::{HeadersHelper, Presence, Provider, SignIn, Store, Subject};
-use switchboard_config::{Entry, Remote, Scope, Server, Transport, is_baseline};
+use switchboard_auth::{
+    HeadersHelper, Helper, IdentityProvider, Presence, Provider, SignIn, Store, Subject,
+};
+use switchboard_config::{Entry, Remote, Scope, Server, Transport, Workspace, is_baseline};
 use switchboard_core::engine::{CredentialSource, Environment};
 use switchboard_wire::http::{Credentials, NoCredentials, PoolOptions};
 use switchboard_wire::process::Guard;
@@ -11,20 +15,45 @@ use switchboard_wire::process::Guard;
 use crate::surroundings::Caller;
 
 /// Every source of credentials there is.
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// For what the catalogue itself names, and for nothing else.
     catalogue: Option<Arc<dyn Credentials>>,
     store: Arc<dyn Store>,
     guard: Guard,
     presence: Presence,
+    /// Where the settings are that may name an identity provider, read when an entry needs it.
+    workspace: Workspace,
+    /// What the helper of one gets.
+    usual: Vec<(OsString, OsString)>,
+    home: PathBuf,
 }
 
 // === impl Sources ===
 
 impl Sources {
     /// `presence` is who signs in when a server asks for it.
-    pub(super) fn new(caller: &Caller, guard: Guard, presence: Presence) -> Self {
-        Self { catalogue: caller.catalogue.clone(), store: caller.sign_ins(), guard, presence }
+    pub(crate) fn new(caller: &Caller, guard: Guard, presence: Presence) -> Self {
+        Self {
+            catalogue: caller.catalogue.clone(),
+            store: caller.sign_ins(),
+            guard,
+            presence,
+            workspace: caller.workspace.clone(),
+            usual: usual(&caller.variables).cloned().collect(),
+            home: caller.surroundings.home.clone(),
+        }
+    }
+
+    /// The organisation's identity provider, if the user's settings or the administrator's name one.
+    pub(crate) fn organisation(&self) -> Option<IdentityProvider> {
+        let settings = self.workspace.desired().settings.xaa_idp?.value;
+        let helper = settings.client_secret_helper.clone().map(|line| Helper {
+            line,
+            env: self.usual.clone(),
+            cwd: self.home.clone(),
+            guard: self.guard.clone(),
+        });
+        Some(IdentityProvider::new(settings, helper, self.store.clone(), PoolOptions::default()))
     }
 
     fn helper(
@@ -34,25 +63,27 @@ impl Sources {
         server: &Server,
         environment: &Environment,
     ) -> Arc<dyn Credentials> {
-        let usual = environment.iter().filter(|(name, _)| name.to_str().is_some_and(is_baseline));
         let asked = [
             ("SWITCHBOARD_MCP_SERVER_NAME", &server.name),
             ("SWITCHBOARD_MCP_SERVER_URL", &remote.url),
         ];
         let asked = asked.map(|(name, value)| (name.into(), value.into()));
-        let helper = HeadersHelper {
+        let helper = Helper {
             line: line.to_owned(),
-            env: usual.cloned().chain(asked).collect(),
+            env: usual(environment).cloned().chain(asked).collect(),
             cwd: server.working_dir.clone(),
             guard: self.guard.clone(),
         };
-        helper.into_credentials()
+        HeadersHelper(helper).into_credentials()
     }
 
     /// Whatever somebody signed in to.
     fn signed_in(&self, subject: Subject) -> (Arc<dyn Credentials>, String) {
-        let key = format!("sign-in {}", subject.key());
+        let organisation = subject.oauth.xaa.filter(|xaa| *xaa).and_then(|_| self.organisation());
+        let through = organisation.as_ref().map(IdentityProvider::key).unwrap_or_default();
+        let key = format!("sign-in {} {through}", subject.key());
         let sign_in = SignIn::new(subject, self.store.clone(), PoolOptions::default());
+        let sign_in = sign_in.through(organisation);
         (Arc::new(Provider::new(sign_in, self.presence.clone())), key)
     }
 }
@@ -78,6 +109,11 @@ impl CredentialSource for Sources {
             None => (Arc::new(NoCredentials), String::new()),
         }
     }
+}
+
+/// Of an environment, what every program may see.
+fn usual(variables: &[(OsString, OsString)]) -> impl Iterator<Item = &(OsString, OsString)> {
+    variables.iter().filter(|(name, _)| name.to_str().is_some_and(is_baseline))
 }
 
 /// The helper of an entry, and what it is for.

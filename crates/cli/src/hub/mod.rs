@@ -24,7 +24,7 @@ use switchboard_gateway::admin::client::Attached;
 use tokio::sync::watch;
 
 pub(crate) use aside::{Aside, Asides};
-pub(crate) use credentials::signs_in;
+pub(crate) use credentials::{Sources, signs_in};
 pub(crate) use hints::Hints;
 pub(crate) use options::{engine as engine_options, not_numbers};
 pub(crate) use running::{refused, running, whose};

@@ -330,3 +330,29 @@ fn serving_beside_a_hub_shares_its_servers() {
     client.leave();
     stop(&story.home);
 }
+
+/// `serve` comes first: it is the hub of everybody who comes after it.
+#[test]
+fn who_serves_is_the_hub() {
+    let story = kiosk();
+    let mut serving = story
+        .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(serving.stdout.take().unwrap()).lines().map(Result::unwrap);
+    said.find(|line| line.starts_with('{')).unwrap();
+    let mut client = client(&story);
+    let one = kiosks(&story);
+    assert_eq!(one.len(), 1);
+    assert_eq!(hub_of(one[0]).pid, serving.id());
+    story.quietly(&["call", "say", "text=hi"]);
+    assert_eq!(kiosks(&story), one, "a command has started another");
+    assert_eq!(stop(&story.home), Some(serving.id()));
+    assert!(serving.wait().unwrap().success(), "who stops the hub stops it");
+    assert_eq!(kiosks(&story), []);
+    // Whoever is still there has another hub started.
+    until("no other hub is started", || client.call("kiosk__erase").is_ok());
+    client.leave();
+    stop(&story.home);
+}

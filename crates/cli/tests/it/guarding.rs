@@ -364,6 +364,24 @@ fn who_uses_the_hub_is_shown() {
         (&calls[2]["name"], &calls[2]["error"]),
         (&"mcp__one__nothing".into(), &"not-found".into())
     );
+    // Who comes over the network is there too, once it calls, and its key to the session is not told.
+    let serving = Serving::start(&home, &[]);
+    let (_, opened) = serving.post(&[], &HELLO.replace("raw", "over-http"));
+    let session = session(&opened);
+    let headers = [("mcp-session-id", session.as_str())];
+    serving.post(&headers, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    assert_eq!(serving.post(&headers, call).0, 200);
+    let status = json(&home, &["status"]);
+    let there = &status["clients"][1];
+    assert_eq!(
+        (&there["name"], &there["transport"], &there["servers"][0]["name"]),
+        (&"over-http".into(), &"http".into(), &"one".into()),
+        "{status}"
+    );
+    assert!(!status.to_string().contains(&session), "{status}");
+    let shown = home.run(&["status"]);
+    assert!(shown.contains("2 clients, 0 calls in flight"), "{shown}");
+    drop(serving);
     drop(input);
     assert!(child.wait().unwrap().success());
     json(&home, &["stop"]);

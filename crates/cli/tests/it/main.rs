@@ -37,6 +37,7 @@ mod signing_in;
 mod story;
 mod terminal;
 mod tools;
+mod xaa;
 
 pub(crate) use story::{Home, Story};
 

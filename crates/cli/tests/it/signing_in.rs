@@ -74,35 +74,38 @@ impl Scene {
         self.story.tell(args, &format!("\n{shown}"));
     }
 
-    /// Signs in by hand: opens the page that is printed, and pastes where it leads to. `answer` is what that page says.
     fn login(&mut self, args: &[&str], answer: &[(&str, &str)]) {
-        let mut child = self
-            .story
-            .command(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
-        while stderr.read_line(&mut said).unwrap() > 0 && !said.contains("response_type=code") {}
-        let page = said.lines().last().unwrap_or_default().trim().parse::<Url>().unwrap();
-        let asked: HashMap<_, _> = page.query_pairs().into_owned().collect();
-        let mut back = asked["redirect_uri"].parse::<Url>().unwrap();
-        back.query_pairs_mut().append_pair("state", &asked["state"]).extend_pairs(answer);
-        writeln!(child.stdin.take().unwrap(), "{back}").unwrap();
-        std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let shown = format!(
-            "\nexit {}\n--- stdout\n{}--- stderr\n{}",
-            output.status.code().unwrap_or(-1),
-            String::from_utf8_lossy(&output.stdout),
-            said.replace(page.as_str(), "PAGE")
-        );
-        let shown = self.story.home.filtered(&shown);
-        self.story.tell(args, &shown);
+        by_hand(&mut self.story, args, answer);
     }
+}
+
+/// Signs in by hand: opens the page that is printed, and pastes where it leads to. `answer` is what that page says.
+pub(crate) fn by_hand(story: &mut Story, args: &[&str], answer: &[(&str, &str)]) {
+    let mut child = story
+        .command(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while stderr.read_line(&mut said).unwrap() > 0 && !said.contains("response_type=code") {}
+    let page = said.lines().last().unwrap_or_default().trim().parse::<Url>().unwrap();
+    let asked: HashMap<_, _> = page.query_pairs().into_owned().collect();
+    let mut back = asked["redirect_uri"].parse::<Url>().unwrap();
+    back.query_pairs_mut().append_pair("state", &asked["state"]).extend_pairs(answer);
+    writeln!(child.stdin.take().unwrap(), "{back}").unwrap();
+    std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let shown = format!(
+        "\nexit {}\n--- stdout\n{}--- stderr\n{}",
+        output.status.code().unwrap_or(-1),
+        String::from_utf8_lossy(&output.stdout),
+        said.replace(page.as_str(), "PAGE")
+    );
+    let shown = story.home.filtered(&shown);
+    story.tell(args, &shown);
 }
 
 #[test]
@@ -137,7 +140,12 @@ fn every_step_of_signing_in_is_shown() {
 fn what_cannot_be_signed_in_to() {
     let mut scene = Scene::new();
     scene.story.quietly(&["add", "local", "cat"]);
-    scene.story.run(&["login", "local"]).run(&["login", "nobody"]).run(&["logout", "--all"]);
+    scene
+        .story
+        .run(&["login", "local"])
+        .run(&["login", "nobody"])
+        .run(&["logout", "nobody"])
+        .run(&["logout", "--all"]);
     scene.story.run(&["login", "web", "--device"]);
     scene.login(
         &["login", "web", "--no-browser"],

@@ -140,19 +140,22 @@ pub struct ConnectorSource {
 }
 
 /// The identity provider of an organisation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct IdentityProvider {
     /// Its issuer URL.
     pub issuer: String,
     /// Our client id there.
     pub client_id: String,
     /// A command that prints the client's secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret_helper: Option<String>,
     /// What to ask for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub scopes: Vec<String>,
     /// The port the browser comes back to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub callback_port: Option<u16>,
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::line;
 use crate::dispatch::{CallError, Outcome};
 use crate::permission::Because;
 
@@ -63,6 +64,8 @@ pub enum Decision {
 pub enum Ended {
     /// With a result.
     Result,
+    /// With questions: it goes on when its caller makes it again with the answers, if that ever happens.
+    Asked,
     /// With a result that says it is an error.
     ToolError,
     /// It was not allowed.
@@ -97,6 +100,15 @@ impl Called {
     }
 }
 
+// === impl Who ===
+
+impl Who {
+    /// Tells its session from others, and opens none.
+    pub fn session_mark(&self) -> String {
+        line::session_mark(self.transport, &self.session)
+    }
+}
+
 // === impl Decision ===
 
 impl Decision {
@@ -119,10 +131,11 @@ impl Decision {
 // === impl Ended ===
 
 impl Ended {
-    /// `ok`, `tool-error`, `refused`, `failed` or `cancelled`.
+    /// `ok`, `asked`, `tool-error`, `refused`, `failed` or `cancelled`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Result => "ok",
+            Self::Asked => "asked",
             Self::ToolError => "tool-error",
             Self::Refused => "refused",
             Self::Failed(_) => "failed",

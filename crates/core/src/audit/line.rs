@@ -64,7 +64,7 @@ pub struct Line {
     /// Where the rule stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// `ok`, `tool-error`, `refused`, `failed` or `cancelled`.
+    /// `ok`, `asked`, `tool-error`, `refused`, `failed` or `cancelled`.
     pub outcome: String,
     /// What kind of failure it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ impl Line {
             principal: shown(principal),
             client: shown(client),
             transport: (*transport).to_owned(),
-            session: no_key(transport, session),
+            session: session_mark(transport, session),
             workspace: shown(&workspace.to_string_lossy()),
             server: shown(&called.server),
             method: shown(&called.method),
@@ -180,7 +180,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Over the network a session's id is what its client comes in with; only its hash is written down.
-fn no_key(transport: &str, session: &str) -> String {
+pub(super) fn session_mark(transport: &str, session: &str) -> String {
     match transport {
         "http" | "sse" | "ws" => URL_SAFE_NO_PAD.encode(&Sha256::digest(session)[..9]),
         _ => shown(session),
@@ -209,8 +209,8 @@ mod tests {
 
     #[test]
     fn no_session_can_be_taken_over_from_the_log() {
-        assert_eq!(no_key("socket", "socket-3"), "socket-3");
-        let hashed = no_key("http", "0123456789abcdef");
+        assert_eq!(session_mark("socket", "socket-3"), "socket-3");
+        let hashed = session_mark("http", "0123456789abcdef");
         assert!(!hashed.contains("0123") && hashed.len() == 12, "{hashed}");
     }
 }

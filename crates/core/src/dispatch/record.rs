@@ -78,8 +78,8 @@ impl Record {
 
     pub(super) fn end(&mut self, ended: &Result<Finish, CallError>) {
         match (ended, &mut self.called) {
-            // It goes on when it is made again, and is told of then.
-            (Ok(Finish::Handed(_)), called) => *called = None,
+            // It may never be made again, and its server was called.
+            (Ok(Finish::Handed(_)), Some(called)) => called.ended = Ended::Asked,
             (Ok(Finish::Done(outcome)), Some(called)) => called.end(Ok(outcome)),
             // What comes of the task is asked for by calls of their own.
             (Ok(Finish::Tasked(_)), Some(called)) => called.ended = Ended::Result,

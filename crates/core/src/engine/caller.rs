@@ -77,7 +77,7 @@ impl Session {
 // === impl Caller ===
 
 impl Caller {
-    pub(super) fn new(session: Session, workspace: Arc<Standing>, lease: Lease) -> Self {
+    pub(super) fn new(session: Session, workspace: Arc<Standing>) -> Self {
         let who = Arc::new(Who {
             workspace: workspace.applied().desired.root.clone(),
             session: session.id.clone(),
@@ -85,6 +85,7 @@ impl Caller {
             principal: session.principal.clone(),
             transport: session.transport,
         });
+        let lease = workspace.lease(&who);
         Self(Arc::new(Attached { session, who, workspace, _lease: lease }))
     }
 

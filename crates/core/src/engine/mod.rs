@@ -13,6 +13,7 @@ mod event;
 mod in_process;
 mod kept;
 mod listener;
+mod noted;
 mod numbers;
 mod options;
 mod parse;
@@ -40,10 +41,11 @@ use tokio_util::task::TaskTracker;
 pub use caller::{Answers, Caller, Session};
 pub use event::{Event, Happened};
 pub use in_process::InProcess;
+pub use noted::Noted;
 pub use options::{CredentialSource, EngineOptions, EntriesOnly};
 pub use queue::{Attendance, Gone, Queue, Waits};
 pub use snapshot::{Arrival, ServerView, Snapshot, Status};
-pub use workspace::{Environment, Workspace, WorkspaceId};
+pub use workspace::{Environment, Seated, Workspace, WorkspaceId};
 
 pub(crate) use applied::{Applied, Placed};
 pub(crate) use numbers::OnProgress;
@@ -219,8 +221,7 @@ impl Engine {
         // Under the lock, so that the workspace cannot end in between.
         let standing = self.0.lock();
         let standing = standing.get(workspace)?.clone();
-        let lease = standing.lease(&session.id);
-        Some(Caller::new(session, standing, lease))
+        Some(Caller::new(session, standing))
     }
 
     /// Questions of servers that belong to a session but to no call of it come out here; without it they go to
@@ -258,6 +259,19 @@ impl Engine {
     pub fn used_by(&self, session: &str) -> Vec<(String, u64)> {
         let standing: Vec<_> = self.0.lock().values().cloned().collect();
         standing.iter().flat_map(|standing| standing.used_by(session)).collect()
+    }
+
+    /// The sessions that have calls to make, whoever came first first.
+    pub fn seated(&self) -> Vec<Seated> {
+        let standing: Vec<_> = self.0.lock().values().cloned().collect();
+        let mut seated: Vec<_> = standing.iter().flat_map(|standing| standing.seated()).collect();
+        seated.sort_by_key(|seated| seated.since);
+        seated
+    }
+
+    /// How many calls of a session are under way at servers.
+    pub fn calls_of(&self, session: &str) -> usize {
+        self.0.under_way.of(session)
     }
 
     /// Ends a workspace now.

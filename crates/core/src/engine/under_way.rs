@@ -56,6 +56,12 @@ impl UnderWay {
         is_one_session && first.events.try_send(event).is_ok()
     }
 
+    /// How many are of this session.
+    pub(super) fn of(&self, session: &str) -> usize {
+        let calls = self.lock();
+        calls.by_key.values().flatten().filter(|call| call.session == session).count()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Calls> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::SystemTime;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
@@ -15,6 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::applied::Applied;
 use super::in_process::InProcess;
 use super::snapshot::Snapshot;
+use crate::audit::Who;
 
 /// The caller's variables, with what settings put on top of them.
 pub type Environment = Arc<[(OsString, OsString)]>;
@@ -59,11 +61,24 @@ struct Callers {
 }
 
 /// A session that is there.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Present {
+    who: Arc<Who>,
+    since: SystemTime,
     handles: usize,
     /// The servers it has called, each with how often.
     used: BTreeMap<String, u64>,
+}
+
+/// A session that has calls to make, and what it has called so far.
+#[derive(Debug, Clone)]
+pub struct Seated {
+    /// Whose it is.
+    pub who: Arc<Who>,
+    /// Since when it is there.
+    pub since: SystemTime,
+    /// The servers it has called, each with how often.
+    pub used: BTreeMap<String, u64>,
 }
 
 /// What is left of a workspace's callers once one has ended.
@@ -171,11 +186,17 @@ impl Standing {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    pub(super) fn lease(self: &Arc<Self>, session: &str) -> Lease {
+    pub(super) fn lease(self: &Arc<Self>, who: &Arc<Who>) -> Lease {
         let mut callers = self.callers();
         callers.arrivals += 1;
-        callers.sessions.entry(session.to_owned()).or_default().handles += 1;
-        Lease { standing: Arc::downgrade(self), session: session.to_owned() }
+        let new = || Present {
+            who: who.clone(),
+            since: SystemTime::now(),
+            handles: 0,
+            used: BTreeMap::new(),
+        };
+        callers.sessions.entry(who.session.clone()).or_insert_with(new).handles += 1;
+        Lease { standing: Arc::downgrade(self), session: who.session.clone() }
     }
 
     /// The sessions that are there.
@@ -183,6 +204,16 @@ impl Standing {
         let mut sessions: Vec<_> = self.callers().sessions.keys().cloned().collect();
         sessions.sort();
         sessions
+    }
+
+    /// The same, with all that is known of them.
+    pub(super) fn seated(&self) -> Vec<Seated> {
+        let told = |present: &Present| Seated {
+            who: present.who.clone(),
+            since: present.since,
+            used: present.used.clone(),
+        };
+        self.callers().sessions.values().map(told).collect()
     }
 
     /// Notes that a session calls a server.

@@ -10,7 +10,7 @@ use switchboard_core::results::{Address, Pattern, Spill, Store, StoreError, Want
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::{Edit, Raw};
 use switchboard_wire::meta::method;
-use switchboard_wire::server::{Asked, Reply};
+use switchboard_wire::server::Asked;
 
 use super::view::View;
 
@@ -30,6 +30,14 @@ const SLICE: usize = 40_000;
 /// The lines that one search of a result finds.
 const HITS: usize = 100;
 
+/// What the gateway answers itself.
+pub(super) enum Own {
+    Find,
+    Read,
+    /// A result, as a resource.
+    Result(Address),
+}
+
 /// Whether tools are listed, or looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolSearch {
@@ -44,6 +52,19 @@ pub enum ToolSearch {
 
 /// What the list of all tools may cost before `auto` has them looked for.
 const COSTLY: usize = 10_000;
+
+// === impl Own ===
+
+impl Own {
+    /// The tool of this name, if it is one of the gateway's. `call_tool` is not: it is the call of another.
+    pub(super) fn tool(name: &str) -> Option<Self> {
+        match name {
+            FIND => Some(Self::Find),
+            READ => Some(Self::Read),
+            _ => None,
+        }
+    }
+}
 
 // === impl ToolSearch ===
 
@@ -134,25 +155,26 @@ pub(super) fn inner_of(asked: Asked) -> Result<Asked, RpcError> {
 
 impl View {
     /// Finds tools, under the names this client calls them by.
-    pub(super) fn find(&self, asked: &Asked, snapshot: &Snapshot) -> Result<Reply, RpcError> {
+    pub(super) fn find(&self, asked: &Asked, snapshot: &Snapshot) -> Result<Raw, RpcError> {
         let query = argument(asked, "query").and_then(|query| query.to_text());
         let query = query.ok_or_else(|| invalid("/query: expected text"))?;
         let limit = argument(asked, "limit").and_then(|limit| limit.decode().ok());
         let limit = limit.unwrap_or(FOUND).clamp(1, MOST);
         let style = self.bridge().options.names;
-        let found = snapshot.catalog.search(&query, limit);
+        let found = snapshot.catalog.search(&query, usize::MAX);
         let tools: Vec<Value> = found
             .iter()
             .filter_map(|hit| snapshot.catalog.tool(&hit.name))
             .filter(|listed| self.shows(listed.server()))
+            .take(limit)
             .map(|listed| described(listed, style))
             .collect();
         let text = serde_json::to_string(&tools).unwrap_or_default();
-        Ok(Reply::Complete(told(&text)))
+        Ok(told(&text))
     }
 
     /// Reads on in a result, or searches it, as a tool.
-    pub(super) async fn read_on(&self, asked: &Asked) -> Result<Reply, RpcError> {
+    pub(super) async fn read_on(&self, asked: &Asked) -> Result<Raw, RpcError> {
         let uri = argument(asked, "uri").and_then(|uri| uri.to_text()).unwrap_or_default();
         let mut address = Address::parse(&uri)
             .ok_or_else(|| invalid("/uri: expected `switchboard://results/…`"))?;
@@ -168,16 +190,14 @@ impl View {
                 address.want = Want::Part { offset, length };
             }
         }
-        Ok(Reply::Complete(told(&self.part(&address).await?)))
+        Ok(told(&self.part(&address).await?))
     }
 
     /// The same as a resource.
-    pub(super) async fn read_result(&self, uri: &str) -> Option<Result<Reply, RpcError>> {
-        let address = Address::parse(uri)?;
-        Some(self.part(&address).await.map(|text| {
-            let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": text }]);
-            Reply::Complete(raw(&json!({ "contents": contents })))
-        }))
+    pub(super) async fn read_result(&self, uri: &str, address: &Address) -> Result<Raw, RpcError> {
+        let text = self.part(address).await?;
+        let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": text }]);
+        Ok(raw(&json!({ "contents": contents })))
     }
 
     async fn part(&self, address: &Address) -> Result<String, RpcError> {

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_core::catalog::instructions;
 use switchboard_core::engine::Answers;
+use switchboard_core::results::Address;
 use switchboard_core::{Caller, Request, Session, Snapshot};
 use switchboard_wire::Version;
 use switchboard_wire::client::List;
@@ -17,6 +18,7 @@ use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
 use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 
 use super::lists::Seen;
+use super::own::Own;
 use super::{Bridge, Inner, own, refusal};
 use crate::front::{Opening, Part};
 
@@ -151,20 +153,45 @@ impl View {
     }
 
     /// Answers what is the gateway's own; `None` where it is somebody else's.
-    async fn own(&self, asked: &Asked) -> Option<Result<Reply, RpcError>> {
+    async fn own(&self, asked: &Asked, context: &Context) -> Option<Result<Reply, RpcError>> {
         let text = |key| asked.params.get(key).ok().flatten().and_then(|value| value.to_text());
-        match asked.method.as_str() {
-            method::TOOLS_CALL => match text("name")?.as_str() {
-                own::FIND => {
-                    let snapshot = self.snapshot().ok_or_else(ended);
-                    Some(snapshot.and_then(|snapshot| self.find(asked, &snapshot)))
-                }
-                own::READ => Some(self.read_on(asked).await),
-                _ => None,
-            },
-            method::RESOURCES_READ => self.read_result(&text("uri")?).await,
-            _ => None,
+        let (own, name) = match asked.method.as_str() {
+            method::TOOLS_CALL => {
+                let name = text("name")?;
+                (Own::tool(&name)?, name)
+            }
+            method::RESOURCES_READ => {
+                let uri = text("uri")?;
+                (Own::Result(Address::parse(&uri)?), uri)
+            }
+            _ => return None,
+        };
+        Some(self.answer(own, &name, asked, context).await)
+    }
+
+    /// The same, on record.
+    async fn answer(
+        &self,
+        own: Own,
+        name: &str,
+        asked: &Asked,
+        context: &Context,
+    ) -> Result<Reply, RpcError> {
+        let sent = asked.params.as_str().len();
+        let noted = self.bridge().engine.note(&self.caller(context)?, &asked.method, name, sent);
+        let answer = match own {
+            Own::Find => {
+                let snapshot = self.snapshot().ok_or_else(ended);
+                snapshot.and_then(|snapshot| self.find(asked, &snapshot))
+            }
+            Own::Read => self.read_on(asked).await,
+            Own::Result(address) => self.read_result(name, &address).await,
+        };
+        match &answer {
+            Ok(answer) => noted.answered(answer.as_str().len()),
+            Err(_) => noted.failed("request"),
         }
+        answer.map(Reply::Complete)
     }
 
     /// A request for the one server that is shown, if it is one.
@@ -221,7 +248,7 @@ impl Handler for View {
                 | method::TASKS_CANCEL
                 | method::TASKS_RESULT
                 | method::TASKS_LIST => self.task(asked, context).await,
-                _ => match self.own(&asked).await {
+                _ => match self.own(&asked, context).await {
                     Some(answer) => answer,
                     None => self.forward(own::inner_of(asked)?, context).await,
                 },

@@ -13,9 +13,9 @@ use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Hello, Lifetime, ListenOptions, Refusal, RefusalKind, Status, Welcome,
+    Attached, Hello, Lifetime, ListenOptions, Refusal, RefusalKind, Status, Welcome,
     activity::{Activity, Counts},
-    presence::Presences,
+    presence::{MOST, Presences},
 };
 use crate::{admin::Admin, front::Front};
 
@@ -43,6 +43,11 @@ pub trait Hub: Send + Sync + 'static {
     /// The servers that a session has called, each with how often.
     fn used_by(&self, session: &str) -> Vec<(String, u64)> {
         let _ = session;
+        Vec::new()
+    }
+
+    /// Clients that came another way than through the socket.
+    fn others(&self) -> Vec<Attached> {
         Vec::new()
     }
 }
@@ -116,8 +121,11 @@ impl<H: Hub> Desk<H> {
     }
 
     pub(super) fn status(&self) -> Status {
-        let attached = self.presences.told(|session| self.hub.used_by(session));
-        Status { attached, ..self.options.pulse.status() }
+        let mut attached = self.presences.told(|session| self.hub.used_by(session));
+        attached.extend(self.hub.others());
+        let clients = attached.len();
+        attached.truncate(MOST);
+        Status { clients, attached, ..self.options.pulse.status() }
     }
 
     /// Promises to make room for version `asker`, if it is newer.

@@ -107,7 +107,10 @@ pub struct Attached {
     /// Its version.
     #[serde(default)]
     pub version: String,
-    /// The folder it was started in.
+    /// How it is reached: `socket`, `http`, `sse` or `ws`.
+    #[serde(default)]
+    pub transport: String,
+    /// The folder it was started in, or whose configuration it is served.
     pub folder: PathBuf,
     /// When it came, in seconds since 1970.
     pub since: u64,

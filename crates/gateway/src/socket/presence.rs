@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use switchboard_core::engine::Seated;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
@@ -13,7 +14,7 @@ use super::hello::{Attached, Hello};
 /// How much of a client's name is told.
 const LONGEST: usize = 64;
 /// How many clients are told of; the counts are of all.
-const MOST: usize = 1000;
+pub(super) const MOST: usize = 1000;
 
 /// All that are there.
 #[derive(Debug, Default)]
@@ -62,7 +63,7 @@ impl Presences {
 
     /// Everybody who is there, whoever came first first; `used` says which servers a session uses.
     pub(super) fn told(&self, used: impl Fn(&str) -> Vec<(String, u64)>) -> Vec<Attached> {
-        let there: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).take(MOST).collect();
+        let there: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         there.iter().map(|presence| presence.told(used(&presence.session))).collect()
     }
 
@@ -82,10 +83,7 @@ impl Presence {
             return;
         }
         let text = |key| info.get(key).ok().flatten().and_then(|value| value.to_text());
-        let told = |key| {
-            let text = text(key).unwrap_or_default();
-            sanitize::line(&text).chars().take(LONGEST).collect::<String>()
-        };
+        let told = |key| shortened(&text(key).unwrap_or_default());
         *client = Client { info: Some(info.clone()), name: told("name"), version: told("version") };
     }
 
@@ -100,8 +98,9 @@ impl Presence {
             session: self.session.clone(),
             name,
             version,
+            transport: "socket".to_owned(),
             folder: self.folder.clone(),
-            since: self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            since: seconds(self.since),
             calls: self.calls.load(Relaxed),
             servers: servers.into_iter().collect(),
         }
@@ -110,6 +109,32 @@ impl Presence {
     fn client(&self) -> MutexGuard<'_, Client> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Attached {
+    /// A client that came another way, as the engine knows it; it has so many calls under way.
+    pub fn of(seated: Seated, calls: usize) -> Self {
+        let who = &seated.who;
+        Self {
+            session: who.session_mark(),
+            name: shortened(&who.client),
+            version: String::new(),
+            transport: who.transport.to_owned(),
+            folder: who.workspace.clone(),
+            since: seconds(seated.since),
+            calls,
+            servers: seated.used,
+        }
+    }
+}
+
+/// What a client says of itself, for people.
+fn shortened(text: &str) -> String {
+    sanitize::line(text).chars().take(LONGEST).collect()
+}
+
+fn seconds(when: SystemTime) -> u64 {
+    when.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 // === impl UnderWay ===

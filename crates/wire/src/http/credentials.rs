@@ -3,14 +3,21 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
+use url::Url;
 
 use super::error::Source;
 
 /// Gives the headers that authorize a request, and decides what a refusal means.
 pub trait Credentials: Send + Sync + 'static {
-    /// The headers for the next request. Called for each request, so it should answer from memory.
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>>;
+    /// The headers for a request. Called each time it is sent, so it should answer from memory.
+    fn headers<'a>(
+        &'a self,
+        request: Outgoing<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>>;
+
+    /// A request was answered, with whatever status, by these headers. Comes before [`challenged`](Self::challenged).
+    fn answered(&self, _headers: &HeaderMap) {}
 
     /// The request was answered with 401 or 403.
     ///
@@ -38,6 +45,15 @@ pub trait SignInPage: Send + Sync {
         &'a self,
         challenges: &'a [String],
     ) -> BoxFuture<'a, Result<String, CredentialError>>;
+}
+
+/// A request that headers are for: some credentials are good for one request only.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Where it goes.
+    pub url: &'a Url,
 }
 
 /// A refusal, as the provider needs to see it. Its `Debug` shows no header value.
@@ -93,7 +109,7 @@ pub struct StaticHeaders(HeaderMap);
 // === impl NoCredentials ===
 
 impl Credentials for NoCredentials {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(HeaderMap::new())))
     }
 
@@ -113,7 +129,7 @@ impl StaticHeaders {
 }
 
 impl Credentials for StaticHeaders {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(self.0.clone())))
     }
 

@@ -8,7 +8,7 @@ use http::{HeaderMap, Method, StatusCode};
 use tokio::time::timeout;
 use url::Url;
 
-use super::credentials::{Challenge, CredentialError, Verdict, conceal};
+use super::credentials::{Challenge, CredentialError, Outgoing, Verdict, conceal};
 use super::error::{Doing, HttpError};
 use super::options::EndpointOptions;
 use super::redirect::{Redirects, is_redirect};
@@ -47,8 +47,9 @@ impl Target {
         let mut doing = Doing::on(call.method.clone(), self.shown.clone());
         let mut retries = 0;
         loop {
-            let sent = self.authorize(&doing).await?;
+            let sent = self.authorize(&call.method, &url, &doing).await?;
             let mut response = self.attempt(&call, &url, &sent, &doing).await?;
+            self.options.credentials.answered(response.headers());
             let status = response.status();
             if is_redirect(status) {
                 url = call.redirects.next(status, response.headers(), &call.method, &url)?;
@@ -82,8 +83,13 @@ impl Target {
         }
     }
 
-    async fn authorize(&self, doing: &Doing) -> Result<HeaderMap, HttpError> {
-        let given = self.options.credentials.headers().await;
+    async fn authorize(
+        &self,
+        method: &Method,
+        url: &Url,
+        doing: &Doing,
+    ) -> Result<HeaderMap, HttpError> {
+        let given = self.options.credentials.headers(Outgoing { method, url }).await;
         let mut headers = given.map_err(|error| no_headers(error, doing.clone()))?;
         conceal(&mut headers);
         Ok(headers)

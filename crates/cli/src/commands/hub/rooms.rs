@@ -5,10 +5,11 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
 use switchboard_config::{Asked, Surroundings};
+use switchboard_core::engine::Seated;
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::admin::{self, Admin, Faces, Host, Kind, Opened, Problem, Site};
 use switchboard_gateway::hub::Served;
-use switchboard_gateway::socket::{Hello, Refusal, RefusalKind};
+use switchboard_gateway::socket::{Attached, Hello, Refusal, RefusalKind};
 use switchboard_wire::json::Raw;
 use tokio::sync::Mutex;
 
@@ -54,6 +55,15 @@ impl Rooms {
         shared.map_err(|failure| problem(&failure))
     }
 
+    /// A room for this process's own caller.
+    pub(in crate::commands) async fn own(
+        &self,
+        caller: &Caller,
+        view: &View,
+    ) -> Result<Arc<Serving>, Failure> {
+        self.shared(Whose::of(caller), view, &format!("{view:?}")).await
+    }
+
     pub(super) fn is_busy(&self) -> bool {
         self.engine.calls_in_flight() > 0
     }
@@ -61,6 +71,17 @@ impl Rooms {
     /// The servers that a session has called, each with how often.
     pub(super) fn used_by(&self, session: &str) -> Vec<(String, u64)> {
         self.engine.used_by(session)
+    }
+
+    /// Clients of the network's faces.
+    pub(super) fn others(&self) -> Vec<Attached> {
+        let seated = self.engine.seated().into_iter();
+        let others = seated.filter(|seated| matches!(seated.who.transport, "http" | "sse" | "ws"));
+        let told = |seated: Seated| {
+            let calls = self.engine.calls_of(&seated.who.session);
+            Attached::of(seated, calls)
+        };
+        others.map(told).collect()
     }
 
     /// Where the user's state is.

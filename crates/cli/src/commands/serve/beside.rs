@@ -43,6 +43,7 @@ pub(super) async fn run(
     printer: &Printer,
     hub: &Client,
 ) -> Result<(), Failure> {
+    let mut ending = wait::Ending::listen();
     let wanted = Serve { guarding: placed(&serve.guarding)?, ..serve.clone() };
     let wanted =
         Raw::of(&wanted).map_err(|error| Failure::new("cannot say what is wanted", error))?;
@@ -52,16 +53,16 @@ pub(super) async fn run(
     let first = events.next().await.filter(|event| event.name == "ready");
     let first = first.ok_or_else(|| failed(admin::client::Error::Gone))?;
     let Ready { address } = first.read().map_err(failed)?;
-    printer.notices(&caller.notices);
-    printer.notices(&[Notice::note(format!(
+    let mut notices = caller.notices.clone();
+    notices.push(Notice::note(format!(
         "the hub that runs (process {}) serves, with the servers it holds",
         hub.hub().hub
-    ))]);
-    printer.notices(&door.notices(address));
-    ready(serve, door, address, &caller.workspace.desired(), printer)?;
+    )));
+    notices.extend(door.notices(address));
+    ready(serve, door, address, &caller.workspace.desired(), &notices, printer)?;
     tokio::select! {
         event = events.next() => Err(ended(event)),
-        () = wait::ended() => {
+        () = ending.wanted() => {
             printer.done("\nEnding; answers under way are waited for.");
             Ok(())
         }

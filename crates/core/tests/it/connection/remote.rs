@@ -15,7 +15,7 @@ use switchboard_testkit::{
 use switchboard_wire::{
     Era, Version,
     client::{Call, HttpTarget, Implementation, Target},
-    http::{Challenge, CredentialError, Credentials, EndpointOptions, Proxies, Verdict},
+    http::{Challenge, CredentialError, Credentials, EndpointOptions, Outgoing, Proxies, Verdict},
     json::Raw,
     process::Guard,
 };
@@ -125,7 +125,7 @@ async fn a_refusal_asks_for_a_sign_in() {
 struct Nobody(tokio::sync::Notify);
 
 impl Credentials for Nobody {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(std::future::ready(Ok(HeaderMap::new())))
     }
 

@@ -89,7 +89,7 @@ async fn a_call_is_handed_out_with_the_servers_own_keys_and_goes_on_with_the_ans
 }
 
 #[tokio::test]
-async fn hooks_permission_and_record_are_there_once() {
+async fn hooks_and_permission_are_asked_once_and_each_leg_is_on_record() {
     let mut bench = Bench::new().await;
     let script = bench.serve("one", Script::new(&["ask"]));
     let runs = bench.folder.path().join("runs");
@@ -121,10 +121,11 @@ async fn hooks_permission_and_record_are_there_once() {
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
         if let Event { what: Happened::Called(called), .. } = event {
-            told.push(called.decision.as_ref().unwrap().because().to_string());
+            let decision = called.decision.as_ref().unwrap();
+            told.push((called.ended.word(), decision.because().to_string()));
         }
     }
-    assert_eq!(told, ["a hook says so"]);
+    assert_eq!(told, ["asked", "ok"].map(|word| (word, "a hook says so".to_owned())));
     bench.engine.shutdown().await;
 }
 

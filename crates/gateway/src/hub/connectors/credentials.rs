@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_config::{Asked, Surroundings, resolve};
-use switchboard_wire::http::{Challenge, CredentialError, Credentials, Verdict};
+use switchboard_wire::http::{Challenge, CredentialError, Credentials, Outgoing, Verdict};
 use switchboard_wire::process::Guard;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -89,7 +89,7 @@ impl Bearer {
 }
 
 impl Credentials for Bearer {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(async {
             self.current().await.map_err(|error| CredentialError::Failed(Box::new(error)))
         })

@@ -1,6 +1,7 @@
 //! Tools that are looked for, and results that are read on in.
 
 use serde_json::{Value, json};
+use switchboard_core::engine::Happened;
 use switchboard_core::results::Policy;
 use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
 use switchboard_gateway::front::Part;
@@ -86,6 +87,16 @@ async fn a_long_result_is_read_on_in_by_its_own_principal() {
 
     let everything = Part::Everything;
     let (stranger, _b) = gateway.client_of(Version::LATEST, "{}", "you", everything).await;
+    let mut events = gateway.engine.events();
     assert_eq!(call(&stranger, "read_result", &json!({ "uri": uri })).await.unwrap_err(), -32602);
+    call(&client, "read_result", &json!({ "uri": uri })).await.unwrap();
+    let mut told = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        if let Happened::Called(called) = event.what {
+            told.push((called.who.principal.clone(), called.name.clone(), called.ended.word()));
+        }
+    }
+    let line = |who: &str, word| (who.to_owned(), "read_result".to_owned(), word);
+    assert_eq!(told, [line("you", "failed"), line("me", "ok")], "who read is on record");
     gateway.engine.shutdown().await;
 }

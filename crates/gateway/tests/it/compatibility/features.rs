@@ -5,9 +5,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_wire::client::{Call, Event, Incoming, List};
+use switchboard_wire::client::{Call, Event, Incoming, List, Tasks};
 use switchboard_wire::json::Raw;
-use switchboard_wire::{Error, Version};
+use switchboard_wire::{Era, Error, Version};
 
 use super::gateway::Client;
 use super::server::{BEHIND, Behind};
@@ -57,6 +57,7 @@ pub(super) const FEATURES: &[Feature] = &[
     feature!("cancellation", V2024_11_05, cancellation),
     feature!("subscriptions", V2024_11_05, subscriptions),
     feature!("changed lists", V2024_11_05, changed_lists),
+    feature!("tasks", V2025_11_25, tasks),
 ];
 
 // === impl Client ===
@@ -256,6 +257,36 @@ async fn subscriptions(client: Client) -> Seen {
 async fn changed_lists(client: Client) -> Seen {
     client.wire.list(List::Tools).await.map_err(|error| told(&error))?;
     hear(client, |heard| matches!(heard, Incoming::ListChanged(List::Tools))).await
+}
+
+/// A call that its client comes back for: handed out, looked at, asked something on the way, and one that is cancelled.
+async fn tasks(client: Client) -> Seen {
+    // What can be called as a task stands in the list.
+    client.names(List::Tools, "name").await?;
+    let accept = json!({ "action": "accept", "content": { "confirm": true } });
+    let (method, said) = client.asked(confirming(), &accept).await?;
+    ensure(method == "elicitation/create" && said.contains("all answered"), said)?;
+    let begun = client.call(confirming().with_tasks(Tasks::Hand)).await?;
+    let begun = match client.wire.server().era() {
+        Era::Modern => &begun,
+        Era::Legacy => &begun["task"],
+    };
+    ensure(begun["status"] == "working", begun)?;
+    let id = Raw::of(&json!({ "taskId": begun["taskId"] })).unwrap();
+    client.call(Call::new("tasks/cancel", Some(&id))).await?;
+    loop {
+        let state = client.call(Call::new("tasks/get", Some(&id))).await?;
+        match state["status"].as_str() {
+            Some("cancelled") => return Ok(()),
+            Some("working" | "input_required") => tokio::task::yield_now().await,
+            _ => return Err(state.to_string()),
+        }
+    }
+}
+
+fn confirming() -> Call {
+    let task = Raw::parse(r#"{"ttl":60000}"#).unwrap();
+    tool("confirm_delete", &json!({ "filename": "a" })).as_task(task)
 }
 
 /// Has the server announce changes until one of them is heard: a client says nowhere when it has begun to listen.

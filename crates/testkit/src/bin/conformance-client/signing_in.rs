@@ -7,7 +7,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use switchboard_auth::{
-    FileStore, NoKeychain, Presence, Provider, SignIn, Subject, Visit, Visited,
+    Account, Client, ClientAuth, FileStore, IdentityProvider, NoKeychain, Presence, Provider,
+    Record, Secret, SignIn, Store as _, Subject, Visit, Visited,
 };
 use switchboard_config::{Grant, OAuth};
 use switchboard_wire::http::{Credentials, PoolOptions};
@@ -26,7 +27,13 @@ const MAX_HEAD: u64 = 64 << 10;
 pub(super) struct SigningIn {
     pub(super) credentials: Arc<dyn Credentials>,
     _store: TempDir,
-    _key: Option<NamedTempFile>,
+    _files: Files,
+}
+
+/// What an entry names files for.
+struct Files {
+    key: Option<NamedTempFile>,
+    assertion: Option<NamedTempFile>,
 }
 
 /// Somebody who agrees to everything: the suite's authorization server sends them straight back.
@@ -38,37 +45,80 @@ impl SigningIn {
     pub(super) fn new(url: &str) -> Result<Self, Failure> {
         let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".into());
         let context: Value = serde_json::from_str(&context)?;
-        let key = key(&context)?;
-        let oauth = oauth(&context, key.as_ref());
+        let files = Files {
+            key: file(&context["private_key_pem"])?,
+            assertion: file(&context["valid_jwt"])?,
+        };
+        let oauth = oauth(&context, &files);
         let folder = tempfile::tempdir()?;
         let store = Arc::new(FileStore::new(folder.path(), Arc::new(NoKeychain)));
+        let organisation = organisation(&context, &store)?;
         let subject = Subject::new("conformance", url.parse()?, Some(oauth));
-        let sign_in = SignIn::new(subject, store, PoolOptions::default());
+        let sign_in = SignIn::new(subject, store, PoolOptions::default()).through(organisation);
         let provider = Provider::new(sign_in, Presence::Somebody(Arc::new(Agreeable)));
-        Ok(Self { credentials: Arc::new(provider), _store: folder, _key: key })
+        Ok(Self { credentials: Arc::new(provider), _store: folder, _files: files })
     }
 }
 
-fn oauth(context: &Value, key: Option<&NamedTempFile>) -> OAuth {
+fn oauth(context: &Value, files: &Files) -> OAuth {
     let text = |name: &str| context[name].as_str().map(str::to_owned);
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
-    let by_itself = scenario.starts_with("auth/client-credentials");
+    let path = |file: &Option<NamedTempFile>| Some(file.as_ref()?.path().display().to_string());
     OAuth {
         client_id: text("client_id"),
         client_secret: text("client_secret"),
         client_metadata_url: Some(DOCUMENT.to_owned()),
-        grant: by_itself.then_some(Grant::ClientCredentials),
-        private_key_file: key.map(|key| key.path().display().to_string()),
+        grant: match scenario.as_str() {
+            "auth/wif-jwt-bearer" => Some(Grant::JwtBearer),
+            name => name.starts_with("auth/client-credentials").then_some(Grant::ClientCredentials),
+        },
+        private_key_file: path(&files.key),
+        assertion_file: path(&files.assertion),
+        xaa: text("idp_id_token").map(|_| true),
         signing_algorithm: text("signing_algorithm"),
         ..OAuth::default()
     }
 }
 
-fn key(context: &Value) -> Result<Option<NamedTempFile>, Failure> {
-    let Some(pem) = context["private_key_pem"].as_str() else { return Ok(None) };
+fn file(text: &Value) -> Result<Option<NamedTempFile>, Failure> {
+    let Some(text) = text.as_str() else { return Ok(None) };
     let mut file = NamedTempFile::new()?;
-    file.write_all(pem.as_bytes())?;
+    file.write_all(text.as_bytes())?;
     Ok(Some(file))
+}
+
+/// The identity provider of the context, with somebody signed in to it already: the suite's has no page.
+fn organisation(
+    context: &Value,
+    store: &Arc<FileStore>,
+) -> Result<Option<IdentityProvider>, Failure> {
+    let text = |name: &str| context[name].as_str().unwrap_or_default().to_owned();
+    let Some(id_token) = context["idp_id_token"].as_str() else { return Ok(None) };
+    let settings = switchboard_config::IdentityProvider {
+        issuer: text("idp_issuer"),
+        client_id: text("idp_client_id"),
+        client_secret_helper: None,
+        scopes: Vec::new(),
+        callback_port: None,
+    };
+    let client = Client { id: text("idp_client_id"), secret: None, auth: ClientAuth::None };
+    let account = Account {
+        issuer: text("idp_issuer"),
+        token_endpoint: text("idp_token_endpoint"),
+        revocation_endpoint: None,
+        client,
+        resource: None,
+        scopes: Vec::new(),
+        access: Secret::new(String::new()),
+        expires_at: None,
+        obtained_at: 0,
+        refresh: None,
+        key: None,
+        id_token: Some(Secret::new(id_token.to_owned())),
+    };
+    let provider = IdentityProvider::new(settings, None, store.clone(), PoolOptions::default());
+    store.save(&provider.key(), &Record { account: Some(account), ..Record::default() })?;
+    Ok(Some(provider))
 }
 
 // === impl Agreeable ===

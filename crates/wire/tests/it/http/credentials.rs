@@ -8,7 +8,8 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::http::{
-    Challenge, CredentialError, Credentials, EndpointOptions, HttpError, StaticHeaders, Verdict,
+    Challenge, CredentialError, Credentials, EndpointOptions, HttpError, Outgoing, StaticHeaders,
+    Verdict,
 };
 
 use super::{endpoint, endpoint_with, header, json, post};
@@ -31,7 +32,7 @@ impl Tokens {
 }
 
 impl Credentials for Tokens {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(async { Ok(HeaderMap::from_iter([(AUTHORIZATION, self.value())])) })
     }
 
@@ -139,7 +140,7 @@ async fn without_credentials_a_refusal_is_final_and_shows_its_body() {
 struct NotSignedIn;
 
 impl Credentials for NotSignedIn {
-    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialError>> {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
         Box::pin(async { Err(CredentialError::SignIn("never did".into())) })
     }
 

@@ -1,0 +1,130 @@
+//! Signing in without anybody: a client for itself, a workload with a statement about it, or somebody whom the
+//! organisation's identity provider knows.
+
+use switchboard_config::Grant;
+
+use crate::account::{Account, Client};
+use crate::error::{Error, Leg};
+use crate::flow::Visit;
+use crate::identity;
+use crate::organisation::{IdentityProvider, Target};
+use crate::secret::Secret;
+use crate::sign_in::{Demand, Found, SignIn, desk};
+
+const CLIENT: &str = "client_credentials";
+const BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// How a token is had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Somebody signs in on a page.
+    Person,
+    /// The client itself is all there is.
+    Client,
+    /// Somebody else's statement about who we are.
+    Statement,
+    /// The identity provider's.
+    Organisation,
+}
+
+// === impl SignIn ===
+
+impl SignIn {
+    fn way(&self) -> Way {
+        let oauth = &self.subject().oauth;
+        match oauth.grant {
+            _ if oauth.xaa == Some(true) => Way::Organisation,
+            Some(Grant::ClientCredentials) => Way::Client,
+            Some(Grant::JwtBearer) => Way::Statement,
+            Some(Grant::AuthorizationCode) | None => Way::Person,
+        }
+    }
+
+    /// Whether somebody has to go to a page of this server's.
+    pub(crate) fn takes_a_person(&self) -> bool {
+        self.way() == Way::Person
+    }
+
+    /// Signs in, with somebody at hand who may be brought to the identity provider.
+    pub(crate) async fn attended(
+        &self,
+        demand: &Demand,
+        visit: &dyn Visit,
+    ) -> Result<Account, Error> {
+        match self.by_itself(demand).await {
+            Err(error) if matches!(error.root(), Error::NobodyThere { .. }) => {
+                self.provider()?.login(visit).await?;
+                self.by_itself(demand).await
+            }
+            done => done,
+        }
+    }
+
+    /// Signs in without anybody.
+    pub(crate) async fn by_itself(&self, demand: &Demand) -> Result<Account, Error> {
+        let signed_in = self.granted(demand).await;
+        match self.way() {
+            Way::Organisation => {
+                signed_in.map_err(|error| error.on(Leg::Server, self.subject().url.as_str()))
+            }
+            _ => signed_in,
+        }
+    }
+
+    async fn granted(&self, demand: &Demand) -> Result<Account, Error> {
+        let (record, _) = self.known().await?;
+        let found = self.discover(demand, &record).await?;
+        let client = identity::known(&self.subject().oauth, &found.server);
+        let issuer = || found.server.issuer.clone();
+        let client = client.ok_or_else(|| Error::NoIdentity { issuer: issuer() })?;
+        let statement = self.statement(&found, &client).await?;
+        let scope = found.scopes.join(" ");
+        let mut form = match &statement {
+            None => vec![("grant_type", CLIENT)],
+            Some(text) => vec![("grant_type", BEARER), ("assertion", text.expose().as_str())],
+        };
+        form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
+        form.extend(found.resource().map(|resource| ("resource", resource)));
+        let granted = desk(&found, &client, self.signer()?.as_ref()).ask(&form).await;
+        let granted = granted.map_err(|error| match self.way() {
+            Way::Organisation => error.on(Leg::Grant, &found.server.token_endpoint),
+            _ => error,
+        })?;
+        self.keep(&found, client, granted, record).await
+    }
+
+    /// What the client presents besides itself.
+    async fn statement(
+        &self,
+        found: &Found,
+        client: &Client,
+    ) -> Result<Option<Secret<String>>, Error> {
+        match self.way() {
+            Way::Person | Way::Client => Ok(None),
+            Way::Statement => self.assertion(&client.id, &found.server.issuer).map(Some),
+            Way::Organisation => {
+                let target = Target {
+                    audience: &found.server.issuer,
+                    resource: found.resource().unwrap_or(self.subject().url.as_str()),
+                    scopes: &found.scopes,
+                };
+                self.provider()?.grant(&target).await.map(Some)
+            }
+        }
+    }
+
+    /// A ready one, read anew each time since whoever writes it replaces it, or one that we sign ourselves.
+    fn assertion(&self, client: &str, audience: &str) -> Result<Secret<String>, Error> {
+        if let Some(path) = &self.subject().oauth.assertion_file {
+            let read = std::fs::read_to_string(path);
+            let text = read.map_err(|source| Error::File { path: path.clone(), source })?;
+            return Ok(Secret::new(text.trim().to_owned()));
+        }
+        let signer = self.signer()?.ok_or(Error::NoAssertion)?;
+        signer.client(client, audience).map(Secret::new)
+    }
+
+    fn provider(&self) -> Result<&IdentityProvider, Error> {
+        self.organisation().ok_or(Error::NoIdentityProvider)
+    }
+}

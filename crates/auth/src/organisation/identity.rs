@@ -1,0 +1,158 @@
+//! Who signed in, as an id token says it.
+//!
+//! Its signature is not checked: it came from the provider's own token endpoint over TLS, which OpenID Connect accepts in
+//! its place, and the only one who acts on it is that provider.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use serde_json::Value;
+use switchboard_wire::sanitize;
+
+use super::{IdentityProvider, Known};
+use crate::account::{Account, Record};
+use crate::error::Error;
+use crate::secret::Secret;
+use crate::token::{Granted, now};
+
+/// Who is signed in to an identity provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The provider.
+    pub issuer: String,
+    /// Its name for them; cleaned, like everything here.
+    pub subject: String,
+    /// A name that people know them by.
+    pub name: Option<String>,
+    /// When it has to be renewed, in seconds since 1970.
+    pub expires_at: Option<u64>,
+    /// Whether that takes nobody.
+    pub renewable: bool,
+    /// Why it cannot be renewed any more.
+    pub lost: Option<String>,
+}
+
+/// The claims that matter here.
+#[derive(Deserialize)]
+struct Claims {
+    iss: String,
+    sub: String,
+    aud: Value,
+    exp: u64,
+    #[serde(default)]
+    email: Option<String>,
+    #[serde(default)]
+    preferred_username: Option<String>,
+}
+
+// === impl Identity ===
+
+impl Identity {
+    pub(super) fn of(record: &Record) -> Option<Self> {
+        let account = record.account.as_ref()?;
+        let claims = Claims::read(account.id_token.as_ref()?).ok()?;
+        let clean = |text: String| sanitize::line(&text).into_owned();
+        Some(Self {
+            issuer: clean(claims.iss),
+            subject: clean(claims.sub),
+            name: claims.email.or(claims.preferred_username).map(clean),
+            expires_at: account.expires_at,
+            renewable: account.refresh.is_some(),
+            lost: record.lost.clone(),
+        })
+    }
+}
+
+// === impl IdentityProvider ===
+
+impl IdentityProvider {
+    /// What is kept of a token that was given, in place of `before`.
+    pub(super) fn account(
+        &self,
+        known: &Known,
+        granted: Granted,
+        before: Option<&Account>,
+    ) -> Result<Account, Error> {
+        // A renewal need not repeat who it is for.
+        let again = before.filter(|before| !before.is_over(now()));
+        let id_token =
+            granted.id_token.or_else(|| again.and_then(|before| before.id_token.clone()));
+        let wrong = |why| {
+            let issuer = sanitize::line(&self.settings.issuer).into_owned();
+            Error::NoIdentityToken { issuer, why }
+        };
+        let id_token = id_token.ok_or_else(|| wrong("there is no id token in its answer"))?;
+        let claims = Claims::read(&id_token).map_err(wrong)?;
+        claims.check(&self.settings).map_err(wrong)?;
+        Ok(Account {
+            issuer: known.server.issuer.clone(),
+            token_endpoint: known.server.token_endpoint.clone(),
+            revocation_endpoint: known.server.revocation_endpoint.clone(),
+            client: known.client.clone(),
+            resource: None,
+            scopes: self.scopes(&known.server),
+            access: granted.access,
+            expires_at: Some(claims.exp),
+            obtained_at: granted.obtained_at,
+            refresh: granted.refresh.or_else(|| before.and_then(|before| before.refresh.clone())),
+            key: None,
+            id_token: Some(id_token),
+        })
+    }
+}
+
+// === impl Claims ===
+
+impl Claims {
+    fn read(token: &Secret<String>) -> Result<Self, &'static str> {
+        let claims = token.expose().split('.').nth(1).ok_or("its id token is no JWT")?;
+        let claims = URL_SAFE_NO_PAD.decode(claims).map_err(|_| "its id token is no JWT")?;
+        serde_json::from_slice(&claims).map_err(|_| "claims are missing in its id token")
+    }
+
+    fn check(&self, settings: &switchboard_config::IdentityProvider) -> Result<(), &'static str> {
+        let ours = Value::from(settings.client_id.as_str());
+        let is_for_us = self.aud == ours
+            || self.aud.as_array().is_some_and(|audience| audience.contains(&ours));
+        match () {
+            () if self.iss != settings.issuer => Err("its id token is of another issuer"),
+            () if !is_for_us => Err("its id token is for another client"),
+            () if self.exp <= now() => Err("its id token has ended already"),
+            () => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(claims: &Value, expected: Result<(), &str>) {
+        let settings = switchboard_config::IdentityProvider {
+            issuer: "https://idp.example".into(),
+            client_id: "us".into(),
+            client_secret_helper: None,
+            scopes: Vec::new(),
+            callback_port: None,
+        };
+        let token = format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(claims.to_string()));
+        let found = Claims::read(&token.into()).and_then(|claims| claims.check(&settings));
+        assert_eq!(found, expected, "{claims}");
+    }
+
+    #[test]
+    fn an_id_token_is_ours_or_it_is_none() {
+        let end = now() + 60;
+        let claims = |iss: &str, aud: Value, exp: u64| json!({"iss": iss, "sub": "s", "aud": aud, "exp": exp});
+        let idp = "https://idp.example";
+        check(&claims(idp, json!("us"), end), Ok(()));
+        check(&claims(idp, json!(["them", "us"]), end), Ok(()));
+        check(&claims(idp, json!("them"), end), Err("its id token is for another client"));
+        check(&claims("https://evil", json!("us"), end), Err("its id token is of another issuer"));
+        check(&claims(idp, json!("us"), now() - 1), Err("its id token has ended already"));
+        check(&json!({"iss": idp}), Err("claims are missing in its id token"));
+    }
+}

@@ -1,0 +1,41 @@
+//! Proofs that requests are ours, for tokens that are bound to a key.
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+use switchboard_wire::http::{Outgoing, Verdict};
+
+use super::Inner;
+use crate::account::Account;
+use crate::dpop::{self, Proven, Prover};
+use crate::error::Error;
+
+// === impl Inner ===
+
+impl Inner {
+    /// What proves that a request is ours, where the token is bound to a key.
+    pub(super) fn proof(
+        &self,
+        account: &Account,
+        Outgoing { method, url }: Outgoing<'_>,
+    ) -> Result<Option<HeaderValue>, Error> {
+        let Some(key) = &account.key else { return Ok(None) };
+        let (prover, nonce) = {
+            let mut seen = self.seen();
+            if seen.prover.as_ref().is_none_or(|prover| prover.secret() != key) {
+                seen.prover = Prover::kept(key).map(Arc::new);
+            }
+            (seen.prover.clone(), seen.nonce.clone())
+        };
+        let Some(prover) = prover else { return Ok(None) };
+        let token = Some(account.access.expose().as_str());
+        prover.prove(&Proven { method, url, nonce: nonce.as_deref(), token }).map(Some)
+    }
+
+    /// The server wants a word of its own in the proof. It gets it once; one that it does not accept is the answer.
+    pub(super) fn nonce(&self, sent: Option<&HeaderValue>) -> Verdict {
+        let known = self.seen().nonce.clone();
+        let shown = sent.and_then(dpop::nonce_of);
+        if known.is_some() && known != shown { Verdict::Retry } else { Verdict::GiveUp }
+    }
+}

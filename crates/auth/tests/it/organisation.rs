@@ -1,0 +1,120 @@
+//! Signed in once with the organisation, let in everywhere; and where it fails, it is said where.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use switchboard_auth::{Demand, Error, FileStore, Leg, NoKeychain, Store as _};
+use switchboard_wire::http::{Credentials as _, HttpError};
+
+use crate::house::call;
+use crate::office::Office;
+
+#[tokio::test]
+async fn one_window_for_any_number_of_servers() {
+    let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
+    let provider = office.identity_provider(folder.path());
+    assert!(provider.identity().await.unwrap().is_none());
+    let identity = provider.login(&office.employee()).await.unwrap();
+    assert_eq!(
+        (identity.subject.as_str(), identity.name.as_deref()),
+        ("u-1", Some("ann@example.com"))
+    );
+    for path in ["/one", "/two", "/three"] {
+        let (client, _) = office.client(path, folder.path());
+        assert_eq!(call(&client).await.unwrap(), 200, "{path}");
+    }
+    let files = office.files();
+    assert_eq!((files.visits, files.renewals, files.exchanges.len()), (1, 0, 3));
+    let exchange = &files.exchanges[1];
+    assert_eq!(exchange["audience"], office.server.url(""));
+    assert_eq!(exchange["resource"], office.server.url("/two"));
+    assert_eq!(exchange["scope"], "use");
+    assert_eq!(exchange["subject_token_type"], "urn:ietf:params:oauth:token-type:id_token");
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_and_signing_in_anywhere_helps() {
+    let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
+    let (client, credentials) = office.client("/one", folder.path());
+    let HttpError::SignIn { reason, .. } = call(&client).await.unwrap_err() else { panic!() };
+    let issuer = office.provider.url("");
+    assert!(
+        reason.contains(&format!("nobody is signed in to the identity provider `{issuer}`")),
+        "{reason}"
+    );
+    // `login` of one server brings somebody to the provider, and the others notice.
+    let renewed = credentials.renewed();
+    let sign_in = office.sign_in("/two", folder.path());
+    sign_in.run(&Demand::default(), &office.employee()).await.unwrap();
+    renewed.await;
+    assert_eq!(call(&client).await.unwrap(), 200);
+    assert_eq!(office.files().visits, 1);
+}
+
+#[tokio::test]
+async fn an_id_token_that_ends_is_renewed_once_for_all() {
+    let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
+    let provider = office.identity_provider(folder.path());
+    provider.login(&office.employee()).await.unwrap();
+    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let mut record = store.load(&provider.key()).unwrap().unwrap();
+    record.account.as_mut().unwrap().expires_at = Some(1);
+    store.save(&provider.key(), &record).unwrap();
+    let paths: Vec<_> = (0..8).map(|number| format!("/{number}")).collect();
+    let clients = paths.iter().map(|path| office.client(path, folder.path()).0).collect::<Vec<_>>();
+    for outcome in join_all(clients.iter().map(call)).await {
+        assert_eq!(outcome.unwrap(), 200);
+    }
+    let files = office.files();
+    assert_eq!((files.visits, files.renewals), (1, 1));
+}
+
+/// Where it fails when the provider or the server refuses, and in what words.
+async fn check(refused: &str, error: &'static str, leg: Leg) {
+    let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
+    office.identity_provider(folder.path()).login(&office.employee()).await.unwrap();
+    office.files().refuses.insert(refused.to_owned(), error);
+    let failed = office.sign_in("/one", folder.path());
+    let failed = failed.run(&Demand::default(), &office.employee()).await.unwrap_err();
+    let Error::Leg { leg: found, endpoint, .. } = &failed else { panic!("{failed:?}") };
+    let server = if leg == Leg::Grant { &office.server } else { &office.provider };
+    assert_eq!((*found, endpoint.clone()), (leg, server.url("/token")), "{refused}");
+    assert!(failed.in_one_line().contains(error), "{}", failed.in_one_line());
+}
+
+#[tokio::test]
+async fn a_failure_names_the_leg_the_endpoint_and_the_word() {
+    check("token-exchange", "access_denied", Leg::Exchange).await;
+    check("jwt-bearer", "invalid_grant", Leg::Grant).await;
+}
+
+#[tokio::test]
+async fn legs_without_an_answer() {
+    let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
+    office.identity_provider(folder.path()).login(&office.employee()).await.unwrap();
+    office.files().issued_type = Some("urn:ietf:params:oauth:token-type:access_token");
+    let sign_in = office.sign_in("/one", folder.path());
+    let error = sign_in.run(&Demand::default(), &office.employee()).await.unwrap_err();
+    assert!(matches!(error.root(), Error::NotAGrant { .. }), "{error:?}");
+    let Office { provider, server, .. } = office;
+    drop(provider);
+    let error = sign_in.run(&Demand::default(), &crate::vault::Agreeable).await.unwrap_err();
+    assert!(matches!(error, Error::Leg { leg: Leg::Provider, .. }), "{error:?}");
+    assert!(error.is_passing());
+    drop(server);
+    let error = sign_in.run(&Demand::default(), &crate::vault::Agreeable).await.unwrap_err();
+    assert!(matches!(error, Error::Leg { leg: Leg::Server, .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn signing_out_forgets_and_an_entry_without_a_provider_says_so() {
+    let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
+    let provider = office.identity_provider(folder.path());
+    assert!(provider.logout().await.unwrap().is_none());
+    provider.login(&office.employee()).await.unwrap();
+    provider.logout().await.unwrap().unwrap().unwrap();
+    assert!(provider.identity().await.unwrap().is_none());
+    let alone = office.sign_in("/one", folder.path()).through(None);
+    let error = alone.run(&Demand::default(), &office.employee()).await.unwrap_err();
+    assert!(matches!(error.root(), Error::NoIdentityProvider), "{error:?}");
+}

@@ -1,0 +1,199 @@
+//! Tokens that others show: which are believed, with keys that come and go.
+
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use serde_json::{Value, json};
+use switchboard_auth::{Rejected, Trust, Verified, Verifier};
+use switchboard_testkit::http::{Reply, Scripted};
+use switchboard_wire::http::PoolOptions;
+
+const RESOURCE: &str = "https://hub.example/mcp";
+
+/// A key of an issuer's.
+struct Pair {
+    name: &'static str,
+    pair: EcdsaKeyPair,
+}
+
+/// An issuer, and the keys it publishes now.
+struct Issuer {
+    server: Scripted,
+    keys: Arc<Mutex<Vec<Value>>>,
+}
+
+// === impl Pair ===
+
+impl Pair {
+    fn new(name: &'static str) -> Self {
+        let (random, kind) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
+        let der = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
+        Self { name, pair: EcdsaKeyPair::from_pkcs8(kind, der.as_ref(), &random).unwrap() }
+    }
+
+    fn jwk(&self) -> Value {
+        let (x, y) = self.pair.public_key().as_ref()[1..].split_at(32);
+        let [x, y] = [x, y].map(|part| URL_SAFE_NO_PAD.encode(part));
+        json!({ "kty": "EC", "crv": "P-256", "kid": self.name, "x": x, "y": y })
+    }
+
+    fn sign(&self, head: &Value, claims: &Value) -> String {
+        let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let text = format!("{}.{}", encode(head), encode(claims));
+        let signature = self.pair.sign(&SystemRandom::new(), text.as_bytes()).unwrap();
+        format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    fn token(&self, claims: &Value) -> String {
+        self.sign(&json!({ "alg": "ES256", "kid": self.name, "typ": "at+jwt" }), claims)
+    }
+}
+
+// === impl Issuer ===
+
+impl Issuer {
+    /// One that describes itself the way of OpenID.
+    async fn open() -> Self {
+        let keys = Arc::new(Mutex::new(Vec::new()));
+        let shared = keys.clone();
+        let server = Scripted::start(move |request| {
+            let base = format!("http://{}", request.header("host").unwrap_or_default());
+            let reply = match request.path.as_str() {
+                "/.well-known/openid-configuration" => json!({
+                    "issuer": base, "token_endpoint": format!("{base}/token"), "jwks_uri": format!("{base}/keys"),
+                }),
+                "/keys" => json!({ "keys": *shared.lock().unwrap() }),
+                _ => Value::Null,
+            };
+            async move {
+                if reply.is_null() {
+                    Reply::empty(404)
+                } else {
+                    Reply::json(200, reply.to_string())
+                }
+            }
+        });
+        Self { server: server.await, keys }
+    }
+
+    fn publish(&self, keys: &[&Pair]) {
+        *self.keys.lock().unwrap() = keys.iter().map(|key| key.jwk()).collect();
+    }
+
+    fn claims(&self) -> Value {
+        json!({
+            "iss": self.server.url(""), "sub": "u-1", "aud": RESOURCE, "exp": 4_102_444_800_u64,
+            "scope": "use",
+        })
+    }
+
+    fn verifier(&self) -> Verifier {
+        let trust = Trust {
+            issuer: self.server.url(""),
+            audiences: Vec::new(),
+            scopes: vec!["use".into()],
+        };
+        Verifier::new(trust, PoolOptions::default())
+    }
+
+    fn fetches(&self) -> usize {
+        self.server.requests().iter().filter(|request| request.path == "/keys").count()
+    }
+}
+
+async fn believed(verifier: &Verifier, token: &str) -> Result<Verified, Rejected> {
+    verifier.verify(token, RESOURCE).await
+}
+
+#[tokio::test]
+async fn a_good_token_is_believed_and_its_keys_are_fetched_once() {
+    let (issuer, key) = (Issuer::open().await, Pair::new("one"));
+    issuer.publish(&[&key]);
+    let verifier = issuer.verifier();
+    assert_eq!(issuer.fetches(), 0, "nobody has asked yet");
+    for _ in 0..3 {
+        let who = believed(&verifier, &key.token(&issuer.claims())).await.unwrap();
+        assert_eq!((who.subject.as_str(), who.issuer), ("u-1", issuer.server.url("")));
+    }
+    assert_eq!(issuer.fetches(), 1);
+}
+
+#[tokio::test]
+async fn what_is_not_believed() {
+    let (issuer, key, other) = (Issuer::open().await, Pair::new("one"), Pair::new("one"));
+    issuer.publish(&[&key]);
+    let (verifier, claims) = (issuer.verifier(), issuer.claims());
+    let with = |name: &str, value: Value| {
+        let mut claims = claims.clone();
+        claims[name] = value;
+        key.token(&claims)
+    };
+    let head = |alg: &str| json!({ "alg": alg, "kid": "one" });
+    let unsigned = key.sign(&head("none"), &claims);
+    let unsigned = format!("{}.", unsigned.rsplit_once('.').unwrap().0);
+    let cases: [(&str, String); 14] = [
+        ("Expired", with("exp", 1_000_000.into())),
+        ("NotYet", with("nbf", 4_102_444_000_u64.into())),
+        ("Audience", with("aud", "https://other.example/mcp".into())),
+        ("Issuer", with("iss", "https://evil.example".into())),
+        ("Scope", with("scope", "look".into())),
+        ("Subject", with("sub", "".into())),
+        ("Bound", with("cnf", json!({ "jkt": "x" }))),
+        ("Algorithm", unsigned),
+        // The public key, taken for a shared secret.
+        ("Algorithm", key.sign(&head("HS256"), &claims)),
+        ("UnknownKey", key.sign(&head("RS256"), &claims)),
+        ("Signature", other.token(&claims)),
+        ("Kind", key.sign(&json!({ "alg": "ES256", "kid": "one", "typ": "dpop+jwt" }), &claims)),
+        ("Kind", key.sign(&json!({ "alg": "ES256", "kid": "one", "crit": ["exp"] }), &claims)),
+        ("Malformed", "sb_nothing".to_owned()),
+    ];
+    for (expected, token) in cases {
+        let why = believed(&verifier, &token).await.unwrap_err();
+        assert_eq!(format!("{why:?}"), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_come_and_go_and_strangers_cannot_make_us_ask_for_ever() {
+    let (issuer, old, new) = (Issuer::open().await, Pair::new("old"), Pair::new("new"));
+    issuer.publish(&[&old]);
+    let (verifier, claims) = (issuer.verifier(), issuer.claims());
+    believed(&verifier, &old.token(&claims)).await.unwrap();
+    // A rotation: the next token names a key that was not there before.
+    issuer.publish(&[&old, &new]);
+    tokio::time::advance(std::time::Duration::from_secs(11)).await;
+    believed(&verifier, &new.token(&claims)).await.unwrap();
+    assert_eq!(issuer.fetches(), 2);
+    // Keys that nobody has ever heard of.
+    let stranger = Pair::new("stranger");
+    for _ in 0..20 {
+        let why = believed(&verifier, &stranger.token(&claims)).await.unwrap_err();
+        assert!(matches!(why, Rejected::UnknownKey), "{why:?}");
+    }
+    assert_eq!(issuer.fetches(), 2);
+    // What was withdrawn is not believed for longer than keys are kept.
+    issuer.publish(&[&new]);
+    tokio::time::advance(std::time::Duration::from_secs(601)).await;
+    let why = believed(&verifier, &old.token(&claims)).await.unwrap_err();
+    assert!(matches!(why, Rejected::UnknownKey), "{why:?}");
+    believed(&verifier, &new.token(&claims)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_issuer_that_is_gone_is_told_apart_from_a_bad_token() {
+    let (issuer, key) = (Issuer::open().await, Pair::new("one"));
+    issuer.publish(&[&key]);
+    let (verifier, claims, late) = (issuer.verifier(), issuer.claims(), issuer.verifier());
+    believed(&verifier, &key.token(&claims)).await.unwrap();
+    let Issuer { server, .. } = issuer;
+    drop(server);
+    tokio::time::advance(std::time::Duration::from_secs(601)).await;
+    // Keys that were good are used on; whoever has none says so.
+    believed(&verifier, &key.token(&claims)).await.unwrap();
+    let why = believed(&late, &key.token(&claims)).await.unwrap_err();
+    assert!(matches!(why, Rejected::Unavailable { .. }), "{why:?}");
+}

@@ -1,0 +1,45 @@
+//! What may be typed about an organisation's identity provider.
+
+use clap::{Args, Subcommand};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  switchboard xaa setup --issuer https://login.example.com --client-id switchboard
+  switchboard xaa login
+  switchboard add wiki https://wiki.example.com/mcp --xaa --client-id switchboard-wiki";
+
+/// What to do with the identity provider.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Xaa {
+    /// Name the provider, in your own settings
+    Setup(Setup),
+    /// Sign in to the provider, in your browser
+    Login {
+        /// Open no browser: print the address, and take the one you end on
+        #[arg(long)]
+        no_browser: bool,
+    },
+    /// Show the provider, who is signed in, and which servers that opens
+    Show,
+    /// Sign out of the provider, and take it out of your settings
+    Clear,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Setup {
+    /// Its issuer, as it calls itself
+    #[arg(long, value_name = "URL")]
+    pub(crate) issuer: String,
+    /// The id of the client that is registered for you there
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: String,
+    /// A command that prints the client's secret, of one that has one
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) client_secret_helper: Option<String>,
+    /// What to ask for besides `openid`; may be given several times
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// The port the browser comes back to, where the client is registered with one
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) callback_port: Option<u16>,
+}

@@ -1,0 +1,217 @@
+//! `switchboard xaa`: one sign-in with the organisation, for any number of servers.
+
+use serde_json::{Value, json};
+use switchboard_auth::{Error, Identity, IdentityProvider, Presence};
+use switchboard_config::{self as config, Desired, Located, Transport};
+use switchboard_wire::process::Guard;
+use switchboard_wire::sanitize;
+use url::Url;
+
+use super::login::{Elsewhere, Here};
+use crate::args::{Setup, Xaa};
+use crate::ask::Keyboard;
+use crate::notice::Notice;
+use crate::printer::{BOLD, DIM, Printer};
+use crate::report::{Failure, Kind};
+use crate::show::{self, moment};
+use crate::surroundings::Caller;
+use crate::{hint, hub};
+
+pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    match xaa {
+        Xaa::Setup(setup) => self::setup(setup, caller, printer),
+        Xaa::Login { no_browser } => login(*no_browser, caller, printer).await,
+        Xaa::Show => show(caller, printer).await,
+        Xaa::Clear => clear(caller, printer).await,
+    }
+}
+
+/// The provider that settings name.
+pub(super) fn provider(caller: &Caller) -> Result<Option<IdentityProvider>, Failure> {
+    let guard = Guard::this_program()
+        .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
+    Ok(hub::Sources::new(caller, guard, Presence::Nobody).organisation())
+}
+
+fn named(caller: &Caller) -> Result<IdentityProvider, Failure> {
+    provider(caller)?.ok_or_else(|| {
+        Failure::plain(Kind::Failed, "no identity provider is configured")
+            .hinted(hint::no_identity_provider())
+    })
+}
+
+// --- setup
+
+fn setup(setup: &Setup, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let managed = |provider: &&Located<config::IdentityProvider>| is_managed(provider, caller);
+    let desired = caller.workspace.desired();
+    if let Some(provider) = desired.settings.xaa_idp.as_ref().filter(managed) {
+        return Err(Failure::plain(
+            Kind::Denied,
+            "the administrator has chosen the identity provider",
+        )
+        .placed(Some(provider.at.clone())));
+    }
+    check(&setup.issuer)?;
+    let provider = config::IdentityProvider {
+        issuer: setup.issuer.clone(),
+        client_id: setup.client_id.clone(),
+        client_secret_helper: setup.client_secret_helper.clone(),
+        scopes: setup.scope.clone(),
+        callback_port: setup.callback_port,
+    };
+    let written = caller.workspace.set_identity_provider(&provider);
+    let path = written.map_err(|error| Failure::config("cannot write your settings", &error))?;
+    if printer.is_json() {
+        return printer.json(&json!({ "provider": provider, "file": path }));
+    }
+    let issuer = sanitize::line(&provider.issuer);
+    printer.done(format_args!("{BOLD}{issuer}{BOLD:#} is your identity provider."));
+    printer.done("Sign in to it with `switchboard xaa login`.");
+    Ok(())
+}
+
+/// Whether the administrator's files name it, rather than the user's.
+fn is_managed(provider: &Located<config::IdentityProvider>, caller: &Caller) -> bool {
+    let path = provider.at.origin.path();
+    path.is_some_and(|path| path.starts_with(&caller.surroundings.managed_dir))
+}
+
+fn check(issuer: &str) -> Result<(), Failure> {
+    let is_one = |url: Url| matches!(url.scheme(), "https" | "http") && url.query().is_none();
+    if Url::parse(issuer).is_ok_and(is_one) {
+        return Ok(());
+    }
+    let message = format!("`{}` is not the issuer of an identity provider", sanitize::line(issuer));
+    Err(Failure::usage(
+        message,
+        "it is the URL that the provider calls itself, like https://login.example.com",
+    ))
+}
+
+// --- login
+
+async fn login(no_browser: bool, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let provider = named(caller)?;
+    let signing_in = async {
+        if no_browser {
+            provider.login(&Elsewhere { printer, keyboard: Keyboard::default() }).await
+        } else {
+            provider.login(&Here { printer }).await
+        }
+    };
+    let identity = tokio::select! {
+        identity = signing_in => identity,
+        _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
+    };
+    let identity =
+        identity.map_err(|error| failed("cannot sign in to the identity provider", &error))?;
+    if printer.is_json() {
+        return printer.json(&shown(&identity));
+    }
+    let who = identity.name.as_ref().unwrap_or(&identity.subject);
+    printer.done(format_args!("Signed in to {BOLD}{}{BOLD:#} as {who}.", identity.issuer));
+    Ok(())
+}
+
+fn failed(what: &str, error: &Error) -> Failure {
+    let failure = Failure::new(what, error);
+    match error.root() {
+        Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
+        Error::ClientSecret(_) => {
+            failure.hinted("see `clientSecretHelper` in `switchboard xaa show`")
+        }
+        Error::IssuerMismatch { .. } | Error::NoMetadata { .. } => {
+            failure.hinted("check the issuer: it counts to the last character")
+        }
+        _ => failure,
+    }
+}
+
+// --- show
+
+async fn show(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let (provider, desired) = (named(caller)?, caller.workspace.desired());
+    let identity = provider.identity().await;
+    let identity = identity.map_err(|error| failed("cannot look at what is kept", &error))?;
+    let servers = opened(&desired);
+    let Some(settings) = &desired.settings.xaa_idp else { return Ok(()) };
+    if printer.is_json() {
+        return printer.json(&json!({
+            "provider": settings.value, "managed": is_managed(settings, caller),
+            "identity": identity.as_ref().map(shown), "servers": servers,
+        }));
+    }
+    let row = |name: &str, value: String| {
+        printer.line(format_args!("{DIM}{name:<10}{DIM:#}{}", sanitize::line(&value)));
+    };
+    let value = &settings.value;
+    row("issuer", value.issuer.clone());
+    row("client", value.client_id.clone());
+    if let Some(helper) = &value.client_secret_helper {
+        row("secret", format!("printed by `{helper}`"));
+    }
+    if is_managed(settings, caller) {
+        row("chosen by", "the administrator".to_owned());
+    }
+    row("signed in", signed_in(identity.as_ref()));
+    row("opens", if servers.is_empty() { "no server yet".to_owned() } else { servers.join(", ") });
+    Ok(())
+}
+
+fn signed_in(identity: Option<&Identity>) -> String {
+    let Some(identity) = identity else { return "nobody; see `switchboard xaa login`".to_owned() };
+    let who = identity.name.as_ref().unwrap_or(&identity.subject);
+    match (identity.expires_at, identity.renewable) {
+        (_, true) | (None, false) => format!("{who}, renewed by itself"),
+        (Some(end), false) => format!("{who}, until {}", moment(end)),
+    }
+}
+
+fn shown(identity: &Identity) -> Value {
+    let Identity { issuer, subject, name, expires_at, renewable, lost } = identity;
+    json!({
+        "issuer": issuer, "subject": subject, "name": name, "expiresAt": expires_at,
+        "renewable": renewable, "lost": lost,
+    })
+}
+
+/// The servers that a sign-in with the provider opens.
+fn opened(desired: &Desired) -> Vec<String> {
+    let is_opened = |transport: &Transport| match transport {
+        Transport::Http(remote) | Transport::Sse(remote) => {
+            remote.oauth.as_ref().is_some_and(|oauth| oauth.xaa == Some(true))
+        }
+        _ => false,
+    };
+    let ready = desired.ready().filter(|(_, entry)| is_opened(&entry.transport));
+    ready.map(|(server, _)| show::word(&server.name)).collect()
+}
+
+// --- clear
+
+async fn clear(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let provider = named(caller)?;
+    let ended = provider.logout().await;
+    let ended = ended.map_err(|error| failed("cannot forget the sign-in", &error))?;
+    let removed = caller.workspace.remove_identity_provider();
+    let removed = removed.map_err(|error| Failure::config("cannot write your settings", &error))?;
+    let problem = ended.as_ref().and_then(|revoked| revoked.as_ref().err()).map(Error::in_one_line);
+    let issuer = sanitize::line(provider.issuer());
+    if printer.is_json() {
+        return printer.json(&json!({
+            "issuer": issuer, "signedOut": ended.is_some(), "removed": removed.is_some(), "problem": problem,
+        }));
+    }
+    if ended.is_some() {
+        printer.done(format_args!("Signed out of {BOLD}{issuer}{BOLD:#}."));
+    }
+    match removed {
+        Some(_) => printer.done("It is your identity provider no more."),
+        None => printer.done("It stays: the administrator has chosen it."),
+    }
+    let said = problem
+        .map(|problem| Notice::warning(format!("it may still accept the tokens: {problem}")));
+    printer.notices(&said);
+    Ok(())
+}
