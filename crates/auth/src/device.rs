@@ -11,7 +11,7 @@ use url::Url;
 use crate::account::{Account, Client, Record};
 use crate::error::Error;
 use crate::identity;
-use crate::sign_in::{Demand, Found, SignIn, desk};
+use crate::sign_in::{Demand, Found, SignIn};
 use crate::token::{Desk, Granted};
 
 const WHAT: &str = "a code to sign in with";
@@ -94,7 +94,7 @@ impl SignIn {
         show: &dyn ShowCode,
     ) -> Result<Granted, Error> {
         let signer = self.signer()?;
-        let desk = desk(found, client, signer.as_ref());
+        let desk = found.desk(client, signer.as_ref());
         let scope = found.scopes.join(" ");
         let mut form = Vec::new();
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));

@@ -130,10 +130,11 @@ impl SignIn {
 
     /// Signs in with somebody, if it takes one, in their way.
     pub async fn run_in(&self, demand: &Demand, way: Way<'_>) -> Result<Account, Error> {
+        let takes_a_person = self.takes_a_person();
         match way {
             Way::Page(visit) => self.run(demand, visit).await,
-            Way::Code(_) if !self.takes_a_person() => self.by_itself(demand).await,
-            Way::CodeOrPage(_, visit) if !self.takes_a_person() => self.run(demand, visit).await,
+            Way::CodeOrPage(_, visit) if !takes_a_person => self.run(demand, visit).await,
+            Way::Code(_) if !takes_a_person => self.by_itself(demand).await,
             Way::Code(show) => self.by_code(demand, show).await?.ok_or(Error::NoCodes),
             Way::CodeOrPage(show, visit) => match self.by_code(demand, show).await? {
                 Some(account) => Ok(account),
@@ -158,7 +159,7 @@ impl SignIn {
             ("code_verifier", code.verifier.as_str()),
         ];
         form.extend(found.resource().map(|resource| ("resource", resource)));
-        let granted = desk(&found, &client, self.signer()?.as_ref()).ask(&form).await;
+        let granted = found.desk(&client, self.signer()?.as_ref()).ask(&form).await;
         if granted.as_ref().is_err_and(|error| error.is_refusal("invalid_client")) {
             self.forget_registration(&found).await?;
         }
@@ -363,19 +364,16 @@ fn wants_proof(demand: &Demand, resource: Option<&Resource>) -> bool {
         || resource.is_some_and(|resource| resource.dpop_bound_access_tokens_required)
 }
 
-pub(crate) fn desk<'a>(
-    found: &'a Found,
-    client: &'a Client,
-    signer: Option<&'a Signer>,
-) -> Desk<'a> {
-    let AuthorizationServer { issuer, token_endpoint, .. } = &found.server;
-    let (fetcher, prover) = (&found.fetcher, found.prover.as_ref());
-    Desk { fetcher, issuer, endpoint: token_endpoint, client, signer, prover }
-}
-
 // === impl Found ===
 
 impl Found {
+    /// Where tokens are had.
+    pub(crate) fn desk<'a>(&'a self, client: &'a Client, signer: Option<&'a Signer>) -> Desk<'a> {
+        let AuthorizationServer { issuer, token_endpoint, .. } = &self.server;
+        let (fetcher, prover) = (&self.fetcher, self.prover.as_ref());
+        Desk { fetcher, issuer, endpoint: token_endpoint, client, signer, prover }
+    }
+
     pub(crate) fn resource(&self) -> Option<&str> {
         self.resource.as_ref().map(|resource| resource.name.as_str())
     }

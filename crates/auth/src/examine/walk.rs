@@ -2,10 +2,9 @@
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, Method};
 use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, Pool};
 use switchboard_wire::sanitize;
-use url::Url;
 
 use super::{Finding, Hop, Step};
 use crate::account::{Account, Record};
@@ -252,19 +251,17 @@ impl<'a> Walk<'a> {
 
 async fn ask(sign_in: &SignIn, account: &Account) -> Result<(), HttpError> {
     let pool = Pool::new(sign_in.network())?;
-    let url = &sign_in.subject().url;
-    let value = authorization(account).map(|value| (AUTHORIZATION, value));
-    let proof = proof(account, url).map(|value| (dpop::PROOF, value));
-    let headers: HeaderMap = value.into_iter().chain(proof).collect();
-    let endpoint = Endpoint::new(pool, url.clone(), EndpointOptions::default());
-    endpoint.post(Bytes::from_static(QUESTION.as_bytes()), headers).await.map(drop)
-}
-
-/// The proof that goes along with a token that is bound to a key.
-fn proof(account: &Account, url: &Url) -> Option<HeaderValue> {
-    let prover = Prover::kept(account.key.as_ref()?)?;
+    let url = sign_in.subject().url.clone();
     let token = Some(account.access.expose().as_str());
-    prover.prove(&Proven { method: &Method::POST, url, nonce: None, token }).ok()
+    let request = Proven { method: &Method::POST, url: &url, nonce: None, token };
+    let prover = account.key.as_ref().and_then(Prover::kept);
+    // Without one the server says what is missing, and that is shown.
+    let proof = prover.and_then(|prover| prover.prove(&request).ok());
+    let value = authorization(account).map(|value| (AUTHORIZATION, value));
+    let headers: HeaderMap =
+        value.into_iter().chain(proof.map(|proof| (dpop::PROOF, proof))).collect();
+    let endpoint = Endpoint::new(pool, url, EndpointOptions::default());
+    endpoint.post(Bytes::from_static(QUESTION.as_bytes()), headers).await.map(drop)
 }
 
 fn words(scopes: &[String]) -> String {

@@ -108,13 +108,13 @@ pub(crate) enum Command {
     /// `/mcp/<server>` for one server, `/mcp/agent/<name>` for what an agent sees), HTTP with server-sent events at
     /// `/sse`, WebSocket at `/ws`. On this machine your own programs are let in; everybody else needs a token.
     #[command(after_help = serving::SERVE_EXAMPLES)]
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Make, show and revoke the tokens that clients of other machines and users need
     #[command(subcommand, after_help = guarding::TOKEN_EXAMPLES)]
     Token(Token),
-    /// Show the hub that `connect` has started, who uses it, and what they use
+    /// Show the hub that runs, who uses it, and what they use
     Status,
-    /// End the hub that `connect` has started
+    /// End the hub that runs
     Stop,
     /// Show the questions that wait in the hub
     ///

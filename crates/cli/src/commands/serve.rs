@@ -104,7 +104,8 @@ async fn faces(
     ready(serve, &door, address, &snapshot.desired, &notices, printer)?;
     drop(snapshot);
     let shutdown = stop.child_token();
-    let serving = face::serve(listener, front, door.options(&serve.guarding), shutdown.clone());
+    let options = door.options(&serve.guarding, address);
+    let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,

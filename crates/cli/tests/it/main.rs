@@ -31,6 +31,7 @@ mod managed;
 mod openid;
 mod peers;
 mod probe;
+mod protected;
 mod resources;
 mod secrets;
 mod signing_in;

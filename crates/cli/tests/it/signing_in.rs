@@ -74,6 +74,7 @@ impl Scene {
         self.story.tell(args, &format!("\n{shown}"));
     }
 
+    /// Signs in by hand: opens the page that is printed, and pastes where it leads to. `answer` is what that page says.
     fn login(&mut self, args: &[&str], answer: &[(&str, &str)]) {
         by_hand(&mut self.story, args, answer);
     }
@@ -145,8 +146,8 @@ fn what_cannot_be_signed_in_to() {
         .run(&["login", "local"])
         .run(&["login", "nobody"])
         .run(&["logout", "nobody"])
-        .run(&["logout", "--all"]);
-    scene.story.run(&["login", "web", "--device"]);
+        .run(&["logout", "--all"])
+        .run(&["login", "web", "--device"]);
     scene.login(
         &["login", "web", "--no-browser"],
         &[("error", "access_denied"), ("error_description", "not\u{1b}[31m today")],

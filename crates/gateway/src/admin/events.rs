@@ -13,7 +13,8 @@ use serde_json::json;
 use switchboard_core::audit::Line;
 use switchboard_core::engine::{Attendance, Event as Happening, Happened};
 use switchboard_wire::sanitize;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
 
 use super::questions::{self, Asking};
 use super::routes::param;
@@ -23,6 +24,7 @@ use super::{Admin, sse};
 struct Feed {
     admin: Admin,
     events: broadcast::Receiver<Happening>,
+    calls: broadcast::Receiver<Happening>,
     queue: watch::Receiver<u64>,
     /// The questions that the reader knows of.
     known: BTreeMap<String, Asking>,
@@ -40,6 +42,7 @@ pub(super) async fn follow(State(admin): State<Admin>, uri: Uri) -> Response {
     let attendance = param(&uri, "attend").map(|_| engine.queue().attend());
     let feed = Feed {
         events: engine.events(),
+        calls: engine.calls(),
         queue,
         known: BTreeMap::new(),
         ready: [sse::event("ready", &json!({}))].into(),
@@ -65,15 +68,20 @@ impl Feed {
                     changed.ok()?;
                     self.look_at_queue();
                 }
-                event = self.events.recv() => match event {
-                    Ok(event) => self.ready.extend(told(&event)),
-                    Err(broadcast::error::RecvError::Lagged(_)) => {
-                        self.ready.push_back(sse::event("resync", &json!({})));
-                    }
-                    Err(broadcast::error::RecvError::Closed) => return None,
-                },
+                event = self.events.recv() => self.tell(event)?,
+                event = self.calls.recv() => self.tell(event)?,
             }
         }
+    }
+
+    /// Tells of something that happened; `None` if nothing will any more.
+    fn tell(&mut self, event: Result<Happening, RecvError>) -> Option<()> {
+        match event {
+            Ok(event) => self.ready.extend(told(&event)),
+            Err(RecvError::Lagged(_)) => self.ready.push_back(sse::event("resync", &json!({}))),
+            Err(RecvError::Closed) => return None,
+        }
+        Some(())
     }
 
     /// Tells which questions are new, and which no longer wait.

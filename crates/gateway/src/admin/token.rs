@@ -11,7 +11,7 @@ use futures_util::future::{BoxFuture, ready};
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 
-use crate::face::Tokens;
+use crate::face::{Denied, Tokens};
 
 /// Its file in user state.
 const FILE: &str = "admin-token";
@@ -93,8 +93,8 @@ fn make(state: &Path, path: &Path) -> io::Result<String> {
 }
 
 impl Tokens for Token {
-    fn principal<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<String>> {
-        Box::pin(ready(self.is(token).then(|| "local".to_owned())))
+    fn admit<'a>(&'a self, token: &'a str, _: &'a str) -> BoxFuture<'a, Result<String, Denied>> {
+        Box::pin(ready(self.is(token).then(|| "local".to_owned()).ok_or(Denied::NotGood)))
     }
 }
 

@@ -111,7 +111,7 @@ pub(in super::super) async fn in_hub(
     let front = rooms.front(whose, &serve.view).await?;
     let (listener, address) = take(&serve, admin).await.map_err(|failure| problem(&failure))?;
     let shutdown = CancellationToken::new();
-    let options = door.options(&serve.guarding);
+    let options = door.options(&serve.guarding, address);
     let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
     let serving = tokio::spawn(serving);
     // Dropped, the faces are told to end, and do so by themselves.
