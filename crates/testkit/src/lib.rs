@@ -7,6 +7,7 @@ pub mod fault;
 pub mod fixture;
 pub mod http;
 pub mod http1;
+pub mod keychain;
 pub mod lines;
 pub mod older;
 pub mod openid;

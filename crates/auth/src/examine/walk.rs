@@ -204,6 +204,10 @@ impl<'a> Walk<'a> {
             Ok(()) => ("the server accepts it".into(), Finding::Good, "it is signed in"),
             Err(HttpError::Refused { status, challenges, .. }) => {
                 let error = Challenges::parse(&challenges).error().map(str::to_owned);
+                if error.as_deref() == Some(dpop::USE_NONCE) {
+                    let line = "the server wants a word of its own in the proof".to_owned();
+                    return (line, Finding::Good, "every call brings it");
+                }
                 let error = error.map(|word| format!(": {word}")).unwrap_or_default();
                 let line = format!("the server answers {}{error}", status.as_u16());
                 // It may repeat what it was sent.

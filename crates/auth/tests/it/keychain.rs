@@ -2,34 +2,15 @@
 
 use std::io;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use switchboard_auth::{
     FileStore, KeyPlace, Keychain, Record, Store as _, StoreError, SystemKeychain,
 };
+use switchboard_testkit::keychain::{self, LOCKED, UNLOCKED};
 
 const FOLDER: &str = "TEST_KEYCHAIN_FOLDER";
-
-/// A bus that starts nothing by itself, least of all a window that asks for a password.
-const BUS: &str = r#"<busconfig>
-  <type>session</type>
-  <listen>unix:tmpdir=/tmp</listen>
-  <policy context="default">
-    <allow send_destination="*" eavesdrop="true"/> <allow eavesdrop="true"/> <allow own="*"/>
-  </policy>
-</busconfig>"#;
-
-/// What a person has typed their password into, once it is on the bus. It ends with the bus.
-const UNLOCKED: &str = "printf password | gnome-keyring-daemon --unlock --components=secrets
-for _ in $(seq 1000); do
-  dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.NameHasOwner \
-    string:org.freedesktop.secrets | grep -q 'boolean true' && break
-done";
-const LOCKED: &str = "dbus-send --session --print-reply --dest=org.freedesktop.secrets \
-    /org/freedesktop/secrets org.freedesktop.Secret.Service.Lock \
-    array:objpath:/org/freedesktop/secrets/collection/login";
 
 /// The system's keychain, and how often it was asked.
 #[derive(Default)]
@@ -48,21 +29,9 @@ impl Keychain for Counted {
 
 /// Does what `lines` say in a session of its own: shell, or `step NAME` for one of the tests below.
 fn session(folder: &Path, lines: &[&str]) {
-    let config = folder.join("bus.conf");
-    std::fs::write(&config, BUS).unwrap();
-    let script = format!(
-        "set -eu\nstep() {{ \"$PROGRAM\" \"keychain::$1\" --exact --ignored; }}\n{}",
-        lines.join("\n")
-    );
-    let output = Command::new("timeout")
-        .args(["60", "dbus-run-session", "--config-file"])
-        .arg(&config)
-        .args(["--", "sh", "-c", &script])
+    let step = r#"step() { "$PROGRAM" "keychain::$1" --exact --ignored; }"#;
+    let output = keychain::session(folder, &format!("{step}\n{}", lines.join("\n")))
         .env("PROGRAM", std::env::current_exe().unwrap())
-        .env("HOME", folder)
-        .env("XDG_RUNTIME_DIR", folder)
-        .env_remove("XDG_DATA_HOME")
-        .env_remove("DISPLAY")
         .env(FOLDER, folder.join("sign-ins"))
         .output()
         .expect("dbus-run-session is installed by cargo xtask peers");

@@ -6,3 +6,4 @@ mod elicitation;
 mod handed;
 pub(crate) mod script;
 mod session;
+mod sign_in;

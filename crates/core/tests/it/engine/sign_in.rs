@@ -1,0 +1,175 @@
+//! A server that somebody has to sign in to: the one tool it offers meanwhile, and what takes its place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use serde_json::{Value, json};
+use switchboard_config::{Entry, Server};
+use switchboard_core::engine::{CredentialSource, Environment, Happened};
+use switchboard_core::{CallError, Outcome, Request};
+use switchboard_testkit::http::{Reply, Scripted};
+use switchboard_wire::Remedy;
+use switchboard_wire::client::List;
+use switchboard_wire::http::{
+    Challenge, CredentialError, Credentials, Outgoing, SignInPage, Verdict,
+};
+use tokio::sync::Notify;
+
+use super::script::{Bench, raw, said};
+
+const PAGE: &str = "https://as.example/authorize?state=s";
+
+/// Who speaks for the user: nobody, until somebody has been on the page.
+#[derive(Default)]
+struct Door {
+    is_open: AtomicBool,
+    changed: Notify,
+    asked: AtomicUsize,
+}
+
+impl Credentials for Door {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+        let is_open = self.is_open.load(Ordering::Relaxed);
+        let key = is_open.then(|| ("x-key".parse().unwrap(), "open".parse().unwrap()));
+        Box::pin(std::future::ready(Ok(key.into_iter().collect())))
+    }
+
+    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
+        Box::pin(std::future::ready(Verdict::SignIn { reason: "nobody has been there".into() }))
+    }
+
+    fn renewed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.changed.notified())
+    }
+
+    fn sign_in_page(&self) -> Option<&dyn SignInPage> {
+        Some(self)
+    }
+}
+
+impl SignInPage for Door {
+    fn open<'a>(
+        &'a self,
+        challenges: &'a [String],
+    ) -> BoxFuture<'a, Result<String, CredentialError>> {
+        assert_eq!(challenges, ["Bearer realm=\"x\""]);
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(Ok(PAGE.to_owned())))
+    }
+}
+
+struct Doors(Arc<Door>);
+
+impl CredentialSource for Doors {
+    fn credentials(
+        &self,
+        _: &Server,
+        _: &Entry,
+        _: &Environment,
+    ) -> (Arc<dyn Credentials>, String) {
+        (self.0.clone(), "door".to_owned())
+    }
+}
+
+/// A server with two tools, one of which has the name of ours.
+fn answer(request: &[u8]) -> String {
+    let request: Value = serde_json::from_slice(request).unwrap();
+    let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+    let result = match request["method"].as_str() {
+        Some("server/discover") => {
+            json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
+        }
+        Some("tools/list") => json!({ "tools": [tool("echo"), tool("authenticate")] }),
+        _ => json!({ "content": [{ "type": "text", "text": "the server's own" }] }),
+    };
+    json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }).to_string()
+}
+
+struct Scene {
+    bench: Bench,
+    door: Arc<Door>,
+    _server: Scripted,
+}
+
+impl Scene {
+    /// With an entry that has `more` in it, under these rules.
+    async fn new(more: &Value, permissions: &Value) -> Self {
+        let server = Scripted::start(async |request| {
+            if request.header("x-key").is_some() {
+                return Reply::json(200, answer(&request.body));
+            }
+            Reply::empty(401).header("www-authenticate", "Bearer realm=\"x\"")
+        })
+        .await;
+        let door = Arc::new(Door::default());
+        let source = Arc::new(Doors(door.clone()));
+        let bench = Bench::with(|options| options.credentials = source).await;
+        let mut entry = json!({ "type": "http", "url": server.url("/mcp") });
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let configuration = json!({ "mcpServers": { "web": entry }, "permissions": permissions });
+        bench.engine.apply(&bench.workspace, bench.desired(&configuration));
+        bench.settled().await;
+        Self { bench, door, _server: server }
+    }
+
+    fn tools(&self) -> Vec<String> {
+        let snapshot = self.bench.engine.snapshot(&self.bench.workspace.id).unwrap();
+        snapshot.catalog.tools().iter().map(|listed| listed.name.clone()).collect()
+    }
+
+    async fn call(&self, name: &str) -> Result<Outcome, CallError> {
+        let request = Request::tool(name, &raw(&json!({})));
+        self.bench.engine.call(&self.bench.caller("me"), request).outcome().await
+    }
+
+    /// Somebody comes back from the page; waits until the tools have changed, and were said to.
+    async fn sign_in(&self) {
+        let mut events = self.bench.engine.events();
+        self.door.is_open.store(true, Ordering::Relaxed);
+        self.door.changed.notify_one();
+        let told = async {
+            while self.tools() == ["mcp__web__authenticate"] {
+                while !matches!(events.recv().await.unwrap().what, Happened::List(List::Tools)) {}
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), told).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn one_tool_until_somebody_has_signed_in() {
+    // What the entry shows of the server's tools says nothing of ours.
+    let scene = Scene::new(&json!({ "tools": { "allow": ["echo"] } }), &json!({})).await;
+    assert_eq!(scene.tools(), ["mcp__web__authenticate"]);
+    let outcome = scene.call("mcp__web__authenticate").await.unwrap();
+    assert!(said(&outcome.result).contains(PAGE), "{}", outcome.result);
+    assert_eq!(scene.door.asked.load(Ordering::Relaxed), 1);
+    let refused = scene.call("mcp__web__echo").await.unwrap_err();
+    assert_eq!(refused.remedy(), Remedy::SignIn, "{refused:?}");
+    scene.sign_in().await;
+    assert_eq!(scene.tools(), ["mcp__web__echo"]);
+    assert_eq!(said(&scene.call("mcp__web__echo").await.unwrap().result), "the server's own");
+}
+
+#[tokio::test]
+async fn a_servers_tool_of_the_same_name_is_the_servers() {
+    let scene = Scene::new(&json!({}), &json!({})).await;
+    scene.sign_in().await;
+    assert_eq!(scene.tools(), ["mcp__web__echo", "mcp__web__authenticate"]);
+    let outcome = scene.call("mcp__web__authenticate").await.unwrap();
+    assert_eq!(said(&outcome.result), "the server's own");
+    assert_eq!(scene.door.asked.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn what_is_denied_is_not_offered() {
+    for rule in ["mcp__web", "mcp__web__authenticate"] {
+        let scene = Scene::new(&json!({}), &json!({ "deny": [rule] })).await;
+        assert_eq!(scene.tools(), Vec::<String>::new(), "{rule}");
+        scene.call("mcp__web__authenticate").await.unwrap_err();
+        assert_eq!(scene.door.asked.load(Ordering::Relaxed), 0);
+    }
+}
