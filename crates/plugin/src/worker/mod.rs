@@ -131,12 +131,12 @@ fn run(order: Option<OsString>, builtins: Builtins) -> ExitCode {
     let started = order
         .ok_or_else(|| Failed::new("order", "the worker was not told what to load"))
         .and_then(|order| start(&order, &channel, builtins));
-    match started {
-        Ok((plugin, ready)) => {
-            channel.say(&said(said::READY, &ready));
-            serve(input, &channel, &plugin, ready.thread_safe);
-            ExitCode::SUCCESS
-        }
+    let served = match started {
+        Ok((plugin, ready)) => serve(input, &channel, &plugin, &ready),
+        Err(failed) => Err(failed),
+    };
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
             channel.say(&said(said::FAILED, &failed));
             ExitCode::FAILURE
@@ -195,19 +195,25 @@ fn load(
 }
 
 /// Answers until the host closes its end. The thread that loaded the plugin is the first to answer.
-fn serve(input: OwnedFd, channel: &Arc<Channel>, plugin: &Arc<dyn Answerer>, thread_safe: bool) {
-    let crew = Arc::new(Crew::new(if thread_safe { crew::MOST } else { 1 }));
-    let reader = {
-        let (channel, crew, plugin) = (channel.clone(), crew.clone(), plugin.clone());
-        std::thread::Builder::new().name("reader".into()).spawn(move || {
-            read(input, &channel, &crew, &plugin);
-            crew.end();
-        })
-    };
-    if reader.is_ok() {
-        crew.work();
-        plugin.end();
-    }
+/// Answers until the host is gone. It is ready once somebody hears.
+fn serve(
+    input: OwnedFd,
+    channel: &Arc<Channel>,
+    plugin: &Arc<dyn Answerer>,
+    ready: &Ready,
+) -> Result<(), Failed> {
+    let crew = Arc::new(Crew::new(if ready.thread_safe { crew::MOST } else { 1 }));
+    let (ears, hands, answerer) = (channel.clone(), crew.clone(), plugin.clone());
+    let reading = std::thread::Builder::new().name("reader".into()).spawn(move || {
+        read(input, &ears, &hands, &answerer);
+        hands.end();
+    });
+    reading
+        .map_err(|error| Failed::new("start", format!("it has no room for a thread: {error}")))?;
+    channel.say(&said(said::READY, ready));
+    crew.work();
+    plugin.end();
+    Ok(())
 }
 
 fn read(input: OwnedFd, channel: &Arc<Channel>, crew: &Arc<Crew>, plugin: &Arc<dyn Answerer>) {
