@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use switchboard_testkit::keychain::{UNLOCKED, session};
 use switchboard_testkit::openid::{OpenId, Tokens, peers, person};
 
 use crate::Story;
@@ -169,4 +170,23 @@ fn a_real_browser_signs_in() {
     scene.story.set("BROWSER", &format!("{} --chromium", line(&person())));
     assert!(scene.said(&["login", "web", "--json"]).contains("\"signedIn\": true"));
     assert_eq!(scene.said(&["call", "web/add", "a=2", "b=40"]), "42\n");
+}
+
+/// The keychain of a desktop holds the key, and from elsewhere it is said that it does.
+#[test]
+fn the_key_is_in_the_keychain_where_there_is_one() {
+    let scene = Scene::new();
+    let program = env!("CARGO_BIN_EXE_switchboard");
+    let call = "call web/add a=2 b=40";
+    let script = format!("{UNLOCKED}\n{program} login web --json\n{program} {call}");
+    let usual = scene.story.command(&[]);
+    let mut command = session(scene.story.home.path(), &script);
+    command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.current_dir(usual.get_current_dir().unwrap()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("\"key\": \"keychain\"") && said.ends_with("42\n"), "{output:?}");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("no keychain"), "{output:?}");
+    let outside = scene.story.quietly(&["call", "web/add", "a=2", "b=40"]);
+    assert_eq!(outside.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&outside.stderr).contains("keychain"), "{outside:?}");
 }
