@@ -131,6 +131,11 @@ impl OpenId {
         self.tell(&json!({ "do": "unwell", "times": times }));
     }
 
+    /// From now on a refresh token is good for more than one use.
+    pub fn keep_refresh_tokens(&self) {
+        self.tell(&json!({ "do": "rotation", "on": false }));
+    }
+
     /// Holds requests for a token, or the answers to them, from now on.
     pub fn hold(&self, held: Held) {
         let what = match held {

@@ -38,6 +38,7 @@ const signed = process.argv.includes('--jwt');
 // What happened, and what is to happen.
 const books = { refreshed: 0, asked: 0, registered: 0, revoked: 0, refused: [], called: 0 };
 const faults = { unwell: 0, hold: undefined };
+let rotates = true;
 const access = new Set();
 const refresh = new Set();
 
@@ -51,7 +52,7 @@ function configuration(resource, keys) {
     cookies: { keys: [randomBytes(16).toString('hex')] },
     scopes: ['openid', 'offline_access', 'read', 'write'],
     pkce: { required: () => true },
-    rotateRefreshToken: true,
+    rotateRefreshToken: () => rotates,
     issueRefreshToken: (_ctx, client, code) => client.grantTypeAllowed('refresh_token') && code.scopes.has('offline_access'),
     findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     ttl: { AccessToken: life, DeviceCode: 60, Grant: 3600, Interaction: 600, RefreshToken: 3600, Session: 3600, IdToken: 3600 },
@@ -186,6 +187,8 @@ const commands = (provider) => ({
   books: () => books,
   // The next `times` requests for a token are answered with 503.
   unwell: ({ times }) => { faults.unwell = times; },
+  // Whether a refresh token is replaced when it is used.
+  rotation: ({ on }) => { rotates = on; },
   // Requests for a token are not read ("question"), or done and not answered ("answer"); null ends it.
   hold: ({ what }) => { faults.hold = what ?? undefined; },
   // No access token is accepted any more.

@@ -222,10 +222,15 @@ async fn a_sign_in_that_was_ended_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sixty_four_calls_of_four_processes_renew_once() {
-    for unwell in [0, 2] {
+    for (unwell, rotates) in [(0, false), (0, true), (2, true)] {
         let scene = Scene::ended().await;
+        if !rotates {
+            scene.provider.keep_refresh_tokens();
+        }
+        let before = scene.kept().account.unwrap().refresh;
         scene.provider.unwell(unwell);
         assert!(scene.rush(), "{unwell}");
+        assert_eq!(scene.kept().account.unwrap().refresh != before, rotates);
         let books = scene.provider.books();
         assert_eq!((books.refreshed, books.refused), (1, Vec::new()), "{unwell}");
         assert_eq!(books.called, 64);
