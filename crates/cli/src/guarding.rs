@@ -70,6 +70,12 @@ impl Door {
         format!("{scheme}://{host}/mcp")
     }
 
+    /// Where this machine's own user finds it.
+    pub(crate) fn base(&self, bound: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{bound}")
+    }
+
     /// An entry for clients' files.
     pub(crate) fn entry(&self, url: &str) -> Value {
         match self.auth {

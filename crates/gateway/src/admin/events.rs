@@ -1,28 +1,31 @@
 //! Everything that happens in the hub, as it happens.
 //!
-//! Nothing is kept for whoever comes back: a reader that was too slow, or away, is told to look at everything anew.
+//! Events have ids, and the latest are kept: whoever comes back with `Last-Event-ID` gets what they missed, or is told to
+//! look at everything anew, as is a reader that was too slow.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream;
-use http::Uri;
-use serde_json::json;
+use http::{HeaderMap, Uri};
+use serde_json::{Value, json};
 use switchboard_core::audit::Line;
 use switchboard_core::engine::{Attendance, Event as Happening, Happened};
 use switchboard_wire::sanitize;
 use tokio::sync::{broadcast, watch};
 
 use super::questions::{self, Asking};
+use super::ring::{Taken, Told};
 use super::routes::param;
 use super::{Admin, sse};
 
 /// What one reader knows and is told.
 struct Feed {
     admin: Admin,
-    events: broadcast::Receiver<Happening>,
+    events: broadcast::Receiver<Arc<Told>>,
     queue: watch::Receiver<u64>,
     /// The questions that the reader knows of.
     known: BTreeMap<String, Asking>,
@@ -33,16 +36,21 @@ struct Feed {
 }
 
 /// `GET /events`.
-pub(super) async fn follow(State(admin): State<Admin>, uri: Uri) -> Response {
+pub(super) async fn follow(State(admin): State<Admin>, uri: Uri, headers: HeaderMap) -> Response {
     let engine = &admin.0.engine;
+    let after = headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default());
+    let Taken { is_torn, missed, coming } = admin.0.ring.follow(engine, after);
+    let mut ready = VecDeque::from([sse::event("ready", &json!({}))]);
+    ready.extend(is_torn.then(|| sse::event("resync", &json!({}))));
+    ready.extend(missed.iter().map(|told| told.event()));
     let mut queue = engine.queue().changes();
     queue.mark_changed();
     let attendance = param(&uri, "attend").map(|_| engine.queue().attend());
     let feed = Feed {
-        events: engine.events(),
+        events: coming,
         queue,
         known: BTreeMap::new(),
-        ready: [sse::event("ready", &json!({}))].into(),
+        ready,
         _attendance: attendance,
         admin,
     };
@@ -66,7 +74,7 @@ impl Feed {
                     self.look_at_queue();
                 }
                 event = self.events.recv() => match event {
-                    Ok(event) => self.ready.extend(told(&event)),
+                    Ok(told) => self.ready.push_back(told.event()),
                     Err(broadcast::error::RecvError::Lagged(_)) => {
                         self.ready.push_back(sse::event("resync", &json!({})));
                     }
@@ -92,7 +100,8 @@ impl Feed {
     }
 }
 
-fn told(event: &Happening) -> Option<Event> {
+/// The word for an event, and what comes with it.
+pub(super) fn told(event: &Happening) -> Option<(&'static str, Value)> {
     let (name, mut data) = match &event.what {
         Happened::State => ("state", json!({})),
         Happened::List(list) => ("list", json!({ "list": list.member() })),
@@ -104,7 +113,7 @@ fn told(event: &Happening) -> Option<Event> {
     let workspaces: Vec<String> = event.workspaces.iter().map(ToString::to_string).collect();
     data["workspaces"] = json!(workspaces);
     data["server"] = json!(event.server);
-    Some(sse::event(name, &data))
+    Some((name, data))
 }
 
 fn clean(text: &str) -> String {

@@ -130,7 +130,7 @@ pub async fn serve<F: Front>(
     Ok(())
 }
 
-/// Serves what stands beside the faces and none of the faces, behind the same guard, until `shutdown`.
+/// Serves what stands beside the faces and none of the faces, until `shutdown`.
 pub async fn serve_beside(
     listener: TcpListener,
     mut options: FaceOptions,
@@ -145,7 +145,7 @@ pub async fn serve_beside(
     let connections = TaskTracker::new();
     let over = CancellationToken::new();
     let door = Door {
-        routes: routes::guarded(beside, guard),
+        routes: routes::named(beside, guard),
         tls,
         times,
         metrics,

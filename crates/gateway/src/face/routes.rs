@@ -14,7 +14,7 @@ use http::{HeaderValue, header};
 
 use super::{
     Face,
-    guard::{Caller, Guard, pass},
+    guard::{Caller, Guard, pass, pass_named},
     refusal::{Reason, Refusal},
     sessions::Owner,
     sse, streamable, ws,
@@ -40,9 +40,14 @@ pub(super) fn routes<F: Front>(face: Arc<Face<F>>, guard: Arc<Guard>, beside: Ro
         .route("/readyz", get(ready::<F>))
         .route("/metrics", get(metrics::<F>))
         .with_state(face)
-        .merge(beside)
         .fallback(|| async { nowhere() });
-    guarded(faces, guard)
+    let beside = named(beside, Arc::clone(&guard));
+    guarded(faces, guard).merge(beside)
+}
+
+/// Routes that ask themselves who comes: the guard looks only at the name that was used for us, and at the page.
+pub(super) fn named(routes: Router, guard: Arc<Guard>) -> Router {
+    routes.layer(from_fn_with_state(guard, pass_named))
 }
 
 /// Routes that only whom the guard lets in can reach.

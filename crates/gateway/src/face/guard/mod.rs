@@ -162,6 +162,24 @@ pub(super) async fn pass(
     response
 }
 
+/// Lets a request through that uses our name and comes from no other page. Pages of elsewhere may never read the answer.
+pub(super) async fn pass_named(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let local = request.extensions().get::<Arc<Peer>>().map(|peer| peer.local.ip());
+    let hosts = &guard.hosts;
+    let named = hosts.check_host(request.uri(), request.headers(), local);
+    match named.and_then(|()| hosts.check_origin(request.headers(), local)) {
+        Ok(_) => next.run(request).await,
+        Err(refusal) => {
+            guard.metrics.refused(refusal.reason);
+            refusal.into_response()
+        }
+    }
+}
+
 /// Whether an answer may go on for as long as anybody listens.
 fn is_stream(response: &Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE);
