@@ -41,8 +41,9 @@ export function list(label, row, nothing) {
   function drawn(index) {
     const { key, open, parts } = row(items[index]);
     const button = h('button', { type: 'button', className: 'row', 'data-key': key, 'data-index': index, onclick: open }, parts);
-    button.style.top = `${index * height}px`;
-    return h('div', { role: 'listitem', 'aria-setsize': items.length, 'aria-posinset': index + 1 }, button);
+    const place = h('div', { role: 'listitem', className: 'place', 'aria-setsize': items.length, 'aria-posinset': index + 1 }, button);
+    place.style.top = `${index * height}px`;
+    return place;
   }
 
   /** Arrows go from row to row. */
