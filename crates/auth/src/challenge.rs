@@ -1,6 +1,8 @@
 //! `WWW-Authenticate`, as RFC 9110 writes it: any number of challenges in any number of fields, each a scheme with one
 //! token or with parameters. What cannot be read costs only itself.
 
+use std::fmt;
+
 /// No server has reason to send more.
 const MAX_CHALLENGES: usize = 16;
 const MAX_PARAMS: usize = 32;
@@ -35,6 +37,17 @@ impl Challenge {
     /// Whether it is about tokens.
     fn is_bearer(&self) -> bool {
         ["bearer", "dpop"].iter().any(|scheme| self.scheme.eq_ignore_ascii_case(scheme))
+    }
+}
+
+impl fmt::Display for Challenge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.scheme)?;
+        for (at, (name, value)) in self.params.iter().enumerate() {
+            let comma = if at == 0 { " " } else { ", " };
+            write!(f, "{comma}{name}={value:?}")?;
+        }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use std::{fmt, io};
 
 use switchboard_wire::http::HttpError;
 use switchboard_wire::sanitize;
+use url::form_urlencoded;
 
 use crate::helper::HelperError;
 use crate::store::StoreError;
@@ -89,6 +90,9 @@ pub enum Error {
     /// There is no way to become a client.
     #[error("the authorization server `{issuer}` registers nobody by itself")]
     NoIdentity { issuer: String },
+    /// There is no page where a code could be typed.
+    #[error("the server has no way to sign in with a code")]
+    NoCodes,
     /// Configured credentials are of another authorization server.
     #[error(
         "the configured client was registered with `{configured}`, and the server now uses `{issuer}`"
@@ -213,6 +217,24 @@ impl Error {
         }
     }
 
+    /// The same without `secrets`, where a server repeats them.
+    pub(crate) fn without(self, secrets: &[&str]) -> Self {
+        let hide = |text: String| {
+            let secrets = secrets.iter().filter(|secret| !secret.is_empty());
+            secrets.fold(text, |text, secret| {
+                // As it is, and as it was written into the form.
+                let encoded: String = form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+                text.replace(secret, "…").replace(&encoded, "…")
+            })
+        };
+        match self {
+            Self::Refused { what, error, description } => {
+                Self::Refused { what, error: hide(error), description: description.map(hide) }
+            }
+            other => other,
+        }
+    }
+
     /// The whole chain of causes in one line.
     pub fn in_one_line(&self) -> String {
         let mut text = self.to_string();
@@ -237,5 +259,18 @@ impl fmt::Display for Leg {
             Self::Exchange => "the token exchange",
             Self::Grant => "the grant to the server's authorization server",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_repeats_is_hidden() {
+        let description = Some("code=a%2Fb%3D&more, a/b=".to_owned());
+        let refused = Error::Refused { what: "it", error: "bad a/b=".to_owned(), description };
+        let said = refused.without(&["a/b=", ""]).in_one_line();
+        assert_eq!(said, "it was refused: bad … (code=…&more, …)");
     }
 }

@@ -9,7 +9,7 @@ use crate::flow::Visit;
 use crate::identity;
 use crate::organisation::{IdentityProvider, Target};
 use crate::secret::Secret;
-use crate::sign_in::{Demand, Found, SignIn, desk};
+use crate::sign_in::{Demand, Found, SignIn};
 
 const CLIENT: &str = "client_credentials";
 const BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -85,7 +85,7 @@ impl SignIn {
         };
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
         form.extend(found.resource().map(|resource| ("resource", resource)));
-        let granted = desk(&found, &client, self.signer()?.as_ref()).ask(&form).await;
+        let granted = found.desk(&client, self.signer()?.as_ref()).ask(&form).await;
         let granted = granted.map_err(|error| match self.way() {
             Way::Organisation => error.on(Leg::Grant, &found.server.token_endpoint),
             _ => error,

@@ -7,6 +7,7 @@ use switchboard_config::OAuth;
 use switchboard_wire::sanitize;
 
 use crate::account::{Client, ClientAuth, Registration};
+use crate::device;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 use crate::metadata::AuthorizationServer;
@@ -55,12 +56,14 @@ pub(crate) async fn register(
         return Err(Error::NoIdentity { issuer: sanitize::line(&server.issuer).into() });
     };
     let wished = wished(server);
+    let mut grants = vec!["authorization_code", "refresh_token"];
+    grants.extend(server.device_authorization_endpoint.as_ref().map(|_| device::GRANT));
     let mut body = json!({
         "client_name": "Switchboard",
         // Without it OpenID providers take us for a web site, which may not come back to this machine.
         "application_type": "native",
         "redirect_uris": [redirect],
-        "grant_types": ["authorization_code", "refresh_token"],
+        "grant_types": grants,
         "response_types": ["code"],
         "token_endpoint_auth_method": wished.name(),
     });

@@ -10,6 +10,7 @@ use url::Url;
 use crate::account::{Account, Client, Record};
 use crate::assertion::Signer;
 use crate::challenge::Challenges;
+use crate::device::ShowCode;
 use crate::dpop::Prover;
 use crate::error::Error;
 use crate::fetch::Fetcher;
@@ -23,7 +24,7 @@ use crate::subject::Subject;
 use crate::token::{Desk, Granted};
 
 /// Something a server that is protected answers 401 to, whatever else it thinks of it.
-const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+pub(crate) const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
 /// What a server asked for when it turned us away.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +40,17 @@ pub struct SignIn {
     shelf: Shelf,
     network: Arc<PoolOptions>,
     organisation: Option<IdentityProvider>,
+}
+
+/// How somebody signs in.
+#[derive(Clone, Copy)]
+pub enum Way<'a> {
+    /// They are brought to a page, and come back from it.
+    Page(&'a dyn Visit),
+    /// They type a code into a page, wherever they have a browser.
+    Code(&'a dyn ShowCode),
+    /// They have no browser here: with a code where the server has such, else from a page by hand.
+    CodeOrPage(&'a dyn ShowCode, &'a dyn Visit),
 }
 
 /// What was found out about how a server is protected.
@@ -108,8 +120,27 @@ impl SignIn {
         &self.subject
     }
 
+    pub(crate) fn network(&self) -> &PoolOptions {
+        &self.network
+    }
+
     pub(crate) fn shelf(&self) -> &Shelf {
         &self.shelf
+    }
+
+    /// Signs in with somebody, if it takes one, in their way.
+    pub async fn run_in(&self, demand: &Demand, way: Way<'_>) -> Result<Account, Error> {
+        let takes_a_person = self.takes_a_person();
+        match way {
+            Way::Page(visit) => self.run(demand, visit).await,
+            Way::CodeOrPage(_, visit) if !takes_a_person => self.run(demand, visit).await,
+            Way::Code(_) if !takes_a_person => self.by_itself(demand).await,
+            Way::Code(show) => self.by_code(demand, show).await?.ok_or(Error::NoCodes),
+            Way::CodeOrPage(show, visit) => match self.by_code(demand, show).await? {
+                Some(account) => Ok(account),
+                None => self.run(demand, visit).await,
+            },
+        }
     }
 
     /// Signs in, with somebody who is brought to a page if it takes a person.
@@ -128,10 +159,9 @@ impl SignIn {
             ("code_verifier", code.verifier.as_str()),
         ];
         form.extend(found.resource().map(|resource| ("resource", resource)));
-        let granted = desk(&found, &client, self.signer()?.as_ref()).ask(&form).await;
+        let granted = found.desk(&client, self.signer()?.as_ref()).ask(&form).await;
         if granted.as_ref().is_err_and(|error| error.is_refusal("invalid_client")) {
-            // The server has forgotten the client it registered: the next sign-in registers another.
-            self.change(|record| drop(record.registrations.remove(&found.server.issuer))).await?;
+            self.forget_registration(&found).await?;
         }
         self.keep(&found, client, granted?, record).await
     }
@@ -154,6 +184,11 @@ impl SignIn {
             key: granted.key,
             ..account.clone()
         })
+    }
+
+    /// The server has forgotten the client it registered: the next sign-in registers another.
+    pub(crate) async fn forget_registration(&self, found: &Found) -> Result<(), Error> {
+        self.change(|record| drop(record.registrations.remove(&found.server.issuer))).await
     }
 
     /// Changes what is kept, alone.
@@ -182,11 +217,16 @@ impl SignIn {
         Fetcher::new(&chosen, &self.network).await
     }
 
+    /// What the server says of itself; nothing where it does not.
+    pub(crate) async fn resource(&self, demand: &Demand) -> Result<Option<Resource>, Error> {
+        let named = demand.challenges.resource_metadata();
+        discover_resource(&self.subject.url, named, &self.fetcher().await?).await
+    }
+
     pub(crate) async fn discover(&self, demand: &Demand, record: &Record) -> Result<Found, Error> {
         let Subject { url, oauth, .. } = &*self.subject;
         let fetcher = self.fetcher().await?;
-        let named = demand.challenges.resource_metadata();
-        let resource = discover_resource(url, named, &fetcher).await?;
+        let resource = self.resource(demand).await?;
         let which = match (&oauth.auth_server_metadata_url, &resource) {
             (Some(url), _) => Issued::Configured(url),
             (None, Some(resource)) => {
@@ -214,7 +254,7 @@ impl SignIn {
     }
 
     /// A client that somebody configured belongs to the authorization server it was used with.
-    fn same_issuer(&self, record: &Record, found: &Found) -> Result<(), Error> {
+    pub(crate) fn same_issuer(&self, record: &Record, found: &Found) -> Result<(), Error> {
         let configured = self.subject.oauth.client_id.is_some();
         match record.account.as_ref().filter(|_| configured) {
             Some(account) if account.issuer != found.server.issuer => Err(Error::OtherIssuer {
@@ -248,7 +288,7 @@ impl SignIn {
     }
 
     /// As whom we appear, and where somebody comes back to: both are known to the authorization server together.
-    async fn client(
+    pub(crate) async fn client(
         &self,
         found: &Found,
         record: &mut Record,
@@ -324,19 +364,16 @@ fn wants_proof(demand: &Demand, resource: Option<&Resource>) -> bool {
         || resource.is_some_and(|resource| resource.dpop_bound_access_tokens_required)
 }
 
-pub(crate) fn desk<'a>(
-    found: &'a Found,
-    client: &'a Client,
-    signer: Option<&'a Signer>,
-) -> Desk<'a> {
-    let AuthorizationServer { issuer, token_endpoint, .. } = &found.server;
-    let (fetcher, prover) = (&found.fetcher, found.prover.as_ref());
-    Desk { fetcher, issuer, endpoint: token_endpoint, client, signer, prover }
-}
-
 // === impl Found ===
 
 impl Found {
+    /// Where tokens are had.
+    pub(crate) fn desk<'a>(&'a self, client: &'a Client, signer: Option<&'a Signer>) -> Desk<'a> {
+        let AuthorizationServer { issuer, token_endpoint, .. } = &self.server;
+        let (fetcher, prover) = (&self.fetcher, self.prover.as_ref());
+        Desk { fetcher, issuer, endpoint: token_endpoint, client, signer, prover }
+    }
+
     pub(crate) fn resource(&self) -> Option<&str> {
         self.resource.as_ref().map(|resource| resource.name.as_str())
     }

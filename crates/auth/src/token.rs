@@ -18,6 +18,8 @@ use crate::headers;
 use crate::secret::Secret;
 
 const WHAT: &str = "a token";
+/// What of a form is no secret; all the rest is, whatever grants are to come.
+const OPEN: [&str; 5] = ["grant_type", "redirect_uri", "resource", "scope", "token_type_hint"];
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// Where tokens are had, and as whom.
@@ -69,7 +71,7 @@ impl Desk<'_> {
     /// Asks for a token; `form` is the grant.
     pub(crate) async fn ask(&self, form: &[(&str, &str)]) -> Result<Granted, Error> {
         let reply = self.send(WHAT, self.endpoint, form).await?;
-        let answer: Answer = read(WHAT, self.endpoint, &reply)?;
+        let answer: Answer = self.read(WHAT, self.endpoint, &reply, form)?;
         let is = |kind: &str| answer.token_type.eq_ignore_ascii_case(kind);
         let bound = self.prover.filter(|_| is("dpop"));
         if !is("bearer") && bound.is_none() {
@@ -90,7 +92,26 @@ impl Desk<'_> {
         let what = "the end of a token";
         let form = [("token", token), ("token_type_hint", kind)];
         let reply = self.send(what, endpoint, &form).await?;
-        if reply.status.is_success() { Ok(()) } else { Err(refusal(what, endpoint, &reply)) }
+        if reply.status.is_success() {
+            return Ok(());
+        }
+        Err(refusal(what, endpoint, &reply).without(&self.secrets(&form)))
+    }
+
+    /// What an endpoint says. Some repeat what they were sent when they refuse it, and secrets are among that.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        url: &str,
+        reply: &Reply,
+        form: &[(&str, &str)],
+    ) -> Result<T, Error> {
+        read(what, url, reply).map_err(|error| error.without(&self.secrets(form)))
+    }
+
+    fn secrets<'a>(&'a self, form: &[(&str, &'a str)]) -> Vec<&'a str> {
+        let sent = form.iter().filter(|(name, _)| !OPEN.contains(name)).map(|(_, value)| *value);
+        sent.chain(self.client.secret.as_ref().map(|secret| secret.expose().as_str())).collect()
     }
 
     /// Sends a form; once more if the answer is that the proof has to carry a word of the server's.

@@ -1,19 +1,25 @@
 //! From what was typed about who is let in, to what a face is told.
 
+mod issued;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use switchboard_auth::Trust;
 use switchboard_gateway::face::{
-    Access, FaceOptions, Limits, Rate, Times, TlsIdentity, WithoutToken,
+    Access, FaceOptions, Limits, Rate, Times, TlsIdentity, Tokens, WithoutToken,
 };
-use switchboard_gateway::tokens::{Checked, TokenStore};
+use switchboard_gateway::tokens::{Checked, Several, TokenStore};
+use switchboard_wire::sanitize;
+use url::Url;
 
 use crate::args::{Auth, Guarding};
 use crate::notice::Notice;
 use crate::report::{Failure, Kind};
 use crate::surroundings;
+use issued::Issued;
 
 /// Who is let in at an address, settled before anything listens there.
 #[derive(Debug)]
@@ -21,6 +27,8 @@ pub(crate) struct Door {
     auth: Auth,
     tls: Option<TlsIdentity>,
     store: TokenStore,
+    /// Whose tokens are accepted besides our own.
+    trust: Option<Trust>,
 }
 
 // === impl Door ===
@@ -36,14 +44,15 @@ impl Door {
         let auth = match guarding.auth {
             Some(Auth::User) if is_beyond => return Err(not_by_user(listen)),
             Some(auth) => auth,
-            None if is_beyond => Auth::Token,
+            None if is_beyond || guarding.auth_issuer.is_some() => Auth::Token,
             None => Auth::User,
         };
         let store = TokenStore::new(state_dir);
-        if auth == Auth::Token {
+        let trust = trust(guarding)?;
+        if auth == Auth::Token && trust.is_none() {
             some_token(&store, listen)?;
         }
-        Ok(Self { auth, tls: identity(guarding)?, store })
+        Ok(Self { auth, tls: identity(guarding)?, store, trust })
     }
 
     /// What is worth saying about it.
@@ -59,6 +68,13 @@ impl Door {
     /// Where clients find it. An address that means every one of this machine's is named by the host's name, if there
     /// is one.
     pub(crate) fn url(&self, guarding: &Guarding, bound: SocketAddr) -> String {
+        format!("{}/mcp", self.base(guarding, bound))
+    }
+
+    fn base(&self, guarding: &Guarding, bound: SocketAddr) -> String {
+        if let Some(url) = &guarding.auth_resource {
+            return url.trim_end_matches('/').to_owned();
+        }
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let port = bound.port();
         let host = match (guarding.allow_host.first(), bound.ip()) {
@@ -67,7 +83,7 @@ impl Door {
             (None, ip) if ip.is_unspecified() => SocketAddr::new(loopback(ip), port).to_string(),
             (None, _) => bound.to_string(),
         };
-        format!("{scheme}://{host}/mcp")
+        format!("{scheme}://{host}")
     }
 
     /// Where this machine's own user finds it.
@@ -79,6 +95,8 @@ impl Door {
     /// An entry for clients' files.
     pub(crate) fn entry(&self, url: &str) -> Value {
         match self.auth {
+            // Whoever finds the issuer signs in there.
+            Auth::Token if self.trust.is_some() => json!({ "type": "http", "url": url }),
             Auth::User => json!({ "type": "http", "url": url }),
             Auth::Token => json!({
                 "type": "http", "url": url, "headers": { "Authorization": "Bearer <token>" },
@@ -86,12 +104,18 @@ impl Door {
         }
     }
 
-    /// What the faces are told.
-    pub(crate) fn options(self, guarding: &Guarding) -> FaceOptions {
+    /// What the faces are told that are reached at `bound`.
+    pub(crate) fn options(self, guarding: &Guarding, bound: SocketAddr) -> FaceOptions {
+        let base = self.base(guarding, bound);
+        let own: Arc<dyn Tokens> = Arc::new(Checked::new(self.store));
+        let tokens = match self.trust {
+            Some(trust) => Arc::new(Several(vec![own, Arc::new(Issued::new(trust, base))])),
+            None => own,
+        };
         let rate = guarding.rate.map_or(Rate::Unlimited, |rate| Rate::PerSecond(rate.get()));
         FaceOptions {
             access: Access {
-                tokens: Some(Arc::new(Checked::new(self.store))),
+                tokens: Some(tokens),
                 without_token: match self.auth {
                     Auth::User => WithoutToken::SameUser,
                     Auth::Token => WithoutToken::Refused,
@@ -122,6 +146,32 @@ fn loopback(unspecified: IpAddr) -> IpAddr {
 fn not_by_user(listen: SocketAddr) -> Failure {
     let message = format!("{listen} can be reached from other machines, where users mean nothing");
     Failure::usage(message, "leave `--auth user` out: clients need a token there")
+}
+
+/// Whose tokens are believed.
+fn trust(guarding: &Guarding) -> Result<Option<Trust>, Failure> {
+    let is_one = |text: &str| {
+        let url = Url::parse(text).ok();
+        url.is_some_and(|url| matches!(url.scheme(), "https" | "http") && url.query().is_none())
+    };
+    let wrong = |flag: &str, text: &str, example: &str| {
+        let message = format!("`{}` is no URL that `{flag}` can be", sanitize::line(text));
+        Failure::usage(message, format!("give one like {example}"))
+    };
+    let is_origin =
+        |url: &String| is_one(url) && Url::parse(url).is_ok_and(|url| url.path() == "/");
+    if let Some(url) = guarding.auth_resource.as_ref().filter(|url| !is_origin(url)) {
+        return Err(wrong("--auth-resource", url, "https://hub.example.com, without a path"));
+    }
+    let Some(issuer) = &guarding.auth_issuer else { return Ok(None) };
+    if !is_one(issuer) {
+        return Err(wrong("--auth-issuer", issuer, "https://login.example.com"));
+    }
+    Ok(Some(Trust {
+        issuer: issuer.clone(),
+        audiences: guarding.auth_audience.clone(),
+        scopes: guarding.auth_scope.clone(),
+    }))
 }
 
 /// Whoever is to come in needs something to come in with.

@@ -14,6 +14,7 @@ pub mod openid;
 pub mod processes;
 pub mod programs;
 pub mod scripted;
+pub mod signing;
 pub mod ws;
 
 pub use programs::guard_path;

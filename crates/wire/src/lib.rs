@@ -15,6 +15,7 @@ pub mod json;
 pub mod link;
 pub mod meta;
 pub mod process;
+pub mod queue;
 pub mod sanitize;
 pub mod server;
 pub mod ws;

@@ -17,7 +17,9 @@ pub fn block(text: &str) -> Cow<'_, str> {
 }
 
 fn clean(text: &str, keep: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
+    // Nearly all text is of this kind, and seen to be at a glance.
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain || !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
     }
     let shown = |c: char| if is_hidden(c) { keep(c) } else { Some(c) };

@@ -26,6 +26,20 @@ pub(crate) struct Resource {
     pub(crate) dpop_bound_access_tokens_required: bool,
 }
 
+// === impl Resource ===
+
+impl Resource {
+    /// What it says, for people.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let mut told = vec![format!("resource {}", self.name)];
+        let servers = self.authorization_servers.iter();
+        told.extend(servers.map(|server| format!("authorization server {server}")));
+        let scopes = self.scopes_supported.as_ref();
+        told.extend(scopes.map(|scopes| format!("scopes {}", scopes.join(" "))));
+        told
+    }
+}
+
 /// The metadata of the server at `server`; nothing where it publishes none, as servers of 2025-03-26 do.
 pub(crate) async fn discover(
     server: &Url,

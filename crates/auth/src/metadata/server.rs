@@ -27,6 +27,8 @@ pub(crate) struct AuthorizationServer {
     #[serde(default)]
     pub(crate) revocation_endpoint: Option<String>,
     #[serde(default)]
+    pub(crate) device_authorization_endpoint: Option<String>,
+    #[serde(default)]
     pub(crate) scopes_supported: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) code_challenge_methods_supported: Option<Vec<String>>,

@@ -113,6 +113,11 @@ impl Store for FileStore {
         Some(Stamp { changed, number })
     }
 
+    fn key_of(&self, key: &str) -> Option<KeyPlace> {
+        let sealed: Sealed = serde_json::from_slice(&fs::read(self.path(key)).ok()?).ok()?;
+        self.keys.place_of(&sealed.key)
+    }
+
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, StoreError> {
         let file = self.lock_file(key)?;
         match file.try_lock() {

@@ -110,6 +110,13 @@ impl Keys {
         known.keychain.clone().filter(|key| key.name() == name)
     }
 
+    /// Where the key of that name is.
+    pub(super) fn place_of(&self, name: &str) -> Option<KeyPlace> {
+        self.named(name)?;
+        let is_file = self.known().file.as_ref().is_some_and(|key| key.name() == name);
+        Some(if is_file { KeyPlace::File } else { KeyPlace::Keychain })
+    }
+
     /// The key for sealing: the keychain's where there is one. Called by one process at a time.
     pub(super) fn current(&self) -> Result<(Key, KeyPlace), StoreError> {
         let mut known = self.known();

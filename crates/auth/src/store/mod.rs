@@ -37,6 +37,12 @@ pub trait Store: Send + Sync + 'static {
     /// Changes whenever what is kept under `key` does.
     fn stamp(&self, key: &str) -> Option<Stamp>;
 
+    /// Where the key is that opens what is kept under `key`; nothing where none is needed or to be had.
+    fn key_of(&self, key: &str) -> Option<KeyPlace> {
+        let _ = key;
+        None
+    }
+
     /// The right to change what is kept under `key`, given back when dropped; nothing if somebody else has it.
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, StoreError>;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Stamp, Store, StoreError};
+use super::{KeyPlace, Stamp, Store, StoreError};
 use crate::account::Record;
 
 /// Long enough for somebody to unlock their keychain.
@@ -37,6 +37,12 @@ impl Shelf {
         let stamp = self.stamp();
         let record = self.blocking(<dyn Store>::load).await?;
         Ok((record.unwrap_or_default(), stamp))
+    }
+
+    /// What is kept, if anything is, and where the key to it is.
+    pub(crate) async fn look(&self) -> Result<Option<(Record, Option<KeyPlace>)>, StoreError> {
+        self.blocking(|store, key| Ok(store.load(key)?.map(|record| (record, store.key_of(key)))))
+            .await
     }
 
     pub(crate) async fn save(&self, record: &Record) -> Result<Option<Stamp>, StoreError> {

@@ -115,6 +115,11 @@ impl Verifier {
 
     /// Whom a token speaks for that is shown at `resource`, a URL.
     pub async fn verify(&self, token: &str, resource: &str) -> Result<Verified, Rejected> {
+        let judged = self.judge(token, resource).await;
+        judged.inspect_err(|why| tracing::info!(%why, "a token is not believed"))
+    }
+
+    async fn judge(&self, token: &str, resource: &str) -> Result<Verified, Rejected> {
         let token = Token::parse(token)?;
         let key = self.keys.named(&token.head).await?;
         key.verify(token.signed, &token.signature)?;

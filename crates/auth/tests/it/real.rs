@@ -1,13 +1,13 @@
 //! The same with a real provider before a real server: a certified OpenID provider is stricter than any script of ours.
 
 use std::path::Path;
-use std::process::Stdio;
-use std::sync::Arc;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use switchboard_auth::{
-    Account, Demand, FileStore, NoKeychain, Presence, Provider, Record, Store as _, Visit, Visited,
-    sign_out,
+    Account, Demand, FileStore, NoKeychain, Presence, Provider, Record, ShowCode, Store as _,
+    UserCode, Visit, Visited, Way, sign_out,
 };
 use switchboard_config::{Grant, OAuth};
 use switchboard_testkit::openid::{Held, OpenId, Tokens, person};
@@ -35,6 +35,19 @@ impl Visit for Person {
     }
 }
 
+/// Somebody with a browser elsewhere, who is shown a code.
+#[derive(Default)]
+struct Reader(Mutex<Option<Child>>);
+
+impl ShowCode for Reader {
+    fn show(&self, code: &UserCode) {
+        let page = code.with_code.as_ref().unwrap();
+        assert!(page.as_str().contains(&code.code));
+        let person = person().arg(page.as_str()).stdout(Stdio::null()).spawn().unwrap();
+        *self.0.lock().unwrap() = Some(person);
+    }
+}
+
 /// A provider that somebody has signed in to.
 struct Scene {
     provider: OpenId,
@@ -59,10 +72,13 @@ impl Scene {
         self.provider.url().parse().unwrap()
     }
 
+    async fn demand(&self) -> Demand {
+        Demand::of(&self.url(), &PoolOptions::default()).await.unwrap().unwrap()
+    }
+
     async fn sign_in(&self) -> Account {
-        let demand = Demand::of(&self.url(), &PoolOptions::default()).await.unwrap().unwrap();
         let sign_in = sign_in(self.url(), self.folder.path(), OAuth::default());
-        sign_in.run(&demand, &Person).await.unwrap()
+        sign_in.run(&self.demand().await, &Person).await.unwrap()
     }
 
     fn client(&self) -> Endpoint {
@@ -116,6 +132,21 @@ async fn from_the_first_sign_in_to_the_end() {
         assert!(!scene.provider.knows(second.access.expose()), "{tokens:?}");
         assert!(matches!(call(&scene.client()).await, Err(HttpError::SignIn { .. })));
     }
+}
+
+#[tokio::test]
+async fn a_code_is_typed_in_on_another_machine() {
+    let (provider, folder) = (OpenId::start(Tokens::Opaque(3600)), tempfile::tempdir().unwrap());
+    let scene = Scene { provider, folder };
+    let sign_in = sign_in(scene.url(), scene.folder.path(), OAuth::default());
+    let (demand, reader) = (scene.demand().await, Reader::default());
+    let account = sign_in.run_in(&demand, Way::Code(&reader)).await.unwrap();
+    assert_eq!(account.scopes, ["read", "offline_access"]);
+    assert!(reader.0.lock().unwrap().take().unwrap().wait().unwrap().success());
+    assert_eq!(call(&scene.client()).await.unwrap(), 200);
+    scene.provider.expire();
+    assert_eq!(call(&scene.client()).await.unwrap(), 200);
+    assert_eq!(scene.provider.books().refreshed, 1);
 }
 
 #[tokio::test]

@@ -2,54 +2,18 @@
 
 use std::sync::{Arc, Mutex};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use switchboard_auth::{Rejected, Trust, Verified, Verifier};
 use switchboard_testkit::http::{Reply, Scripted};
+use switchboard_testkit::signing::SigningKey;
 use switchboard_wire::http::PoolOptions;
 
 const RESOURCE: &str = "https://hub.example/mcp";
-
-/// A key of an issuer's.
-struct Pair {
-    name: &'static str,
-    pair: EcdsaKeyPair,
-}
 
 /// An issuer, and the keys it publishes now.
 struct Issuer {
     server: Scripted,
     keys: Arc<Mutex<Vec<Value>>>,
-}
-
-// === impl Pair ===
-
-impl Pair {
-    fn new(name: &'static str) -> Self {
-        let (random, kind) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
-        let der = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
-        Self { name, pair: EcdsaKeyPair::from_pkcs8(kind, der.as_ref(), &random).unwrap() }
-    }
-
-    fn jwk(&self) -> Value {
-        let (x, y) = self.pair.public_key().as_ref()[1..].split_at(32);
-        let [x, y] = [x, y].map(|part| URL_SAFE_NO_PAD.encode(part));
-        json!({ "kty": "EC", "crv": "P-256", "kid": self.name, "x": x, "y": y })
-    }
-
-    fn sign(&self, head: &Value, claims: &Value) -> String {
-        let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let text = format!("{}.{}", encode(head), encode(claims));
-        let signature = self.pair.sign(&SystemRandom::new(), text.as_bytes()).unwrap();
-        format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))
-    }
-
-    fn token(&self, claims: &Value) -> String {
-        self.sign(&json!({ "alg": "ES256", "kid": self.name, "typ": "at+jwt" }), claims)
-    }
 }
 
 // === impl Issuer ===
@@ -79,7 +43,7 @@ impl Issuer {
         Self { server: server.await, keys }
     }
 
-    fn publish(&self, keys: &[&Pair]) {
+    fn publish(&self, keys: &[&SigningKey]) {
         *self.keys.lock().unwrap() = keys.iter().map(|key| key.jwk()).collect();
     }
 
@@ -110,20 +74,21 @@ async fn believed(verifier: &Verifier, token: &str) -> Result<Verified, Rejected
 
 #[tokio::test]
 async fn a_good_token_is_believed_and_its_keys_are_fetched_once() {
-    let (issuer, key) = (Issuer::open().await, Pair::new("one"));
+    let (issuer, key) = (Issuer::open().await, SigningKey::new("one"));
     issuer.publish(&[&key]);
     let verifier = issuer.verifier();
     assert_eq!(issuer.fetches(), 0, "nobody has asked yet");
     for _ in 0..3 {
-        let verified = believed(&verifier, &key.token(&issuer.claims())).await.unwrap();
-        assert_eq!((verified.subject.as_str(), verified.issuer), ("u-1", issuer.server.url("")));
+        let person = believed(&verifier, &key.token(&issuer.claims())).await.unwrap();
+        assert_eq!((person.subject.as_str(), person.issuer), ("u-1", issuer.server.url("")));
     }
     assert_eq!(issuer.fetches(), 1);
 }
 
 #[tokio::test]
 async fn what_is_not_believed() {
-    let (issuer, key, other) = (Issuer::open().await, Pair::new("one"), Pair::new("one"));
+    let (issuer, key, other) =
+        (Issuer::open().await, SigningKey::new("one"), SigningKey::new("one"));
     issuer.publish(&[&key]);
     let (verifier, claims) = (issuer.verifier(), issuer.claims());
     let with = |name: &str, value: Value| {
@@ -159,7 +124,7 @@ async fn what_is_not_believed() {
 
 #[tokio::test(start_paused = true)]
 async fn keys_come_and_go_and_strangers_cannot_make_us_ask_for_ever() {
-    let (issuer, old, new) = (Issuer::open().await, Pair::new("old"), Pair::new("new"));
+    let (issuer, old, new) = (Issuer::open().await, SigningKey::new("old"), SigningKey::new("new"));
     issuer.publish(&[&old]);
     let (verifier, claims) = (issuer.verifier(), issuer.claims());
     believed(&verifier, &old.token(&claims)).await.unwrap();
@@ -169,7 +134,7 @@ async fn keys_come_and_go_and_strangers_cannot_make_us_ask_for_ever() {
     believed(&verifier, &new.token(&claims)).await.unwrap();
     assert_eq!(issuer.fetches(), 2);
     // Keys that nobody has ever heard of.
-    let stranger = Pair::new("stranger");
+    let stranger = SigningKey::new("stranger");
     for _ in 0..20 {
         let why = believed(&verifier, &stranger.token(&claims)).await.unwrap_err();
         assert!(matches!(why, Rejected::UnknownKey), "{why:?}");
@@ -185,7 +150,7 @@ async fn keys_come_and_go_and_strangers_cannot_make_us_ask_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn an_issuer_that_is_gone_is_told_apart_from_a_bad_token() {
-    let (issuer, key) = (Issuer::open().await, Pair::new("one"));
+    let (issuer, key) = (Issuer::open().await, SigningKey::new("one"));
     issuer.publish(&[&key]);
     let (verifier, claims, late) = (issuer.verifier(), issuer.claims(), issuer.verifier());
     believed(&verifier, &key.token(&claims)).await.unwrap();

@@ -21,9 +21,22 @@ Examples:
 #[serde(rename_all = "camelCase", default)]
 #[command(next_help_heading = "Who is let in")]
 pub(crate) struct Guarding {
-    /// What a client has to be or to have; by default `user` on this machine, and beyond it always `token`
+    /// What a client has to be or to have; by default `user` on this machine, and
+    /// `token` beyond it or with `--auth-issuer`
     #[arg(long, value_name = "WHAT")]
     pub(crate) auth: Option<Auth>,
+    /// Let in whoever has a token of this authorization server, a URL; clients find it and sign in by themselves
+    #[arg(long, value_name = "URL")]
+    pub(crate) auth_issuer: Option<String>,
+    /// Where clients reach this hub, a URL without a path, where that is not the address it listens at
+    #[arg(long, value_name = "URL", requires = "auth_issuer")]
+    pub(crate) auth_resource: Option<String>,
+    /// What tokens have to be for, in place of the URL they are shown at; may be given several times
+    #[arg(long, value_name = "AUDIENCE", requires = "auth_issuer")]
+    pub(crate) auth_audience: Vec<String>,
+    /// What tokens have to allow; may be given several times
+    #[arg(long, value_name = "SCOPE", requires = "auth_issuer")]
+    pub(crate) auth_scope: Vec<String>,
     /// A host name that clients may call this machine by; may be given several times
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
@@ -56,7 +69,7 @@ pub(crate) struct Guarding {
 pub(crate) enum Auth {
     /// A program of your own on this machine, or one with a token
     User,
-    /// A token, as `switchboard token create` makes them
+    /// A token, as `switchboard token create` or the issuer makes them
     Token,
 }
 
@@ -94,6 +107,10 @@ impl Default for Guarding {
         let some = |limit| NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
         Self {
             auth: None,
+            auth_issuer: None,
+            auth_resource: None,
+            auth_audience: Vec::new(),
+            auth_scope: Vec::new(),
             allow_host: Vec::new(),
             allow_origin: Vec::new(),
             tls_cert: None,

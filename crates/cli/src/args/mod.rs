@@ -24,7 +24,7 @@ pub(crate) use servers::{
     Uninstall,
 };
 pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
-pub(crate) use signing_in::{Login, Logout};
+pub(crate) use signing_in::{Doctor, Examined, Login, Logout};
 pub(crate) use xaa::{Setup, Xaa};
 
 /// One program between every AI client and every MCP server.
@@ -108,13 +108,13 @@ pub(crate) enum Command {
     /// `/mcp/<server>` for one server, `/mcp/agent/<name>` for what an agent sees), HTTP with server-sent events at
     /// `/sse`, WebSocket at `/ws`. On this machine your own programs are let in; everybody else needs a token.
     #[command(after_help = serving::SERVE_EXAMPLES)]
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Make, show and revoke the tokens that clients of other machines and users need
     #[command(subcommand, after_help = guarding::TOKEN_EXAMPLES)]
     Token(Token),
-    /// Show the hub that `connect` has started, who uses it, and what they use
+    /// Show the hub that runs, who uses it, and what they use
     Status,
-    /// End the hub that `connect` has started
+    /// End the hub that runs
     Stop,
     /// Show the questions that wait in the hub
     ///
@@ -182,8 +182,9 @@ pub(crate) enum Command {
     Logs(Logs),
     /// Look at everything, and say what is wrong and what to do
     ///
-    /// Exits 1 if anything is.
-    Doctor,
+    /// Exits 1 if anything is. `doctor auth` follows the way to sign in to one server, step by step.
+    #[command(after_help = signing_in::DOCTOR_EXAMPLES)]
+    Doctor(Doctor),
     /// Look at what a project wants to run, and agree to it
     ///
     /// Servers, hooks, agents and settings that come with a project count only after you approved them; when one

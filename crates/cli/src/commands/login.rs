@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_auth::{
-    Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, SignIn, Subject, Visit, Visited,
+    Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, ShowCode, SignIn, Subject,
+    UserCode, Visit, Visited, Way,
 };
 use switchboard_config::{Desired, Server};
 use switchboard_wire::http::PoolOptions;
@@ -58,17 +59,19 @@ async fn sign_in(
         return nothing_to_do(&name, printer);
     };
     let sign_in = SignIn::new(subject, store.clone(), network).through(organisation);
-    let account = if login.no_browser {
-        let keyboard = Keyboard::default();
-        sign_in.run(&demand, &Elsewhere { printer, keyboard }).await
-    } else {
-        sign_in.run(&demand, &Here { printer }).await
+    let (here, elsewhere) =
+        (Here { printer }, Elsewhere { printer, keyboard: Keyboard::default() });
+    let way = match (login.device, login.no_browser) {
+        (true, _) => Way::Code(&elsewhere),
+        (false, true) => Way::CodeOrPage(&elsewhere, &elsewhere),
+        (false, false) => Way::Page(&here),
     };
+    let account = sign_in.run_in(&demand, way).await;
     told(&name, &account.map_err(failed)?, store, printer)
 }
 
 /// The server of that name, if it is one that people sign in to.
-fn subject(name: &str, desired: &Desired) -> Result<Subject, Failure> {
+pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Subject, Failure> {
     let server = named(name, desired)?;
     let Some(entry) = server.entry() else {
         let message = format!("`{name}` is {}", server.state.name());
@@ -138,6 +141,7 @@ fn failure(name: &str, error: &Error) -> Failure {
         Error::OtherIssuer { .. } => failure.hinted(format!(
             "run `switchboard logout {server}` if that is right, and change the client with `switchboard edit {server}`"
         )),
+        Error::NoCodes => failure.hinted(format!("run `switchboard login {server}` without `--device`")),
         Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
         _ => failure,
     }
@@ -175,5 +179,20 @@ impl Visit for Elsewhere<'_> {
                 None => Visited::Opened,
             })
         })
+    }
+}
+
+impl ShowCode for Elsewhere<'_> {
+    fn show(&self, code: &UserCode) {
+        let UserCode { code, page, with_code, lasts } = code;
+        let minutes = usize::try_from(lasts.as_secs().div_ceil(60)).unwrap_or(usize::MAX);
+        let minutes = show::count(minutes, "minute");
+        self.printer.raw(format_args!(
+            "Open this page in any browser, within {minutes}:\n  {page}\nand type this code:\n  {BOLD}{code}{BOLD:#}\n"
+        ));
+        if let Some(page) = with_code {
+            self.printer
+                .raw(format_args!("Or open this one, which has the code in it:\n  {page}\n"));
+        }
     }
 }

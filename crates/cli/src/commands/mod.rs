@@ -91,7 +91,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Logout(logout) => logout::run(logout, &caller()?, printer).await,
         Command::Xaa(xaa) => xaa::run(xaa, &caller()?, printer).await,
         Command::Logs(logs) => logs::run(logs, &caller()?, printer).await,
-        Command::Doctor => doctor::run(&ready().await?, printer).await,
+        Command::Doctor(doctor) => doctor::run(doctor, &ready().await?, printer).await,
         Command::Get(get) => get::run(get, &caller()?, printer),
         Command::Edit(edit) => edit::run(edit, &caller()?, printer),
         Command::Enable(switch) => switch::run(switch, Switch::On, &caller()?, printer),

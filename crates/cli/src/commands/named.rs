@@ -45,12 +45,19 @@ enum Typed<'a> {
     Bare(&'a str),
 }
 
+/// Why nothing is meant.
+pub(super) struct Unfound {
+    failure: Failure,
+    /// The full name of a tool that is there, and that a rule hides.
+    pub(super) hidden: Option<String>,
+}
+
 /// What `typed` means.
-pub(super) async fn find<T: Item>(hub: &Hub, typed: &str, printer: &Printer) -> Result<T, Failure> {
+pub(super) async fn find<T: Item>(hub: &Hub, typed: &str, printer: &Printer) -> Result<T, Unfound> {
     match Typed::of(typed, &hub.snapshot()) {
         Typed::Of { server, own } => of_server(hub, &server, own, printer).await,
         Typed::Full(name) => full(hub, name, printer).await,
-        Typed::Bare(name) => bare(hub, name, printer).await,
+        Typed::Bare(name) => Ok(bare(hub, name, printer).await?),
     }
 }
 
@@ -59,21 +66,21 @@ async fn of_server<T: Item>(
     server: &str,
     own: &str,
     printer: &Printer,
-) -> Result<T, Failure> {
+) -> Result<T, Unfound> {
     let snapshot = hub.settled(Wanted::Server(server), printer).await;
     if let Some(failure) = hub::missing(hub, &snapshot, server) {
-        return Err(failure.under(format!("cannot use `{own}`")));
+        return Err(failure.under(format!("cannot use `{own}`")).into());
     }
     let mut items = T::all(&snapshot.catalog).iter();
     let found = items.find(|item| item.server() == server && item.own_name() == own);
     found.cloned().ok_or_else(|| {
         let name = format!("{server}/{own}");
         denied(hub, &snapshot, server, &normalize(own))
-            .unwrap_or_else(|| not_found::<T>(&name, &snapshot))
+            .unwrap_or_else(|| not_found::<T>(&name, &snapshot).into())
     })
 }
 
-async fn full<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Failure> {
+async fn full<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Unfound> {
     let found = |snapshot: &Snapshot| T::by_full_name(&snapshot.catalog, name).cloned();
     let snapshot = hub
         .until(printer, |snapshot| {
@@ -91,13 +98,13 @@ async fn full<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Fa
     }
     for (view, own) in fitting(name, &snapshot) {
         if let Some(failure) = hub::missing(hub, &snapshot, &view.name) {
-            return Err(failure.under(format!("cannot use `{name}`")));
+            return Err(failure.under(format!("cannot use `{name}`")).into());
         }
-        if let Some(failure) = denied(hub, &snapshot, &view.name, own) {
-            return Err(failure);
+        if let Some(hidden) = denied(hub, &snapshot, &view.name, own) {
+            return Err(hidden);
         }
     }
-    Err(not_found::<T>(name, &snapshot))
+    Err(not_found::<T>(name, &snapshot).into())
 }
 
 async fn bare<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Failure> {
@@ -136,7 +143,7 @@ fn normal(view: &ServerView) -> String {
 }
 
 /// A tool that a rule hides is not unknown; saying so helps whoever wrote the rule.
-fn denied(hub: &Hub, snapshot: &Snapshot, server: &str, tool: &str) -> Option<Failure> {
+fn denied(hub: &Hub, snapshot: &Snapshot, server: &str, tool: &str) -> Option<Unfound> {
     let names: Vec<_> = snapshot.servers.iter().map(normal).collect();
     let (permissions, _) = Permissions::new(&hub.desired.rules, Mode::Default, &names);
     let server = normal(snapshot.server(server)?);
@@ -148,7 +155,22 @@ fn denied(hub: &Hub, snapshot: &Snapshot, server: &str, tool: &str) -> Option<Fa
         allow: None,
         name: name.clone(),
     };
-    Some(hub::call_failed(&format!("`{name}` may not be called"), &error, hub))
+    let failure = hub::call_failed(&format!("`{name}` may not be called"), &error, hub);
+    Some(Unfound { failure, hidden: Some(name) })
+}
+
+// === impl Unfound ===
+
+impl From<Failure> for Unfound {
+    fn from(failure: Failure) -> Self {
+        Self { failure, hidden: None }
+    }
+}
+
+impl From<Unfound> for Failure {
+    fn from(unfound: Unfound) -> Self {
+        unfound.failure
+    }
 }
 
 fn not_found<T: Item>(name: &str, snapshot: &Snapshot) -> Failure {

@@ -136,7 +136,7 @@ async fn faces(
     ready(serve, &door, address, invitation, &snapshot.desired, &notices, printer)?;
     drop(snapshot);
     let shutdown = stop.child_token();
-    let options = door.options(&serve.guarding);
+    let options = door.options(&serve.guarding, address);
     let options = match console {
         Some(console) => console.faces(options),
         None => options,

@@ -143,7 +143,10 @@ fn a_person_calls_and_is_asked() {
     let order = json!({ "tool": "order", "fields": { "what": "pens", "count": 2 }, "shows": "\"count\": 2" });
     scene.does("call", order);
     scene.does("call", json!({ "tool": "fail", "shows": "out of paper" }));
-    scene.does("prompt", json!({ "prompt": "letter", "fields": { "to": "Ada" }, "shows": "Write to Ada." }));
+    scene.does(
+        "prompt",
+        json!({ "prompt": "letter", "fields": { "to": "Ada" }, "shows": "Write to Ada." }),
+    );
     scene.does("read", json!({ "resource": "leaflet", "shows": "take one" }));
     // A client that cannot be asked calls; the console is asked in its place.
     let mut client = scene.client();
@@ -154,7 +157,8 @@ fn a_person_calls_and_is_asked() {
     scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Deny" }));
     let denied = client.hear(erase);
     assert!(denied.is_err() || denied.as_ref().unwrap()["isError"] == true, "{denied:?}");
-    let register = client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
+    let register =
+        client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
     let short = json!({ "shows": "Who are you?", "fields": { "Name": "A", "colour": "Green" }, "button": "Send" });
     scene.does("refused", short);
     scene.picture("console-queue.png", json!({ "view": "Queue" }));

@@ -54,9 +54,25 @@ fn the_reference_is_the_help() {
     check("reference/cli.md", &text);
 }
 
-/// Runs every command of the page in order, in one empty home, and puts what it prints in place of what stands there.
+/// Runs every command of every page in order, each page in an empty home of its own, and puts what is printed in place
+/// of what stands there.
 #[test]
-fn getting_started_is_what_happens() {
+fn the_guide_is_what_happens() {
+    let mut pages = vec!["getting-started.md".to_owned()];
+    for folder in ["clients", "features", "problems"] {
+        let files = std::fs::read_dir(page(folder)).unwrap().flatten();
+        let name = |file: std::fs::DirEntry| file.file_name().into_string().unwrap();
+        pages.extend(files.map(|file| format!("{folder}/{}", name(file))));
+    }
+    assert!(pages.len() > 15, "{pages:?}");
+    std::thread::scope(|scope| {
+        for name in &pages {
+            scope.spawn(|| check(name, &typed_again(name)));
+        }
+    });
+}
+
+fn typed_again(name: &str) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(Scripted::start(|_| async { Reply::empty(401) }));
     let story = Story::new();
@@ -77,8 +93,8 @@ fn getting_started_is_what_happens() {
         let text = String::from_utf8(output.stdout).unwrap();
         in_order(&story.home.filtered(&text)).replace(&real, shown)
     };
-    let page = std::fs::read_to_string(page("getting-started.md")).unwrap();
-    check("getting-started.md", &replayed(&page, run));
+    let page = std::fs::read_to_string(page(name)).unwrap();
+    replayed(&page, run)
 }
 
 /// The page with the output of every `$ command` in its console blocks made anew.

@@ -13,18 +13,18 @@ use switchboard_wire::json::Raw;
 
 use crate::{Home, Story};
 
-const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
-const TOOLS: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+pub(crate) const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
+pub(crate) const TOOLS: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 
 /// `serve`, ended with the test.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    address: SocketAddr,
-    url: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) url: String,
 }
 
 impl Serving {
-    fn start(home: &Home, flags: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, flags: &[&str]) -> Self {
         let listen: &[&str] =
             if flags.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         let args = [&["serve", "--json"], listen, flags].concat();
@@ -37,11 +37,16 @@ impl Serving {
     }
 
     /// The status of an answer, and the answer.
-    fn post(&self, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub(crate) fn post(&self, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        self.send("POST /mcp", headers, body)
+    }
+
+    /// The same for any method and path.
+    pub(crate) fn send(&self, what: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let port = self.address.port();
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let mut text = format!(
-            "POST /mcp HTTP/1.1\r\nconnection: close\r\ncontent-type: application/json\r\n\
+            "{what} HTTP/1.1\r\nconnection: close\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
             body.len()
         );
@@ -69,7 +74,7 @@ impl Drop for Serving {
 }
 
 /// A home with one server.
-fn home() -> Home {
+pub(crate) fn home() -> Home {
     let home = Home::new();
     let server = program("fixture-server");
     home.command(&["add", "-s", "user", "one", "--", server.to_str().unwrap()]).output().unwrap();
@@ -81,11 +86,11 @@ fn json(home: &Home, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?}: {output:?}"))
 }
 
-fn token(home: &Home, name: &str) -> String {
+pub(crate) fn token(home: &Home, name: &str) -> String {
     json(home, &["token", "create", "--name", name])["token"].as_str().unwrap().to_owned()
 }
 
-fn session(answer: &str) -> String {
+pub(crate) fn session(answer: &str) -> String {
     let is_it = |line: &&str| line.to_ascii_lowercase().starts_with("mcp-session-id:");
     answer.lines().find(is_it).unwrap().split_once(':').unwrap().1.trim().to_owned()
 }

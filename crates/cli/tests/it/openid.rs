@@ -1,6 +1,7 @@
 //! Signing in with a real provider, through the whole program: by command, and by a model that asks for it.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use switchboard_testkit::openid::{OpenId, Tokens, peers, person};
@@ -93,6 +94,13 @@ fn by_command_called_renewed_and_signed_out() {
     scene.said(&["logout", "web"]);
     assert_eq!(scene.provider.books().revoked, 2);
     assert_eq!(scene.story.quietly(&call).status.code(), Some(3));
+    // Signed in again, and ended by the provider: the reason is known, and is told by whoever looks.
+    scene.said(&["login", "web"]);
+    scene.provider.forget();
+    assert_eq!(scene.story.quietly(&call).status.code(), Some(3));
+    let looked = scene.story.quietly(&["doctor", "auth", "web"]);
+    assert_eq!(looked.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&looked.stderr).contains("invalid_grant"), "{looked:?}");
 }
 
 #[test]
@@ -135,4 +143,30 @@ fn a_client_that_shows_pages_is_given_this_one() {
     assert_eq!(page(&answer), asked["params"]["url"]);
     until(&mut client, &["add"]);
     client.leave();
+}
+
+/// The code is read off the terminal, and typed in elsewhere.
+#[test]
+fn a_code_is_shown_where_there_is_no_browser() {
+    let scene = Scene::new();
+    let mut command = scene.story.command(&["login", "web", "--no-browser"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    let shown: Vec<String> = stderr.by_ref().take(6).map(Result::unwrap).collect();
+    visit(shown[5].trim());
+    let rest: Vec<String> = stderr.map(Result::unwrap).collect();
+    assert!(child.wait().unwrap().success());
+    let text = [shown.clone(), rest].concat().join("\n");
+    let text = text.replace(shown[3].trim(), "CODE").replace(scene.provider.issuer(), "ISSUER");
+    insta::assert_snapshot!("login_with_a_code", text);
+    assert_eq!(scene.said(&["call", "web/add", "a=2", "b=40"]), "42\n");
+}
+
+/// A browser that people use clicks through the provider's own pages, and ends on ours.
+#[test]
+fn a_real_browser_signs_in() {
+    let mut scene = Scene::new();
+    scene.story.set("BROWSER", &format!("{} --chromium", line(&person())));
+    assert!(scene.said(&["login", "web", "--json"]).contains("\"signedIn\": true"));
+    assert_eq!(scene.said(&["call", "web/add", "a=2", "b=40"]), "42\n");
 }

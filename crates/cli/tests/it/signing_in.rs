@@ -68,6 +68,13 @@ impl Scene {
         Self { story, revoked, _server: server, _runtime: runtime }
     }
 
+    /// Runs a command whose lines have an order.
+    fn in_its_order(&mut self, args: &[&str]) {
+        let shown = self.story.home.shown(&self.story.quietly(args));
+        self.story.tell(args, &format!("\n{shown}"));
+    }
+
+    /// Signs in by hand: opens the page that is printed, and pastes where it leads to. `answer` is what that page says.
     fn login(&mut self, args: &[&str], answer: &[(&str, &str)]) {
         by_hand(&mut self.story, args, answer);
     }
@@ -117,6 +124,20 @@ fn signing_in_and_out() {
 }
 
 #[test]
+fn every_step_of_signing_in_is_shown() {
+    let mut scene = Scene::new();
+    scene.story.quietly(&["add", "gone", "http://127.0.0.1:1/mcp"]);
+    scene.in_its_order(&["doctor", "auth", "web"]);
+    scene.in_its_order(&["doctor", "auth", "gone"]);
+    scene.login(&["login", "web", "--no-browser"], &[("code", "c")]);
+    scene.in_its_order(&["doctor", "auth", "web"]);
+    scene.in_its_order(&["doctor", "auth", "web", "--json"]);
+    scene.story.run(&["doctor", "auth", "nobody"]);
+    insta::assert_snapshot!("doctor_auth", scene.story.transcript());
+    assert!(!scene.story.transcript().contains("s3cret"));
+}
+
+#[test]
 fn what_cannot_be_signed_in_to() {
     let mut scene = Scene::new();
     scene.story.quietly(&["add", "local", "cat"]);
@@ -125,7 +146,8 @@ fn what_cannot_be_signed_in_to() {
         .run(&["login", "local"])
         .run(&["login", "nobody"])
         .run(&["logout", "nobody"])
-        .run(&["logout", "--all"]);
+        .run(&["logout", "--all"])
+        .run(&["login", "web", "--device"]);
     scene.login(
         &["login", "web", "--no-browser"],
         &[("error", "access_denied"), ("error_description", "not\u{1b}[31m today")],

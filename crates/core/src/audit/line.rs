@@ -77,6 +77,15 @@ pub struct Line {
     pub received: u64,
 }
 
+/// What may be told of whoever made a call. It is worked out once, and calls are many.
+#[derive(Debug, Clone)]
+pub(super) struct Whom {
+    principal: String,
+    client: String,
+    session: String,
+    workspace: String,
+}
+
 /// Calls that could not be written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
@@ -93,7 +102,12 @@ pub struct Lost {
 impl Line {
     /// What may be told of a call.
     pub fn of(called: &Called) -> Self {
-        let Who { workspace, session, client, principal, transport } = &*called.who;
+        Self::by(called, Whom::of(&called.who))
+    }
+
+    /// The same, where it is known already what may be told of whoever made it.
+    pub(super) fn by(called: &Called, whom: Whom) -> Self {
+        let Whom { principal, client, session, workspace } = whom;
         let (by, rule, at) = called.decision.as_ref().map(Decision::because).map_or_else(
             || (None, None, None),
             |because| {
@@ -107,11 +121,11 @@ impl Line {
         };
         Self {
             time: stamp(called.at),
-            principal: shown(principal),
-            client: shown(client),
-            transport: (*transport).to_owned(),
-            session: session_mark(transport, session),
-            workspace: shown(&workspace.to_string_lossy()),
+            principal,
+            client,
+            transport: called.who.transport.to_owned(),
+            session,
+            workspace,
             server: shown(&called.server),
             method: shown(&called.method),
             name: shown(&called.name),
@@ -124,6 +138,19 @@ impl Line {
             micros: u64::try_from(called.took.as_micros()).unwrap_or(u64::MAX),
             sent: called.sent as u64,
             received: called.received as u64,
+        }
+    }
+}
+
+// === impl Whom ===
+
+impl Whom {
+    pub(super) fn of(who: &Who) -> Self {
+        Self {
+            principal: shown(&who.principal),
+            client: shown(&who.client),
+            session: session_mark(who.transport, &who.session),
+            workspace: shown(&who.workspace.to_string_lossy()),
         }
     }
 }
@@ -168,7 +195,9 @@ fn shown(text: &str) -> String {
     let line = sanitize::line(text);
     let (plain, rest) = line.split_at(line.find(['?', '#']).unwrap_or(line.len()));
     let mut shown = mask::masked_text(plain);
-    if let Some((cut, _)) = shown.char_indices().nth(LONGEST) {
+    let too_long = shown.len() > LONGEST;
+    let cut = too_long.then(|| shown.char_indices().nth(LONGEST)).flatten();
+    if let Some((cut, _)) = cut {
         shown.truncate(cut);
         shown.push('…');
     } else if !rest.is_empty() {

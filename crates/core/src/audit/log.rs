@@ -1,5 +1,6 @@
 //! The audit log that comes with the engine.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use super::file::{AuditFile, Torn};
-use super::line::{Line, Lost};
+use super::line::{Line, Lost, Whom};
 use super::queue::{Batch, Queue, Trouble};
-use super::{Audit, Called};
+use super::{Audit, Called, Who};
 use crate::problem::{Problem, ProblemKind};
 
 /// The name of the file that is written to; older ones stand beside it as `.1`, `.2` and `.3`.
@@ -21,6 +22,8 @@ const NAME: &str = "audit.jsonl";
 const MOST_BYTES: u64 = 16 << 20;
 /// How long whoever settles waits for the disk.
 const SETTLE: Duration = Duration::from_secs(2);
+/// How many of those who make calls are remembered.
+const KNOWN: usize = 256;
 const TOO_FAST: &str = "calls ended faster than they could be written";
 
 /// Lines of JSON in a rotated, private file, written by a thread of their own. When the disk cannot follow, or fails,
@@ -36,7 +39,13 @@ struct Writer {
     file: AuditFile,
     /// What is missing and not written down yet.
     missing: Option<Trouble>,
+    /// What may be told of those who made the latest calls.
+    known: Known,
 }
+
+/// Whoever made the latest calls, each with what may be told of it.
+#[derive(Default)]
+struct Known(HashMap<*const Who, (Arc<Who>, Whom)>);
 
 // === impl AuditLog ===
 
@@ -50,8 +59,10 @@ impl AuditLog {
     pub fn with_size(dir: &Path, most_bytes: u64) -> io::Result<Self> {
         let queue = Arc::new(Queue::default());
         let file = AuditFile::new(Self::path(dir), most_bytes);
-        let mut writer = Writer { queue: Arc::clone(&queue), file, missing: None };
+        let taken = Arc::clone(&queue);
         let write = move || {
+            let known = Known::default();
+            let mut writer = Writer { queue: taken, file, missing: None, known };
             while let Some(batch) = writer.queue.take() {
                 writer.write(&batch);
             }
@@ -107,7 +118,7 @@ impl Writer {
             push(&mut text, &Lost::new(*lost, why));
         }
         for called in &batch.calls {
-            push(&mut text, &Line::of(called));
+            push(&mut text, &Line::by(called, self.known.whom(&called.who)));
         }
         if let Err(Torn { lines, why }) = self.file.append(&text) {
             let calls = match told {
@@ -129,6 +140,19 @@ impl Writer {
         }
         let before = self.missing.take().map_or(0, |missing| missing.lost);
         self.missing = Some(Trouble { why: why.to_owned(), lost: before + count });
+    }
+}
+
+// === impl Known ===
+
+impl Known {
+    fn whom(&mut self, who: &Arc<Who>) -> Whom {
+        if self.0.len() >= KNOWN {
+            self.0.clear();
+        }
+        // Whoever is known is held, so no other can have its address.
+        let known = self.0.entry(Arc::as_ptr(who));
+        known.or_insert_with(|| (Arc::clone(who), Whom::of(who))).1.clone()
     }
 }
 

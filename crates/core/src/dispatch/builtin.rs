@@ -56,7 +56,7 @@ pub(super) async fn call(
 ) -> Option<Result<Outcome, CallError>> {
     match name {
         LIST_RESOURCES => Some(list(stage, params)),
-        READ_RESOURCE => Some(read(stage, params, record).await),
+        READ_RESOURCE => Some(Box::pin(read(stage, params, record)).await),
         _ => None,
     }
 }

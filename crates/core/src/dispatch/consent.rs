@@ -36,7 +36,7 @@ impl Stage {
         };
         let remembered = self.engine.memory.recall(&self.caller.session().id, &self.target(call));
         let verdict = match judge(&subject, &hook, &remembered) {
-            Verdict::Classify => self.classify(call).await,
+            Verdict::Classify => Box::pin(self.classify(call)).await,
             verdict => verdict,
         };
         let allow = || permissions.allowing(&server, &tool);
@@ -47,7 +47,7 @@ impl Stage {
             Verdict::Classify => {
                 Err(denied(&call.name, Because::Mode { mode: Mode::Auto }, allow()))
             }
-            Verdict::Ask { because } => self.ask_consent(call, because, allow()).await,
+            Verdict::Ask { because } => Box::pin(self.ask_consent(call, because, allow())).await,
         }
     }
 

@@ -49,7 +49,7 @@ impl Stage {
         let mut missing = None;
         for placed in self.applied.placed.iter().filter(|placed| could_be_of(name, &placed.normal))
         {
-            if let Err(error) = self.await_lists(placed).await {
+            if let Err(error) = Box::pin(self.await_lists(placed)).await {
                 missing = Some(error);
             }
         }

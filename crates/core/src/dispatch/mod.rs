@@ -86,20 +86,21 @@ pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Run
 impl Stage {
     async fn run(&self, mut request: Request, record: &mut Record) -> Result<Finish, CallError> {
         if let Some(task) = request.task.take() {
-            return tasks::ask(self, request, *task, record).await;
+            return Box::pin(tasks::ask(self, request, *task, record)).await;
         }
+        // What is rare lies apart, so that a tool's call is not larger for it.
         match request.envelope.method().as_ref() {
             method::TOOLS_CALL => tool::call(self, request, record).await,
-            method::PROMPTS_GET => other::prompt(self, request, record).await,
-            method::RESOURCES_READ => other::read(self, request, record).await,
+            method::PROMPTS_GET => Box::pin(other::prompt(self, request, record)).await,
+            method::RESOURCES_READ => Box::pin(other::read(self, request, record)).await,
             method::RESOURCES_SUBSCRIBE => {
-                other::watch(self, request, record, other::Watch::On).await
+                Box::pin(other::watch(self, request, record, other::Watch::On)).await
             }
             method::RESOURCES_UNSUBSCRIBE => {
-                other::watch(self, request, record, other::Watch::Off).await
+                Box::pin(other::watch(self, request, record, other::Watch::Off)).await
             }
-            method::COMPLETE => other::complete(self, request, record).await,
-            _ => other::anything(self, request, record).await,
+            method::COMPLETE => Box::pin(other::complete(self, request, record)).await,
+            _ => Box::pin(other::anything(self, request, record)).await,
         }
     }
 }

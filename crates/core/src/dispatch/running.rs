@@ -2,8 +2,7 @@
 
 use std::pin::Pin;
 
-use switchboard_wire::{envelope::Notification, json::Raw};
-use tokio::sync::mpsc;
+use switchboard_wire::{envelope::Notification, json::Raw, queue};
 
 use super::{CallError, Finish, Handed, Outcome, Question, Tasked};
 
@@ -34,7 +33,7 @@ pub enum CallEvent {
 /// cancelled at the server.
 pub struct Running {
     driver: Option<Driver>,
-    events: mpsc::Receiver<CallEvent>,
+    events: queue::Receiver<CallEvent>,
     ended: Option<Result<Finish, CallError>>,
 }
 
@@ -45,12 +44,12 @@ type Driver = Pin<Box<dyn Future<Output = Result<Finish, CallError>> + Send>>;
 
 /// Where a call says what happens to it.
 #[derive(Debug, Clone)]
-pub struct Emit(mpsc::Sender<CallEvent>);
+pub struct Emit(queue::Sender<CallEvent>);
 
 // === impl Emit ===
 
 impl Emit {
-    pub(super) fn sender(&self) -> mpsc::Sender<CallEvent> {
+    pub(super) fn sender(&self) -> queue::Sender<CallEvent> {
         self.0.clone()
     }
 
@@ -80,7 +79,7 @@ impl Running {
     where
         F: Future<Output = Result<Finish, CallError>> + Send + 'static,
     {
-        let (emit, events) = mpsc::channel(QUEUE);
+        let (emit, events) = queue::queue(QUEUE);
         Self { driver: Some(Box::pin(drive(Emit(emit)))), events, ended: None }
     }
 

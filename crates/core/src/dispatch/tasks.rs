@@ -75,8 +75,8 @@ impl Stage {
     async fn shown(&self, placed: &Placed, task: &Task, state: Raw) -> Result<Raw, CallError> {
         if let Some(result) = state.get("result").ok().flatten() {
             let found = self.snapshot().catalog.tool(&task.tool).cloned();
-            let policy = found
-                .map_or_else(|| self.policy(), |listed| self.policy().for_tool(&listed.tool.item));
+            let policy =
+                found.map_or_else(|| self.policy(), |listed| self.policy().for_tool(&listed.tool));
             self.mention(placed, &result);
             let kept = self.limit(Shape::Tool, policy, result).await;
             let edit = Edit::set(&["result"], kept.result.as_str());

@@ -178,7 +178,7 @@ impl Stage {
             let verdict = crate::permission::HookVerdict::None;
             return Ok(Before { verdict, context: Vec::new() });
         }
-        let said = hooks.pre_tool_use(&call.used(self)).await;
+        let said = Box::pin(hooks.pre_tool_use(&call.used(self))).await;
         self.note(&call.found.placed, &said.notes);
         if let Some(input) = said.updated_input {
             call.arguments = input;
@@ -189,7 +189,7 @@ impl Stage {
 
     async fn keep(&self, call: &ToolCall, result: Raw) -> Kept {
         self.mention(&call.found.placed, &result);
-        self.limit(Shape::Tool, self.policy().for_tool(&call.found.item.tool.item), result).await
+        self.limit(Shape::Tool, self.policy().for_tool(&call.found.item.tool), result).await
     }
 
     async fn after(&self, call: &ToolCall, result: &Raw) -> After {
@@ -197,7 +197,7 @@ impl Stage {
         if !hooks.has(HookEvent::PostToolUse, &call.uncut) {
             return After { context: Vec::new(), result: None };
         }
-        let said = hooks.post_tool_use(&call.used(self), result).await;
+        let said = Box::pin(hooks.post_tool_use(&call.used(self), result)).await;
         self.note(&call.found.placed, &said.notes);
         let mut context = said.context;
         context.extend(said.blocked);

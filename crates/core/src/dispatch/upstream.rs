@@ -53,14 +53,14 @@ impl Stage {
         let told = match again {
             None => None,
             Some(again) => {
-                let answers = self.settle(placed, again).await;
+                let answers = Box::pin(self.settle(placed, again)).await;
                 Some(Told { state: again.carried.state().cloned(), answers })
             }
         };
         loop {
             let live = self.ready(placed, &connection).await?;
             if let Some(level) = &request.log_level {
-                self.engine.want_logs(&connection, &live, level).await;
+                Box::pin(self.engine.want_logs(&connection, &live, level)).await;
             }
             let began = Instant::now();
             let exchange = match &told {
@@ -74,7 +74,7 @@ impl Stage {
                 }
                 Err(error) if error.code() == Some(code::URL_ELICITATION_REQUIRED) => {
                     connection.succeeded(&live, began.elapsed());
-                    visits.pay(placed, error).await?;
+                    Box::pin(visits.pay(placed, error)).await?;
                 }
                 Err(error) => return Err(failed(placed, &connection, &live, error)),
             }
@@ -152,7 +152,7 @@ impl Stage {
                 Event::NeedsInput(asked)
                     if !exchange.is_under_way() && self.hands_out(how, &asked) =>
                 {
-                    let mut open = self.open(placed, asked).await;
+                    let mut open = Box::pin(self.open(placed, asked)).await;
                     match open.settled() {
                         Some(answers) => exchange.answer(answers),
                         None => {
@@ -165,7 +165,8 @@ impl Stage {
                     if exchange.is_under_way() {
                         self.engine.asked_back(connection);
                     }
-                    if let Some(result) = self.answer(placed, &mut exchange, questions).await? {
+                    let answering = Box::pin(self.answer(placed, &mut exchange, questions));
+                    if let Some(result) = answering.await? {
                         return Ok(Sent::Result(result));
                     }
                 }

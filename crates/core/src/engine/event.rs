@@ -36,6 +36,6 @@ pub enum Happened {
         /// The whole notification's parameters.
         params: Raw,
     },
-    /// A call has ended.
+    /// A call has ended; only [`crate::Engine::calls`] tells of it.
     Called(Arc<Called>),
 }

@@ -88,6 +88,8 @@ pub(crate) struct Inner {
     /// Counts up with every change of a state or a list.
     revision: watch::Sender<u64>,
     events: broadcast::Sender<Event>,
+    /// Calls that ended: there are many, and few want to hear of them.
+    calls: broadcast::Sender<Event>,
     completed: Completed,
     queue: Queue,
     strays: Strays,
@@ -127,6 +129,7 @@ impl Engine {
                 claims: Claims::default(),
                 revision: watch::Sender::new(0),
                 events: broadcast::Sender::new(EVENTS),
+                calls: broadcast::Sender::new(EVENTS),
                 completed: Completed::default(),
                 queue,
                 strays: Strays::default(),
@@ -191,9 +194,14 @@ impl Engine {
         self.0.revision.subscribe()
     }
 
-    /// Everything that happens from now on.
+    /// Everything that happens from now on, except calls.
     pub fn events(&self) -> broadcast::Receiver<Event> {
         self.0.events.subscribe()
+    }
+
+    /// Every call that ends from now on: a [`Happened::Called`].
+    pub fn calls(&self) -> broadcast::Receiver<Event> {
+        self.0.calls.subscribe()
     }
 
     /// The questions that wait for whoever watches.
@@ -337,9 +345,11 @@ impl Inner {
         if let Some(audit) = &self.audit {
             audit.called(&called);
         }
-        if self.events.receiver_count() > 0 {
+        if self.calls.receiver_count() > 0 {
             let (workspaces, server) = (vec![workspace.clone()], called.server.clone());
-            self.happened(Event { workspaces, server, what: Happened::Called(called) });
+            let event = Event { workspaces, server, what: Happened::Called(called) };
+            // Whoever listened may have gone in between.
+            let _ = self.calls.send(event);
         }
     }
 

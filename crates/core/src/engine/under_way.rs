@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc;
+use switchboard_wire::queue;
 
 use crate::connection::Key;
 use crate::dispatch::CallEvent;
@@ -22,7 +22,7 @@ struct Calls {
 struct Call {
     number: u64,
     session: String,
-    events: mpsc::Sender<CallEvent>,
+    events: queue::Sender<CallEvent>,
 }
 
 /// A call's place, until it is dropped.
@@ -36,7 +36,7 @@ pub(crate) struct Place {
 // === impl UnderWay ===
 
 impl UnderWay {
-    pub(crate) fn enter(&self, key: Key, session: &str, events: mpsc::Sender<CallEvent>) -> Place {
+    pub(crate) fn enter(&self, key: Key, session: &str, events: queue::Sender<CallEvent>) -> Place {
         let mut calls = self.lock();
         calls.last += 1;
         let number = calls.last;

@@ -9,7 +9,29 @@ pub fn stamp(at: SystemTime) -> String {
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
     let (year, month, day) = date(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    let mut text = String::with_capacity("2026-07-28T09:05:07.042Z".len());
+    for (number, width, after) in [
+        (year, 1000, '-'),
+        (month, 10, '-'),
+        (day, 10, 'T'),
+        (hour, 10, ':'),
+        (minute, 10, ':'),
+        (second, 10, '.'),
+        (u64::from(millis), 100, 'Z'),
+    ] {
+        push(&mut text, number, width);
+        text.push(after);
+    }
+    text
+}
+
+/// Writes a number with all its digits, the first of which counts `place`. There is a stamp for every call.
+fn push(text: &mut String, number: u64, mut place: u64) {
+    while place > 0 {
+        let digit = u32::try_from(number / place % 10).unwrap_or_default();
+        text.extend(char::from_digit(digit, 10));
+        place /= 10;
+    }
 }
 
 /// The date that is `days` after 1970-01-01. Years are counted from March, so that a leap day is a year's last.

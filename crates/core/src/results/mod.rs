@@ -25,7 +25,7 @@ use serde::Serialize;
 use switchboard_wire::json::Raw;
 use tokio::sync::Semaphore;
 
-use crate::{Problem, ProblemKind};
+use crate::{Problem, ProblemKind, catalog::Tool};
 
 pub use address::{Address, Want};
 pub use place::Place;
@@ -167,7 +167,7 @@ pub async fn keep<'a>(
         }
     };
     let patience = PATIENCE + Duration::from_secs(result.as_str().len() as u64 / BYTES_PER_SECOND);
-    match tokio::time::timeout(patience, work).await {
+    match Box::pin(tokio::time::timeout(patience, work)).await {
         Ok(Ok(kept)) => kept,
         Ok(Err(_)) => without_disk(&result, shape, policy, "the work on a result was given up"),
         Err(_) => without_disk(&result, shape, policy, "the disk took too long to keep a result"),
@@ -261,15 +261,12 @@ impl Policy {
         self
     }
 
-    /// The same for a tool as it was listed: its `_meta` and whether it promises a structure.
+    /// The same for a tool as it was listed: what it asks for, and whether it promises a structure.
     #[must_use]
-    pub fn for_tool(mut self, tool: &Raw) -> Self {
-        self.has_output_schema = matches!(tool.get("outputSchema"), Ok(Some(_)));
-        let chars = tool.get_path(&["_meta", "anthropic/maxResultSizeChars"]).ok().flatten();
-        match chars.and_then(|chars| chars.decode::<u64>().ok()) {
-            Some(chars) if chars > 0 => {
-                self.with_tool_chars(usize::try_from(chars).unwrap_or(usize::MAX))
-            }
+    pub fn for_tool(mut self, tool: &Tool) -> Self {
+        self.has_output_schema = tool.output_schema.is_some();
+        match tool.meta.max_result_chars {
+            Some(chars) if chars > 0 => self.with_tool_chars(chars),
             _ => self,
         }
     }

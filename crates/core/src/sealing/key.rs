@@ -112,8 +112,9 @@ fn look(path: &Path) -> Result<Lies, KeyError> {
 fn write(state: &Path, path: &Path, key: &Key) -> io::Result<()> {
     // Made with mode 0600 by the library.
     let mut staged = tempfile::NamedTempFile::new_in(state)?;
+    // Not waited for until it is on the disk, which everybody who starts would wait for: a key that a crash took is
+    // seen to be damaged, and made anew.
     staged.write_all(key)?;
-    staged.as_file().sync_all()?;
     if path.is_dir() {
         fs::remove_dir(path)?;
     }

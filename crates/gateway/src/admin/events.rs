@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use switchboard_core::audit::Line;
 use switchboard_core::engine::{Attendance, Event as Happening, Happened};
 use switchboard_wire::sanitize;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
 
 use super::questions::{self, Asking};
 use super::ring::{Taken, Told};
@@ -75,10 +76,10 @@ impl Feed {
                 }
                 event = self.events.recv() => match event {
                     Ok(told) => self.ready.push_back(told.event()),
-                    Err(broadcast::error::RecvError::Lagged(_)) => {
+                    Err(RecvError::Lagged(_)) => {
                         self.ready.push_back(sse::event("resync", &json!({})));
                     }
-                    Err(broadcast::error::RecvError::Closed) => return None,
+                    Err(RecvError::Closed) => return None,
                 },
             }
         }

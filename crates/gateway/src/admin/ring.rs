@@ -60,16 +60,24 @@ impl Ring {
     /// Follows from now on, and from the event of this id where somebody has it.
     pub(super) fn follow(&self, engine: &Engine, after: Option<&str>) -> Taken {
         self.recording.get_or_init(|| {
-            let recording = record(Arc::clone(&self.shared), engine.events());
+            let recording = record(Arc::clone(&self.shared), engine.events(), engine.calls());
             AbortOnDropHandle::new(tokio::spawn(recording))
         });
         self.shared.take(after)
     }
 }
 
-async fn record(shared: Arc<Shared>, mut events: broadcast::Receiver<Happening>) {
+async fn record(
+    shared: Arc<Shared>,
+    mut events: broadcast::Receiver<Happening>,
+    mut calls: broadcast::Receiver<Happening>,
+) {
     loop {
-        match events.recv().await {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            call = calls.recv() => call,
+        };
+        match event {
             Ok(event) => {
                 if let Some((name, data)) = events::told(&event) {
                     shared.push(name, data.to_string());

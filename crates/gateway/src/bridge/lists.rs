@@ -8,6 +8,7 @@ use switchboard_core::results::Spill;
 use switchboard_wire::Version;
 use switchboard_wire::client::List;
 use switchboard_wire::json::{Edit, Raw, quote};
+use switchboard_wire::server::Repeated;
 
 use super::own;
 use crate::front::Part;
@@ -33,21 +34,22 @@ pub(super) struct Made(Mutex<Option<Lists>>);
 struct Lists {
     catalog: Arc<Catalog>,
     /// By what tells them apart; names and limits are the same for all clients of a bridge.
-    lists: HashMap<(List, Part, bool, bool), Raw>,
+    lists: HashMap<(List, Part, bool, bool), Repeated>,
 }
 
 // === impl Made ===
 
 impl Made {
     /// The list, made if need be.
-    pub(super) fn list(&self, seen: &Seen<'_>, list: List) -> Raw {
+    pub(super) fn list(&self, seen: &Seen<'_>, list: List) -> Repeated {
         let which = (list, seen.part.clone(), seen.is_searched, seen.tells_of_tasks());
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let lists = match made.take() {
             Some(lists) if Arc::ptr_eq(&lists.catalog, seen.catalog) => lists,
             _ => Lists { catalog: Arc::clone(seen.catalog), lists: HashMap::new() },
         };
-        made.insert(lists).lists.entry(which).or_insert_with(|| seen.list(list)).clone()
+        let lists = &mut made.insert(lists).lists;
+        lists.entry(which).or_insert_with(|| Repeated::new(seen.list(list))).clone()
     }
 }
 

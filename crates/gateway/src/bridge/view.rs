@@ -110,7 +110,7 @@ impl View {
             is_searched,
             spill: bridge.options.results.spill,
         };
-        Ok(Reply::Complete(bridge.made.list(&seen, list)))
+        Ok(Reply::Repeated(bridge.made.list(&seen, list)))
     }
 
     fn instructions(&self) -> Option<String> {
@@ -166,7 +166,8 @@ impl View {
             }
             _ => return None,
         };
-        Some(self.answer(own, &name, asked, context).await)
+        // Apart, since nearly everything is somebody else's.
+        Some(Box::pin(self.answer(own, &name, asked, context)).await)
     }
 
     /// The same, on record.
@@ -247,7 +248,7 @@ impl Handler for View {
                 | method::TASKS_UPDATE
                 | method::TASKS_CANCEL
                 | method::TASKS_RESULT
-                | method::TASKS_LIST => self.task(asked, context).await,
+                | method::TASKS_LIST => Box::pin(self.task(asked, context)).await,
                 _ => match self.own(&asked, context).await {
                     Some(answer) => answer,
                     None => self.forward(own::inner_of(asked)?, context).await,

@@ -1,17 +1,14 @@
 //! The doors: connections are accepted up to a number, served, and drained at the end.
 
 use std::{
+    convert::Infallible,
     net::SocketAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
-use axum::Router;
 use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -20,7 +17,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{guard::Peer, metrics::Metrics, options::Times, stall::Stalling};
+use super::{guard::Peer, metrics::Metrics, options::Times, routes::Answers, stall::Stalling};
 
 /// How long accepting rests when the system has no sockets left.
 const REST: Duration = Duration::from_millis(50);
@@ -31,9 +28,8 @@ const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text
     too many connections are open; try again later.\n\n";
 
 /// What every connection is served with.
-#[derive(Clone)]
-pub(super) struct Door {
-    pub(super) routes: Router,
+pub(super) struct Door<A> {
+    pub(super) answers: Arc<A>,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) times: Times,
     pub(super) metrics: Arc<Metrics>,
@@ -49,7 +45,21 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 // === impl Door ===
 
-impl Door {
+impl<A> Clone for Door<A> {
+    fn clone(&self) -> Self {
+        Self {
+            answers: Arc::clone(&self.answers),
+            tls: self.tls.clone(),
+            times: self.times,
+            metrics: Arc::clone(&self.metrics),
+            closing: self.closing.clone(),
+            over: self.over.clone(),
+            tasks: self.tasks.clone(),
+        }
+    }
+}
+
+impl<A: Answers> Door<A> {
     /// Accepts until closing.
     pub(super) async fn accept(&self, listener: &TcpListener, most: usize) {
         let free = Arc::new(Semaphore::new(most));
@@ -102,10 +112,10 @@ impl Door {
             }
         };
         let io = TokioIo::new(Stalling::new(stream, self.times.stalled));
-        let routes = TowerToHyperService::new(self.routes.clone());
-        let service = service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
-            request.extensions_mut().insert(Arc::clone(&peer));
-            hyper::service::Service::call(&routes, request)
+        let service = service_fn(|request| {
+            let (answers, peer) = (Arc::clone(&self.answers), Arc::clone(&peer));
+            // Apart, since it is large and would be moved about.
+            Box::pin(async move { Ok::<_, Infallible>(answers.answer(request, &peer).await) })
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

@@ -1,9 +1,11 @@
 //! What a client sends and takes: content types, and bodies up to a size and a deadline.
 
+use std::{future::poll_fn, pin::pin};
+
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
-use futures_util::StreamExt;
 use http::{HeaderMap, StatusCode, header};
+use http_body::Body;
 use switchboard_wire::envelope::code;
 
 use super::{
@@ -82,7 +84,7 @@ pub(super) fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
 /// The whole body as text.
 pub(super) async fn text(
     headers: &HeaderMap,
-    body: axum::body::Body,
+    body: impl Body<Data = Bytes>,
     limits: &Limits,
     times: &Times,
 ) -> Result<ByteString, Refusal> {
@@ -100,15 +102,16 @@ pub(super) async fn text(
 }
 
 /// Most bodies come in one piece, which is then not copied.
-async fn read(body: axum::body::Body, limit: usize) -> Result<Bytes, Refusal> {
-    let mut pieces = body.into_data_stream();
+async fn read(body: impl Body<Data = Bytes>, limit: usize) -> Result<Bytes, Refusal> {
+    let mut body = pin!(body);
     let mut whole = Bytes::new();
     let mut gathered = BytesMut::new();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|_| {
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let frame = frame.map_err(|_| {
             let text = "the body ended before it was whole";
             Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text)
         })?;
+        let Ok(piece) = frame.into_data() else { continue };
         if whole.len() + gathered.len() + piece.len() > limit {
             return Err(too_large(limit));
         }

@@ -29,7 +29,7 @@ use switchboard_wire::link::LinkWriter;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use guard::{Caller, Tokens};
+pub use guard::{Caller, Denied, Tokens};
 pub use options::{Access, FaceOptions, Limits, Rate, Times, WithoutToken};
 pub use tls::TlsIdentity;
 
@@ -38,6 +38,7 @@ use accept::Door;
 use guard::Guard;
 use metrics::Metrics;
 use refusal::Refusal;
+use routes::{Faces, Guarded};
 use sessions::{Sessions, Slot, Slots};
 
 /// How often sessions are looked at that nobody uses, at the least.
@@ -101,11 +102,11 @@ pub async fn serve<F: Front>(
         tasks: tasks.clone(),
         closing: shutdown.clone(),
     });
-    let routes = routes::routes(Arc::clone(&face), guard, beside);
+    let answers = Arc::new(Faces::new(Arc::clone(&face), guard, beside));
     let connections = TaskTracker::new();
     let over = CancellationToken::new();
     let door = Door {
-        routes,
+        answers,
         tls,
         times,
         metrics,
@@ -145,7 +146,7 @@ pub async fn serve_beside(
     let connections = TaskTracker::new();
     let over = CancellationToken::new();
     let door = Door {
-        routes: routes::named(beside, guard),
+        answers: Arc::new(Guarded::new(guard, beside)),
         tls,
         times,
         metrics,

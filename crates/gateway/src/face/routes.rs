@@ -1,30 +1,108 @@
 //! Which address is which face.
+//!
+//! Nearly every request is for [`MCP`], which is answered without looking at the table of the others.
 
 use std::sync::Arc;
 
 use axum::{
     Extension, Router,
-    extract::{RawPathParams, Request, State},
+    body::Body,
+    extract::{RawPathParams, State},
     http::StatusCode,
-    middleware::from_fn_with_state,
     response::{IntoResponse, Response},
     routing::{any, get},
 };
-use http::{HeaderValue, header};
+use http::{HeaderValue, Request, header, request::Parts};
+use hyper::{body::Incoming, service::Service as _};
+use hyper_util::service::TowerToHyperService;
 
 use super::{
     Face,
-    guard::{Caller, Guard, pass, pass_named},
+    guard::{Caller, DESCRIPTION, Guard, Peer},
     refusal::{Reason, Refusal},
     sessions::Owner,
     sse, streamable, ws,
 };
 use crate::front::{Front, Part};
 
-/// All routes, behind the guard.
-pub(super) fn routes<F: Front>(face: Arc<Face<F>>, guard: Arc<Guard>, beside: Router) -> Router {
-    let faces = Router::new()
-        .route("/mcp", any(mcp::<F>))
+/// The address that clients are given.
+const MCP: &str = "/mcp";
+
+/// Answers every request of a connection.
+pub(super) trait Answers: Send + Sync + 'static {
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: &Peer,
+    ) -> impl Future<Output = Response> + Send;
+}
+
+/// The faces and what stands beside them, behind the guard.
+pub(super) struct Faces<F: Front> {
+    face: Arc<Face<F>>,
+    others: Guarded,
+}
+
+/// Routes that only whom the guard lets in can reach.
+pub(super) struct Guarded {
+    guard: Arc<Guard>,
+    routes: TowerToHyperService<Router>,
+}
+
+// === impl Faces ===
+
+impl<F: Front> Faces<F> {
+    pub(super) fn new(face: Arc<Face<F>>, guard: Arc<Guard>, beside: Router) -> Self {
+        let others = Guarded::new(guard, routes(Arc::clone(&face), beside));
+        Self { face, others }
+    }
+}
+
+impl<F: Front> Answers for Faces<F> {
+    async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response {
+        if request.uri().path() != MCP {
+            return Box::pin(self.others.answer(request, peer)).await;
+        }
+        let (parts, body) = request.into_parts();
+        let answering = |parts, caller: Option<Caller>| async {
+            // Whoever comes here has been asked who it is.
+            let Some(Caller { principal }) = caller else { return nowhere().into_response() };
+            let owner = Owner { principal, part: Part::Everything };
+            let answered = streamable::answer(&self.face, owner, parts, body).await;
+            answered.unwrap_or_else(IntoResponse::into_response)
+        };
+        self.others.guard.pass(parts, peer, answering).await
+    }
+}
+
+// === impl Guarded ===
+
+impl Guarded {
+    pub(super) fn new(guard: Arc<Guard>, routes: Router) -> Self {
+        Self { guard, routes: TowerToHyperService::new(routes) }
+    }
+
+    async fn route(&self, mut parts: Parts, caller: Option<Caller>, body: Incoming) -> Response {
+        if let Some(caller) = caller {
+            parts.extensions.insert(caller);
+        }
+        match self.routes.call(Request::from_parts(parts, body)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}
+
+impl Answers for Guarded {
+    async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response {
+        let (parts, body) = request.into_parts();
+        let answering = |parts, caller| self.route(parts, caller, body);
+        self.guard.pass(parts, peer, answering).await
+    }
+}
+
+fn routes<F: Front>(face: Arc<Face<F>>, beside: Router) -> Router {
+    Router::new()
         .route("/mcp/{server}", any(mcp::<F>))
         .route("/mcp/agent/{agent}", any(mcp::<F>))
         .route("/sse", any(events::<F>))
@@ -36,23 +114,14 @@ pub(super) fn routes<F: Front>(face: Arc<Face<F>>, guard: Arc<Guard>, beside: Ro
         .route("/ws", any(socket::<F>))
         .route("/ws/{server}", any(socket::<F>))
         .route("/ws/agent/{agent}", any(socket::<F>))
+        .route(DESCRIPTION, get(description::<F>))
+        .route(&format!("{DESCRIPTION}/{{*path}}"), get(description::<F>))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready::<F>))
         .route("/metrics", get(metrics::<F>))
         .with_state(face)
-        .fallback(|| async { nowhere() });
-    let beside = named(beside, Arc::clone(&guard));
-    guarded(faces, guard).merge(beside)
-}
-
-/// Routes that ask themselves who comes: the guard looks only at the name that was used for us, and at the page.
-pub(super) fn named(routes: Router, guard: Arc<Guard>) -> Router {
-    routes.layer(from_fn_with_state(guard, pass_named))
-}
-
-/// Routes that only whom the guard lets in can reach.
-pub(super) fn guarded(routes: Router, guard: Arc<Guard>) -> Router {
-    routes.layer(from_fn_with_state(guard, pass))
+        .merge(beside)
+        .fallback(|| async { nowhere() })
 }
 
 fn nowhere() -> Refusal {
@@ -74,7 +143,7 @@ async fn mcp<F: Front>(
     State(face): State<Arc<Face<F>>>,
     params: RawPathParams,
     Extension(caller): Extension<Caller>,
-    request: Request,
+    request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let answered = streamable::answer(&face, owner(caller, &params), parts, body).await;
@@ -85,7 +154,7 @@ async fn events<F: Front>(
     State(face): State<Arc<Face<F>>>,
     params: RawPathParams,
     Extension(caller): Extension<Caller>,
-    request: Request,
+    request: Request<Body>,
 ) -> Response {
     let (parts, _) = request.into_parts();
     let opened = sse::open(&face, owner(caller, &params), parts).await;
@@ -96,7 +165,7 @@ async fn messages<F: Front>(
     State(face): State<Arc<Face<F>>>,
     params: RawPathParams,
     Extension(caller): Extension<Caller>,
-    request: Request,
+    request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let taken = sse::post(&face, owner(caller, &params), &parts, body).await;
@@ -107,11 +176,28 @@ async fn socket<F: Front>(
     State(face): State<Arc<Face<F>>>,
     params: RawPathParams,
     Extension(caller): Extension<Caller>,
-    request: Request,
+    request: Request<Body>,
 ) -> Response {
     let (parts, _) = request.into_parts();
     let upgraded = ws::upgrade(&face, owner(caller, &params), parts).await;
     upgraded.unwrap_or_else(IntoResponse::into_response)
+}
+
+/// How one gets in at an address.
+async fn description<F: Front>(
+    State(face): State<Arc<Face<F>>>,
+    request: Request<Body>,
+) -> Response {
+    let path = request.uri().path();
+    let path = path.strip_prefix(DESCRIPTION).unwrap_or_default().trim_end_matches('/');
+    let tokens = face.options.access.tokens.as_ref();
+    match tokens.and_then(|tokens| tokens.metadata(path)) {
+        Some(text) => {
+            let kind = HeaderValue::from_static("application/json");
+            ([(header::CONTENT_TYPE, kind)], text).into_response()
+        }
+        None => nowhere().into_response(),
+    }
 }
 
 async fn ready<F: Front>(State(face): State<Arc<Face<F>>>) -> Response {

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 
 use super::secret::Hash;
 use super::store::{Entry, Error, Token, TokenStore};
-use crate::face::Tokens;
+use crate::face::{Denied, Tokens};
 
 /// How many seconds old a note of a token's last use becomes before it is written anew.
 const NOTED: u64 = 60;
@@ -78,13 +78,14 @@ impl Checked {
 }
 
 impl Tokens for Checked {
-    fn principal<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<String>> {
+    fn admit<'a>(&'a self, token: &'a str, _: &'a str) -> BoxFuture<'a, Result<String, Denied>> {
         let now = seconds_now();
         let found = self.token(token, now);
         if let Some(token) = &found {
             self.note(token, now);
         }
-        Box::pin(std::future::ready(found.map(|token| token.principal())))
+        let principal = found.map(|token| token.principal()).ok_or(Denied::NotGood);
+        Box::pin(std::future::ready(principal))
     }
 }
 

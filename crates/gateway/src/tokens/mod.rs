@@ -8,8 +8,10 @@
 
 mod checked;
 mod secret;
+mod several;
 mod store;
 
 pub use checked::Checked;
 pub use secret::Secret;
+pub use several::Several;
 pub use store::{Created, Error, New, Token, TokenStore};

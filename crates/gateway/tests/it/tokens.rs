@@ -97,11 +97,11 @@ async fn a_token_is_good_until_it_is_not() {
         ("sb_", None),
         ("", None),
     ] {
-        assert_eq!(checked.principal(secret).await, expected);
+        assert_eq!(checked.admit(secret, "/mcp").await.ok(), expected);
     }
     store.revoke("lasting").unwrap();
-    assert_eq!(checked.principal(lasting.secret.reveal()).await, None);
-    assert!(checked.principal(later.secret.reveal()).await.is_some(), "another one's end");
+    assert_eq!(checked.admit(lasting.secret.reveal(), "/mcp").await.ok(), None);
+    assert!(checked.admit(later.secret.reveal(), "/mcp").await.ok().is_some(), "another one's end");
 }
 
 #[tokio::test]
@@ -112,14 +112,14 @@ async fn a_damaged_file_lets_nobody_in_and_is_kept() {
     let good = text(&store);
     for damage in ["{", "[]", r#"{"version":2,"tokens":[]}"#, r#"{"version":1}"#, "\u{0}"] {
         fs::write(store.path(), damage).unwrap();
-        assert_eq!(checked.principal(made.secret.reveal()).await, None, "{damage:?}");
+        assert_eq!(checked.admit(made.secret.reveal(), "/mcp").await.ok(), None, "{damage:?}");
         assert!(store.list().is_err(), "{damage:?}");
         assert!(store.create(named("two"), 2).is_err(), "{damage:?}");
         assert!(store.revoke("one").is_err(), "{damage:?}");
         assert_eq!(text(&store), damage, "what was there is lost");
     }
     fs::write(store.path(), good).unwrap();
-    assert!(checked.principal(made.secret.reveal()).await.is_some());
+    assert!(checked.admit(made.secret.reveal(), "/mcp").await.ok().is_some());
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn its_last_use_is_known() {
     let (_folder, store) = store();
     let made = store.create(named("one"), 1).unwrap();
     let checked = Checked::new(store.clone());
-    checked.principal(made.secret.reveal()).await.unwrap();
+    checked.admit(made.secret.reveal(), "/mcp").await.ok().unwrap();
     soon(async {
         while store.list().unwrap()[0].used.is_none() {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -135,7 +135,7 @@ async fn its_last_use_is_known() {
     })
     .await;
     assert!(store.list().unwrap()[0].used.unwrap() >= now() - 60);
-    assert!(checked.principal(made.secret.reveal()).await.is_some());
+    assert!(checked.admit(made.secret.reveal(), "/mcp").await.ok().is_some());
 }
 
 /// Faces that only tokens open.

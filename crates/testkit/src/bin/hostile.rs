@@ -92,8 +92,11 @@ async fn tool(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
     context.log_text("info", EVIL).await;
     match name.unwrap_or_default().as_str() {
         "refuse" => Err(RpcError::new(code::INTERNAL_ERROR, EVIL)),
-        "form" => ask(asked, &json!({ "message": EVIL, "requestedSchema": { "type": "object",
-            "properties": { "field": { "type": "string", "title": EVIL, "description": EVIL } } } })),
+        "form" => ask(
+            asked,
+            &json!({ "message": EVIL, "requestedSchema": { "type": "object",
+            "properties": { "field": { "type": "string", "title": EVIL, "description": EVIL } } } }),
+        ),
         "page" => ask(
             asked,
             &json!({ "mode": "url", "message": EVIL, "url": LINK, "elicitationId": EVIL }),

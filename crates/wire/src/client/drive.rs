@@ -6,7 +6,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::{
     call::{Answer, Call, InputRequest, Tasks},
@@ -21,6 +21,7 @@ use crate::{
     envelope::{Id, Notification, Outcome, Request, Response, RpcError, code},
     json::Raw,
     meta::method,
+    queue,
 };
 
 /// How a run ends.
@@ -44,7 +45,7 @@ pub(crate) struct Ask {
 pub(crate) struct Driver {
     pub(crate) session: Arc<Session>,
     pub(crate) call: Call,
-    emit: mpsc::Sender<Emitted>,
+    emit: queue::Sender<Emitted>,
     /// Questions that came while another was being answered.
     backlog: VecDeque<Request>,
 }
@@ -79,7 +80,7 @@ impl Finished {
 // === impl Driver ===
 
 impl Driver {
-    pub(crate) fn new(session: Arc<Session>, call: Call, emit: mpsc::Sender<Emitted>) -> Self {
+    pub(crate) fn new(session: Arc<Session>, call: Call, emit: queue::Sender<Emitted>) -> Self {
         Self { session, call, emit, backlog: VecDeque::new() }
     }
 
@@ -162,7 +163,7 @@ impl Driver {
                     }
                 },
             };
-            if let Some(response) = self.put_question(stream, &request).await? {
+            if let Some(response) = Box::pin(self.put_question(stream, &request)).await? {
                 return Ok(response);
             }
         }
@@ -258,7 +259,7 @@ impl Driver {
         let result = match self.session.era() {
             Era::Modern => return self.judge_modern(result).await,
             Era::Legacy if self.call.extras.task.is_some() && self.call.tasks == Tasks::Follow => {
-                self.follow_legacy_task(stream, result).await?
+                Box::pin(self.follow_legacy_task(stream, result)).await?
             }
             Era::Legacy => result,
         };
@@ -274,7 +275,7 @@ impl Driver {
             Some("\"input_required\"") if self.call.can_ask() => read_questions(&asked, &result),
             Some("\"task\"") if self.call.tasks == Tasks::Hand => Ok(Finished::Done(result)),
             Some("\"task\"") if asked == method::TOOLS_CALL => {
-                self.follow_modern_task(result).await.map(Finished::Done)
+                Box::pin(self.follow_modern_task(result)).await.map(Finished::Done)
             }
             Some(other) => Err(Error::invalid(&asked, format!("its type is {other}"))),
         }

@@ -2,17 +2,14 @@
 
 use std::{pin::Pin, time::Duration};
 
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
+use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     Client,
     call::{Answer, Call, InputRequest},
     drive::{Ask, Driver, Finished},
 };
-use crate::{Error, envelope::Notification, json::Raw};
+use crate::{Error, envelope::Notification, json::Raw, queue};
 
 /// What happens to a call.
 #[derive(Debug)]
@@ -50,7 +47,7 @@ pub struct Exchange {
 
 struct Running {
     driver: Pin<Box<dyn Future<Output = Result<Finished, Error>> + Send>>,
-    events: mpsc::Receiver<Emitted>,
+    events: queue::Receiver<Emitted>,
     outcome: Option<Result<Finished, Error>>,
 }
 
@@ -84,7 +81,7 @@ pub enum Resume {
 
 impl Exchange {
     pub(crate) fn new(client: Client, call: Call) -> Self {
-        let (emit, events) = mpsc::channel(1);
+        let (emit, events) = queue::queue(1);
         let driver = Driver::new(client.session().clone(), call.clone(), emit);
         let running = Running { driver: Box::pin(driver.run()), events, outcome: None };
         let deadline = call.timeout.map(|timeout| (Instant::now() + timeout, timeout));

@@ -8,19 +8,19 @@ use std::pin::Pin;
 
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
-use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    sync::mpsc,
-};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::{Frame, LinkReader, LinkWriter, Reader, Writer};
 use crate::{
     Error,
     envelope::{Malformed, MalformedKind, Salvager},
+    queue::{self, NotSent},
 };
 
 /// How much is asked of the operating system at once.
 const CHUNK: usize = 64 * 1024;
+/// With this much room left the buffer is read into as it is.
+const ENOUGH: usize = 8 * 1024;
 /// Messages that may wait to be written.
 const QUEUE: usize = 256;
 /// How much is gathered into one write.
@@ -53,7 +53,7 @@ enum Line {
 /// Hands messages to the task that writes them.
 #[derive(Debug, Clone)]
 pub struct LineWriter {
-    queue: mpsc::Sender<ByteString>,
+    queue: queue::Sender<ByteString>,
 }
 
 /// A link of lines over a reader and a writer. The returned future writes; it must be polled
@@ -67,7 +67,7 @@ where
     R: AsyncRead + Send + Sync + 'static,
     W: AsyncWrite + Send + Unpin,
 {
-    let (queue, waiting) = mpsc::channel(QUEUE);
+    let (queue, waiting) = queue::queue(QUEUE);
     let reader: BoxedLines = LineReader::new(Box::pin(source), limit);
     (
         LinkWriter(Writer::Queue(LineWriter { queue })),
@@ -97,7 +97,10 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             if self.ended {
                 return Ok(None);
             }
-            self.buffer.reserve(CHUNK);
+            // Messages that are still in use hold on to the buffer, so that more room means another one.
+            if self.buffer.capacity() - self.buffer.len() < ENOUGH {
+                self.buffer.reserve(CHUNK);
+            }
             let read = self.source.read_buf(&mut self.buffer).await;
             self.ended = match read {
                 Ok(count) => count == 0,
@@ -175,8 +178,7 @@ impl LineWriter {
     /// Waits until everything that was sent has been taken to be written. A message that is taken is written in the
     /// same breath, unless the peer does not read.
     pub(super) async fn flushed(&self) {
-        // It fails only where nobody writes any more.
-        let _ = self.queue.reserve_many(QUEUE).await;
+        self.queue.emptied().await;
     }
 
     pub(super) async fn send(&self, text: ByteString) -> Result<(), Error> {
@@ -185,18 +187,19 @@ impl LineWriter {
 
     pub(super) fn try_send(&self, text: ByteString) -> Result<(), Error> {
         self.queue.try_send(text).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Error::Busy,
-            mpsc::error::TrySendError::Closed(_) => Error::Closed,
+            NotSent::Full(_) => Error::Busy,
+            NotSent::Closed(_) => Error::Closed,
         })
     }
 }
 
-async fn write_all<W: AsyncWrite + Unpin>(mut waiting: mpsc::Receiver<ByteString>, mut sink: W) {
-    let mut out = BytesMut::with_capacity(CHUNK);
-    while let Some(first) = waiting.recv().await {
-        push_line(&mut out, &first);
+async fn write_all<W: AsyncWrite + Unpin>(mut waiting: queue::Receiver<ByteString>, mut sink: W) {
+    let mut out = BytesMut::new();
+    while waiting.filled().await {
+        // Whoever is about to send goes first: what is sent together leaves in one write, and the peer wakes once.
+        tokio::task::yield_now().await;
         while out.len() < GATHER
-            && let Ok(next) = waiting.try_recv()
+            && let Some(next) = waiting.try_recv()
         {
             push_line(&mut out, &next);
         }
@@ -211,7 +214,7 @@ async fn write_all<W: AsyncWrite + Unpin>(mut waiting: mpsc::Receiver<ByteString
         }
         out.clear();
         if out.capacity() > 4 * GATHER {
-            out = BytesMut::with_capacity(CHUNK);
+            out = BytesMut::new();
         }
     }
     let _ = sink.shutdown().await;

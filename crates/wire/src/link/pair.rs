@@ -1,29 +1,28 @@
 //! Two ends of a link inside one process. What one sends, the other receives, uncopied.
 
 use bytestring::ByteString;
-use tokio::sync::mpsc;
 
 use super::{LinkReader, LinkWriter, Reader, Writer};
-use crate::Error;
+use crate::{Error, queue};
 
 /// Messages that may wait in one direction.
 const QUEUE: usize = 256;
 
 /// The sending half of one end.
 #[derive(Debug, Clone)]
-pub(super) struct PairWriter(mpsc::Sender<ByteString>);
+pub(super) struct PairWriter(queue::Sender<ByteString>);
 
 /// The receiving half of one end.
 #[derive(Debug)]
-pub(super) struct PairReader(mpsc::Receiver<ByteString>);
+pub(super) struct PairReader(queue::Receiver<ByteString>);
 
 /// One end of a linked pair.
 pub type End = (LinkWriter, LinkReader);
 
 /// Makes a linked pair. Dropping either end closes the other.
 pub fn pair() -> (End, End) {
-    let (left, from_left) = mpsc::channel(QUEUE);
-    let (right, from_right) = mpsc::channel(QUEUE);
+    let (left, from_left) = queue::queue(QUEUE);
+    let (right, from_right) = queue::queue(QUEUE);
     let end = |writer, reader| {
         (LinkWriter(Writer::Pair(PairWriter(writer))), LinkReader(Reader::Pair(PairReader(reader))))
     };
@@ -39,8 +38,8 @@ impl PairWriter {
 
     pub(super) fn try_send(&self, text: ByteString) -> Result<(), Error> {
         self.0.try_send(text).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Error::Busy,
-            mpsc::error::TrySendError::Closed(_) => Error::Closed,
+            queue::NotSent::Full(_) => Error::Busy,
+            queue::NotSent::Closed(_) => Error::Closed,
         })
     }
 }

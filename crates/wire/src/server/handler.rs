@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 
-use super::Context;
+use super::{Context, Repeated};
 use crate::{
     client::{Answer, InputRequest},
     envelope::{Notification, RpcError},
@@ -80,6 +80,8 @@ pub struct Asked {
 pub enum Reply {
     /// The result.
     Complete(Raw),
+    /// The same, of one that is given again and again.
+    Repeated(Repeated),
     /// Questions first. The request comes again with the answers and with `state`.
     NeedsInput {
         /// What to ask; nothing means only to come again.

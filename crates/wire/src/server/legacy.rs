@@ -28,9 +28,9 @@ pub(super) async fn dispatch<H: Handler>(
     let result = match asked {
         method::DISCOVER | method::LISTEN => Err(unknown(asked)),
         method::SET_LEVEL => set_level(session, &params),
-        method::RESOURCES_SUBSCRIBE => subscribe(session, &params, true).await,
-        method::RESOURCES_UNSUBSCRIBE => subscribe(session, &params, false).await,
-        _ => call(session, asked, params, &greeted).await,
+        method::RESOURCES_SUBSCRIBE => Box::pin(subscribe(session, &params, true)).await,
+        method::RESOURCES_UNSUBSCRIBE => Box::pin(subscribe(session, &params, false)).await,
+        _ => return call(session, asked, params, &greeted).await,
     };
     session.render(greeted.version, asked, result)
 }
@@ -105,15 +105,16 @@ async fn subscribe<H: Handler>(
     Ok(Raw::empty_object())
 }
 
-/// Calls the handler until it has an answer, asking the client in between.
+/// Calls the handler until it has an answer, asking the client in between, and renders it.
 async fn call<H: Handler>(
     session: &Session<H>,
     asked: &str,
     params: Raw,
     greeted: &Greeted,
 ) -> Result<Raw, RpcError> {
+    let version = greeted.version;
     let context = Context {
-        version: greeted.version,
+        version,
         client_info: greeted.client_info.clone(),
         capabilities: greeted.capabilities.clone(),
         progress_token: params.get_path(&["_meta", meta::PROGRESS_TOKEN]).ok().flatten(),
@@ -122,12 +123,14 @@ async fn call<H: Handler>(
     };
     let mut request = Asked { method: asked.to_owned(), params, answers: Vec::new(), state: None };
     for _ in 0..ROUNDS {
-        match session.handler.call(request.clone(), &context).await? {
-            Reply::Complete(result) => return Ok(result),
-            Reply::NeedsInput { questions, state } => {
-                request.answers = ask_all(session, questions, &context).await;
+        match session.handler.call(request.clone(), &context).await {
+            Ok(Reply::NeedsInput { questions, state }) => {
+                request.answers = Box::pin(ask_all(session, questions, &context)).await;
                 request.state = state;
             }
+            Ok(Reply::Complete(result)) => return session.render(version, asked, Ok(result)),
+            Ok(Reply::Repeated(result)) => return session.render_repeated(version, asked, &result),
+            Err(error) => return session.render(version, asked, Err(error)),
         }
     }
     Err(RpcError::new(code::INTERNAL_ERROR, "the server asks without end"))

@@ -36,13 +36,13 @@ pub(super) async fn dispatch<H: Handler>(
     let context = context(session, &params, version)?;
     let result = match asked {
         method::DISCOVER => Ok(discovered(session)),
-        method::LISTEN => listen(session, &request.id(), &params).await,
+        method::LISTEN => Box::pin(listen(session, &request.id(), &params)).await,
         method::INITIALIZE
         | method::PING
         | method::SET_LEVEL
         | method::RESOURCES_SUBSCRIBE
         | method::RESOURCES_UNSUBSCRIBE => Err(unknown(asked)),
-        _ => call(session, asked, params, &context).await,
+        _ => return call(session, asked, params, &context).await,
     };
     session.render(version, asked, result)
 }
@@ -101,6 +101,7 @@ fn discovered<H: Handler>(session: &Session<H>) -> Raw {
     Raw::trusted(result.into())
 }
 
+/// Calls the handler, and renders what it says.
 async fn call<H: Handler>(
     session: &Session<H>,
     asked: &str,
@@ -113,16 +114,21 @@ async fn call<H: Handler>(
     let state = member("requestState")?;
     let answers = member("inputResponses")?.map(|raw| answers(&raw)).unwrap_or_default();
     let request = Asked { method: asked.to_owned(), params: params.clone(), answers, state };
-    match session.handler.call(request, context).await? {
-        Reply::Complete(result) => Ok(result),
-        Reply::NeedsInput { questions, state } => {
-            let refused = questions.iter().find(|question| !can_be_asked(context, question));
-            if let Some(question) = refused {
-                return Err(render::missing_capability(&required(question)));
-            }
-            Ok(input_required(&questions, state.as_ref()))
+    let result = match session.handler.call(request, context).await {
+        Ok(Reply::Complete(result)) => Ok(result),
+        Ok(Reply::Repeated(result)) => {
+            return session.render_repeated(context.version, asked, &result);
         }
-    }
+        Ok(Reply::NeedsInput { questions, state }) => {
+            let refused = questions.iter().find(|question| !can_be_asked(context, question));
+            match refused {
+                Some(question) => Err(render::missing_capability(&required(question))),
+                None => Ok(input_required(&questions, state.as_ref())),
+            }
+        }
+        Err(error) => Err(error),
+    };
+    session.render(context.version, asked, result)
 }
 
 fn answers(responses: &Raw) -> Vec<Answer> {

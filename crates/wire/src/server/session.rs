@@ -13,7 +13,7 @@ use bytestring::ByteString;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{Change, Handler, context::Severity, legacy, modern, render};
+use super::{Change, Handler, Repeated, context::Severity, legacy, modern, render};
 use crate::{
     Error, Version,
     envelope::{
@@ -147,18 +147,19 @@ impl<H: Handler> Session<H> {
 
     async fn answer_request(self: &Arc<Self>, request: Request) -> Option<Response> {
         let id = request.id();
+        let key = id.key();
         let cancelled = CancellationToken::new();
         {
             let mut state = self.state();
-            if state.running.contains_key(&id.key()) {
+            if state.running.contains_key(&key) {
                 let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
                 return Some(Response::error(Some(&id), &error));
             }
-            state.running.insert(id.key(), cancelled.clone());
+            state.running.insert(key.clone(), cancelled.clone());
         }
         let asked = request.method().into_owned();
         let outcome = cancelled.run_until_cancelled(self.dispatch(&request, &asked)).await;
-        self.state().running.remove(&id.key());
+        self.state().running.remove(&key);
         match outcome? {
             Ok(result) => Some(Response::result(&id, &result)),
             Err(error) => Some(Response::error(Some(&id), &error)),
@@ -272,6 +273,16 @@ impl<H: Handler> Session<H> {
             Ok(result) => render::result(version.era(), asked, &result, || self.handler.info()),
             Err(error) => Err(render::error(version.era(), asked, error)),
         }
+    }
+
+    /// The same of a result that is given many times.
+    pub(super) fn render_repeated(
+        &self,
+        version: Version,
+        asked: &str,
+        result: &Repeated,
+    ) -> Result<Raw, RpcError> {
+        result.render(version.era(), asked, || self.handler.info())
     }
 }
 

@@ -8,6 +8,7 @@ use switchboard_wire::json::Raw;
 
 use super::content::{self, Part};
 use super::follow::follow;
+use super::named::Unfound;
 use super::{example, named};
 use crate::args::Call;
 use crate::hub::{self, Hub, Otherwise};
@@ -26,7 +27,10 @@ pub(super) async fn run(call: &Call, caller: &Caller, printer: &Printer) -> Resu
 }
 
 async fn place(call: &Call, typed: &Typed, hub: &Hub, printer: &Printer) -> Result<(), Failure> {
-    let tool: Listed = named::find(hub, &call.tool, printer).await?;
+    let tool = match named::find::<Listed>(hub, &call.tool, printer).await {
+        Ok(tool) => tool,
+        Err(unfound) => return Err(on_record(unfound, hub).await),
+    };
     let arguments = typed
         .arguments(&tool.tool.input_schema)
         .map_err(|invalid| wrong(&tool, invalid.problems.iter().map(ToString::to_string)))?;
@@ -38,6 +42,15 @@ async fn place(call: &Call, typed: &Typed, hub: &Hub, printer: &Printer) -> Resu
     let outcome = called.map_err(|error| failed(&tool, &error, hub))?;
     tell(&outcome, printer)?;
     if outcome.is_error() { Err(Failure::tool(&tool.name)) } else { Ok(()) }
+}
+
+/// A call of a tool that a rule hides is made all the same: it is refused, and that is on record.
+async fn on_record(unfound: Unfound, hub: &Hub) -> Failure {
+    if let Some(name) = &unfound.hidden {
+        let refused = hub.call(Request::tool(name, &Raw::empty_object())).outcome().await;
+        debug_assert!(refused.is_err(), "a rule hides it");
+    }
+    unfound.into()
 }
 
 fn failed(tool: &Listed, error: &CallError, hub: &Hub) -> Failure {

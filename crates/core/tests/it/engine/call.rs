@@ -265,7 +265,7 @@ async fn an_error_of_a_tool_is_kept_and_an_error_of_a_server_is_told() {
         _ => Err(switchboard_wire::envelope::RpcError::new(-32000, "not now")),
     });
     bench.serve("one", script);
-    let mut events = bench.engine.events();
+    let mut events = bench.engine.calls();
     let call = async |tool: &str| {
         let request = Request::tool(&format!("mcp__one__{tool}"), &Raw::empty_object());
         run(&bench, session(Mode::BypassPermissions), request, drop).await

@@ -110,7 +110,7 @@ async fn hooks_and_permission_are_asked_once_and_each_leg_is_on_record() {
             "PreToolUse": hook("before", &pre), "PostToolUse": hook("after", &post),
         } }),
     );
-    let mut events = bench.engine.events();
+    let mut events = bench.engine.calls();
     let handed = handed(&bench).await;
     let outcome = made_again(&bench, travelled(&handed.carried)).await.unwrap();
 

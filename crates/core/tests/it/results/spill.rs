@@ -5,6 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, time::Instant};
 use serde_json::{Value, json};
 use switchboard_core::{
     ProblemKind,
+    catalog::Tool,
     results::{Address, BlobPolicy, Policy, Spill},
 };
 
@@ -27,8 +28,9 @@ async fn limits_are_counted_in_characters_of_text() {
     let usual = Policy::local();
     let tokens = |tokens| Policy::local().with_tokens(tokens);
     let tool = |chars: u64| {
-        let tool =
-            raw(json!({"name":"t","_meta":{"anthropic/maxResultSizeChars":chars}}).to_string());
+        let meta = json!({ "anthropic/maxResultSizeChars": chars });
+        let tool = json!({ "name": "t", "inputSchema": { "type": "object" }, "_meta": meta });
+        let tool = Tool::parse(&raw(tool.to_string()), &|_| Ok(())).unwrap();
         Policy::local().for_tool(&tool)
     };
     for (policy, chars, fits) in [

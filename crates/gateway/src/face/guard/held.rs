@@ -15,13 +15,15 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body::Frame;
 
-use super::Tokens;
+use super::{Denied, Tokens};
 
 /// A token in use. `Debug` is not for it.
 #[derive(Clone)]
 pub(in crate::face) struct Held {
     tokens: Arc<dyn Tokens>,
     token: Arc<str>,
+    /// Where it was shown.
+    path: Arc<str>,
     principal: Arc<str>,
 }
 
@@ -34,14 +36,22 @@ struct Lasting {
 // === impl Held ===
 
 impl Held {
-    pub(super) fn new(tokens: &Arc<dyn Tokens>, token: &str, principal: &Arc<str>) -> Self {
-        let principal = Arc::clone(principal);
-        Self { tokens: Arc::clone(tokens), token: token.into(), principal }
+    pub(super) fn new(
+        tokens: &Arc<dyn Tokens>,
+        token: &str,
+        path: &str,
+        principal: &Arc<str>,
+    ) -> Self {
+        let (tokens, principal) = (Arc::clone(tokens), Arc::clone(principal));
+        Self { tokens, token: token.into(), path: path.into(), principal }
     }
 
-    /// Whether it still speaks for the same principal.
+    /// Whether it still speaks for the same principal. Nobody is cut off while nobody can tell.
     pub(in crate::face) async fn is_good(&self) -> bool {
-        self.tokens.principal(&self.token).await.as_deref() == Some(&*self.principal)
+        match self.tokens.admit(&self.token, &self.path).await {
+            Ok(principal) => *principal == *self.principal,
+            Err(denied) => denied == Denied::Unavailable,
+        }
     }
 
     /// The same body, looked after.

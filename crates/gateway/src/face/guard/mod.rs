@@ -11,16 +11,12 @@ mod tokens;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{
-    extract::{Request, State},
-    middleware::Next,
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 
 pub(super) use held::Held;
 pub(super) use peer::Peer;
-pub use tokens::{Caller, Tokens};
+pub use tokens::{Caller, Denied, Tokens};
 
 use super::{
     metrics::Metrics,
@@ -29,6 +25,7 @@ use super::{
 };
 use hosts::{Hosts, Origin};
 use rate::Rates;
+use tokens::Wrong;
 
 /// Whom a client of this machine's own user speaks for.
 const LOCAL: &str = "local";
@@ -47,6 +44,10 @@ pub(super) struct Guard {
 
 /// Who stands at the door for requests that reveal nothing.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// What stands beside the faces asks itself who comes.
+const BESIDE: [&str; 2] = ["/api/", "/console/"];
+/// Where a resource says how one gets in (RFC 9728): for those who are not in yet.
+pub(super) const DESCRIPTION: &str = "/.well-known/oauth-protected-resource";
 
 // === impl Guard ===
 
@@ -61,47 +62,104 @@ impl Guard {
         }
     }
 
-    async fn admit(&self, request: &Parts) -> Result<Admitted, Refusal> {
+    /// Lets a request through to whoever answers it, or not.
+    pub(super) async fn pass<A: Future<Output = Response>>(
+        &self,
+        mut request: Parts,
+        peer: &Peer,
+        answer: impl FnOnce(Parts, Option<Caller>) -> A,
+    ) -> Response {
+        let (mut response, origin) = match self.admit(&request, peer).await {
+            Err(refusal) => (refusal.into_response(), None),
+            Ok(Admitted { origin, .. }) if is_preflight(&request) => {
+                (preflight(&request.headers), origin)
+            }
+            Ok(Admitted { origin, caller, held }) => {
+                if let Some(held) = &held {
+                    request.extensions.insert(held.clone());
+                }
+                let response = answer(request, caller).await;
+                match held {
+                    Some(held) if is_stream(&response) => {
+                        (response.map(|body| held.over(body, self.look)), origin)
+                    }
+                    _ => (response, origin),
+                }
+            }
+        };
+        if let Some(origin) = origin {
+            share(response.headers_mut(), origin);
+        }
+        if let Some(Refused(reason)) = response.extensions().get() {
+            self.metrics.refused(*reason);
+        }
+        response
+    }
+
+    async fn admit(&self, request: &Parts, peer: &Peer) -> Result<Admitted, Refusal> {
         let headers = &request.headers;
-        let peer = request.extensions.get::<Arc<Peer>>();
-        let local = peer.map(|peer| peer.local.ip());
-        self.hosts.check_host(&request.uri, headers, local)?;
+        let local = Some(peer.local.ip());
+        self.check_host(request, peer)?;
         let origin = self.hosts.check_origin(headers, local)?;
-        if is_preflight(request) || OPEN.contains(&request.uri.path()) {
+        if is_preflight(request) || is_open(request.uri.path()) {
             return Ok(Admitted { origin, caller: None, held: None });
         }
-        let (caller, held) = self.caller(headers, peer).await?;
+        let (caller, held) = self.caller(headers, request.uri.path(), peer).await?;
         self.rates.take(&caller.principal)?;
         Ok(Admitted { origin, caller: Some(caller), held })
+    }
+
+    /// What was found out about a name holds for as long as the connection does.
+    fn check_host(&self, request: &Parts, peer: &Peer) -> Result<(), Refusal> {
+        let mut named = request.headers.get_all(header::HOST).iter();
+        let only = match (named.next(), named.next(), request.uri.authority()) {
+            (Some(name), None, None) => Some(name),
+            _ => None,
+        };
+        if only.is_some_and(|name| peer.knows(name)) {
+            return Ok(());
+        }
+        self.hosts.check_host(&request.uri, &request.headers, Some(peer.local.ip()))?;
+        if let Some(name) = only {
+            peer.learn(name);
+        }
+        Ok(())
     }
 
     async fn caller(
         &self,
         headers: &HeaderMap,
-        peer: Option<&Arc<Peer>>,
+        path: &str,
+        peer: &Peer,
     ) -> Result<(Caller, Option<Held>), Refusal> {
         if let Some(tokens) = &self.access.tokens
             && let Some(given) = headers.get(header::AUTHORIZATION)
         {
-            let token = tokens::bearer(given)
-                .ok_or_else(|| tokens::refusal(&**tokens, Some("invalid_request")))?;
-            let principal = tokens.principal(token).await;
-            let refused = || tokens::refusal(&**tokens, Some("invalid_token"));
-            let caller = Caller::new(&principal.ok_or_else(refused)?);
-            let held = Held::new(tokens, token, &caller.principal);
+            let refused = |wrong| tokens::refusal(&**tokens, path, wrong);
+            let token = tokens::bearer(given).ok_or_else(|| refused(Wrong::Unreadable))?;
+            let principal = tokens.admit(token, path).await;
+            let principal = principal.map_err(|denied| refused(Wrong::Denied(denied)))?;
+            let caller = Caller::new(&principal);
+            let held = Held::new(tokens, token, path, &caller.principal);
             return Ok((caller, Some(held)));
         }
-        match (self.access.without_token, peer) {
-            (WithoutToken::Anyone, _) => Ok((Caller::new(ANYONE), None)),
-            (WithoutToken::SameUser, Some(peer)) if peer.is_same_user().await => {
-                Ok((Caller::new(LOCAL), None))
-            }
+        match self.access.without_token {
+            WithoutToken::Anyone => Ok((Caller::new(ANYONE), None)),
+            WithoutToken::SameUser if peer.is_same_user().await => Ok((Caller::new(LOCAL), None)),
             _ => Err(match &self.access.tokens {
-                Some(tokens) => tokens::refusal(&**tokens, None),
+                Some(tokens) => tokens::refusal(&**tokens, path, Wrong::Missing),
                 None => another_user(),
             }),
         }
     }
+}
+
+fn is_open(path: &str) -> bool {
+    let of_resource = path.strip_prefix(DESCRIPTION);
+    let is_beside = path == "/" || BESIDE.iter().any(|folder| path.starts_with(folder));
+    is_beside
+        || OPEN.contains(&path)
+        || of_resource.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn another_user() -> Refusal {
@@ -123,61 +181,6 @@ fn is_preflight(request: &Parts) -> bool {
     request.method == Method::OPTIONS
         && request.headers.contains_key(header::ORIGIN)
         && request.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
-}
-
-/// Lets a request through to the routes, or not.
-pub(super) async fn pass(
-    State(guard): State<Arc<Guard>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let (mut request, body) = request.into_parts();
-    let (mut response, origin) = match guard.admit(&request).await {
-        Err(refusal) => (refusal.into_response(), None),
-        Ok(Admitted { origin, .. }) if is_preflight(&request) => {
-            (preflight(&request.headers), origin)
-        }
-        Ok(Admitted { origin, caller, held }) => {
-            if let Some(caller) = caller {
-                request.extensions.insert(caller);
-            }
-            if let Some(held) = &held {
-                request.extensions.insert(held.clone());
-            }
-            let response = next.run(Request::from_parts(request, body)).await;
-            match held {
-                Some(held) if is_stream(&response) => {
-                    (response.map(|body| held.over(body, guard.look)), origin)
-                }
-                _ => (response, origin),
-            }
-        }
-    };
-    if let Some(origin) = origin {
-        share(response.headers_mut(), origin);
-    }
-    if let Some(Refused(reason)) = response.extensions().get() {
-        guard.metrics.refused(*reason);
-    }
-    response
-}
-
-/// Lets a request through that uses our name and comes from no other page. Pages of elsewhere may never read the answer.
-pub(super) async fn pass_named(
-    State(guard): State<Arc<Guard>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let local = request.extensions().get::<Arc<Peer>>().map(|peer| peer.local.ip());
-    let hosts = &guard.hosts;
-    let named = hosts.check_host(request.uri(), request.headers(), local);
-    match named.and_then(|()| hosts.check_origin(request.headers(), local)) {
-        Ok(_) => next.run(request).await,
-        Err(refusal) => {
-            guard.metrics.refused(refusal.reason);
-            refusal.into_response()
-        }
-    }
 }
 
 /// Whether an answer may go on for as long as anybody listens.
@@ -207,4 +210,28 @@ fn share(headers: &mut HeaderMap, Origin(origin): Origin) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     headers.append(header::VARY, HeaderValue::from(HeaderName::from_static("origin")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_was_right_makes_no_other_right() {
+        let bound = "127.0.0.1:7420".parse().unwrap();
+        let guard = Guard::new(&FaceOptions::local(), bound, Arc::default());
+        let peer = Peer::new("127.0.0.1:1".parse().unwrap(), bound);
+        for (uri, host, is_ours) in [
+            ("/mcp", "localhost:7420", true),
+            ("/mcp", "localhost:7420", true),
+            ("/mcp", "evil.example", false),
+            ("http://evil.example/mcp", "localhost:7420", false),
+            ("/mcp", "127.0.0.1:7420", true),
+            ("/mcp", "localhost:7420", true),
+        ] {
+            let request = http::Request::builder().uri(uri).header(header::HOST, host);
+            let (request, ()) = request.body(()).unwrap().into_parts();
+            assert_eq!(guard.check_host(&request, &peer).is_ok(), is_ours, "{uri} at {host}");
+        }
+    }
 }

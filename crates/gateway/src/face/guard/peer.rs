@@ -3,8 +3,12 @@
 //! The kernel lists both ends of every local connection with their owners. A connection keeps its
 //! peer, so what was found is remembered for as long as it lasts.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::{
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    sync::OnceLock,
+};
 
+use http::HeaderValue;
 use tokio::sync::OnceCell;
 
 /// The other end of a connection.
@@ -14,13 +18,25 @@ pub(in crate::face) struct Peer {
     /// The address it came in at.
     pub(in crate::face) local: SocketAddr,
     same_user: OnceCell<bool>,
+    /// The name it used for us, once that was found to be ours: it seldom uses another.
+    known: OnceLock<HeaderValue>,
 }
 
 // === impl Peer ===
 
 impl Peer {
     pub(in crate::face) fn new(remote: SocketAddr, local: SocketAddr) -> Self {
-        Self { remote, local, same_user: OnceCell::new() }
+        Self { remote, local, same_user: OnceCell::new(), known: OnceLock::new() }
+    }
+
+    /// Whether it used exactly this name before, and rightly.
+    pub(super) fn knows(&self, name: &HeaderValue) -> bool {
+        self.known.get() == Some(name)
+    }
+
+    /// The name it used is one of ours.
+    pub(super) fn learn(&self, name: &HeaderValue) {
+        let _ = self.known.set(name.clone());
     }
 
     /// Whether a process of our own user, on this machine, is at the other end.

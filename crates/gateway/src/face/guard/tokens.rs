@@ -9,14 +9,41 @@ use crate::face::refusal::{Reason, Refusal};
 
 /// Knows whom a token speaks for.
 pub trait Tokens: Send + Sync + 'static {
-    /// The principal behind a token; `None` if the token is not good.
-    fn principal<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<String>>;
+    /// The principal behind a token that is shown at `path`.
+    fn admit<'a>(&'a self, token: &'a str, path: &'a str) -> BoxFuture<'a, Result<String, Denied>>;
 
-    /// The challenge for clients without a good token, without the error: `Bearer`, and where
-    /// there is one, the address of the resource's metadata.
-    fn challenge(&self) -> String {
+    /// The challenge for clients without a good token at `path`, without the error: `Bearer`, and where there is one,
+    /// the address of the resource's metadata.
+    fn challenge(&self, _path: &str) -> String {
         "Bearer realm=\"switchboard\"".to_owned()
     }
+
+    /// How clients get a token for what is at `path`, as a document of RFC 9728; nothing where only a person knows.
+    fn metadata(&self, _path: &str) -> Option<String> {
+        None
+    }
+}
+
+/// Why a token opens nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denied {
+    /// It is not good, or not here.
+    NotGood,
+    /// It is good, and does not allow enough.
+    TooLittle,
+    /// Whoever could tell cannot be asked now.
+    Unavailable,
+}
+
+/// What is wrong with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// It comes without a token.
+    Missing,
+    /// What it comes with is none.
+    Unreadable,
+    /// Its token opens nothing.
+    Denied(Denied),
 }
 
 /// Who makes a request.
@@ -42,8 +69,22 @@ pub(super) fn bearer(value: &HeaderValue) -> Option<&str> {
 }
 
 /// Asks for a token, or for another one.
-pub(super) fn refusal(tokens: &dyn Tokens, error: Option<&str>) -> Refusal {
-    let challenge = match (tokens.challenge(), error) {
+pub(super) fn refusal(tokens: &dyn Tokens, path: &str, wrong: Wrong) -> Refusal {
+    let (status, error, text) = match wrong {
+        Wrong::Missing => (StatusCode::UNAUTHORIZED, None, missing(tokens, path)),
+        Wrong::Unreadable => (StatusCode::UNAUTHORIZED, Some("invalid_request"), NOT_GOOD),
+        Wrong::Denied(Denied::NotGood) => {
+            (StatusCode::UNAUTHORIZED, Some("invalid_token"), NOT_GOOD)
+        }
+        Wrong::Denied(Denied::TooLittle) => {
+            let text = "the token does not allow enough; get one with the scopes that are named";
+            (StatusCode::FORBIDDEN, Some("insufficient_scope"), text)
+        }
+        Wrong::Denied(Denied::Unavailable) => {
+            return Refusal::full("whether the token is good cannot be told now; try again");
+        }
+    };
+    let challenge = match (tokens.challenge(path), error) {
         (challenge, None) => challenge,
         // Further parameters stand after a comma, the first one does not.
         (challenge, Some(error)) if challenge.contains('=') => {
@@ -51,15 +92,22 @@ pub(super) fn refusal(tokens: &dyn Tokens, error: Option<&str>) -> Refusal {
         }
         (challenge, Some(error)) => format!("{challenge} error=\"{error}\""),
     };
-    let text = match error {
+    let challenge = HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static("Bearer"));
+    Refusal::new(Reason::Token, status, text).with_header((header::WWW_AUTHENTICATE, challenge))
+}
+
+const NOT_GOOD: &str =
+    "the token is not good; make another one with `switchboard token create`, or sign in again";
+
+fn missing(tokens: &dyn Tokens, path: &str) -> &'static str {
+    match tokens.metadata(path) {
+        Some(_) => {
+            "a token is needed; sign in where the challenge says, or send `Authorization: Bearer …`"
+        }
         None => {
             "a token is needed; send `Authorization: Bearer …`, or make one with `switchboard token create`"
         }
-        Some(_) => "the token is not good; make another one with `switchboard token create`",
-    };
-    let challenge = HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static("Bearer"));
-    Refusal::new(Reason::Token, StatusCode::UNAUTHORIZED, text)
-        .with_header((header::WWW_AUTHENTICATE, challenge))
+    }
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(super) async fn post<F: Front>(
     if let Parsed::One(Message::Request(request)) = &asked
         && request.method() == method::INITIALIZE
     {
-        return begin(face, owner, request.clone()).await;
+        return Box::pin(begin(face, owner, request.clone())).await;
     }
     let session = session(face, owner, headers)?;
     session.touch();

@@ -12,7 +12,9 @@ mod views;
 use std::sync::Arc;
 
 use axum::response::Response;
+use bytes::Bytes;
 use http::{Method, StatusCode, request::Parts};
+use http_body::Body;
 use switchboard_wire::envelope::{Message, Parsed, code, parse};
 
 pub(super) use session::Session;
@@ -31,7 +33,7 @@ pub(super) async fn answer<F: Front>(
     face: &Arc<Face<F>>,
     owner: Owner,
     parts: Parts,
-    body: axum::body::Body,
+    body: impl Body<Data = Bytes>,
 ) -> Result<Response, Refusal> {
     match parts.method {
         Method::POST => post(face, &owner, &parts, body).await,
@@ -62,7 +64,7 @@ async fn post<F: Front>(
     face: &Arc<Face<F>>,
     owner: &Owner,
     parts: &Parts,
-    body: axum::body::Body,
+    body: impl Body<Data = Bytes>,
 ) -> Result<Response, Refusal> {
     media::is_json(&parts.headers)?;
     let takes = media::takes(&parts.headers)?;

@@ -61,7 +61,7 @@ pub(super) async fn post<F: Front>(
     let opened = face.views.get(&*face.front, owner, most, &face.tasks).await;
     let view = opened.map_err(|refusal| refusal.about(Some(&id)))?;
     match request.method().as_ref() {
-        method::LISTEN => return listen(face, view, takes, request).await,
+        method::LISTEN => return Box::pin(listen(face, view, takes, request)).await,
         method::TOOLS_CALL => {
             let checked = view.book.check(&view.handler, headers, &request).await;
             checked.map_err(|refusal| refusal.about(Some(&id)))?;

@@ -19,9 +19,10 @@ use switchboard_wire::{
     envelope::{Message, Outcome, Parsed, Request, parse},
     link::{LinkReader, pair::pair},
     meta::method,
+    queue,
     server::{Handler, Session as WireSession},
 };
-use tokio::{sync::mpsc, time::Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -46,7 +47,7 @@ pub(in crate::face) struct Session<V> {
     pub(super) voice: Mutex<LinkReader>,
     log: Mutex<Log>,
     herald: Arc<Herald>,
-    pub(super) handovers: mpsc::Sender<Call<V>>,
+    pub(super) handovers: queue::Sender<Call<V>>,
     pub(super) under_way: AtomicUsize,
     max_under_way: usize,
     used: Mutex<Instant>,
@@ -67,7 +68,7 @@ pub(super) struct Making {
 /// The part of a session that has to be run.
 pub(super) struct Running<V> {
     heralded: Heralded,
-    handovers: mpsc::Receiver<Call<V>>,
+    handovers: queue::Receiver<Call<V>>,
 }
 
 // === impl Session ===
@@ -93,7 +94,7 @@ impl<V: Handler> Session<V> {
         let version = version.and_then(|version| version.to_text()?.parse().ok());
         let (herald, heralded) = Herald::new(opened.changes);
         // Room for every call there may be, so that none is lost on the way.
-        let (handovers, waiting) = mpsc::channel(making.limits.streams.max(1));
+        let (handovers, waiting) = queue::queue(making.limits.streams.max(1));
         let session = Arc::new(Self {
             wire,
             voice: Mutex::new(voice),

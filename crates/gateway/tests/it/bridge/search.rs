@@ -87,7 +87,7 @@ async fn a_long_result_is_read_on_in_by_its_own_principal() {
 
     let everything = Part::Everything;
     let (stranger, _b) = gateway.client_of(Version::LATEST, "{}", "you", everything).await;
-    let mut events = gateway.engine.events();
+    let mut events = gateway.engine.calls();
     assert_eq!(call(&stranger, "read_result", &json!({ "uri": uri })).await.unwrap_err(), -32602);
     call(&client, "read_result", &json!({ "uri": uri })).await.unwrap();
     let mut told = Vec::new();

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use switchboard_gateway::face::{
-    Access, FaceOptions, Limits, Rate, TlsIdentity, Tokens, WithoutToken,
+    Access, Denied, FaceOptions, Limits, Rate, TlsIdentity, Tokens, WithoutToken,
 };
+use switchboard_gateway::tokens::Several;
 use switchboard_wire::{
     Version,
     client::{Client, Greeting},
@@ -23,9 +24,80 @@ use super::{
 struct Two;
 
 impl Tokens for Two {
-    fn principal<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<String>> {
+    fn admit<'a>(&'a self, token: &'a str, _: &'a str) -> BoxFuture<'a, Result<String, Denied>> {
         let name = token.strip_prefix("token-of-").map(str::to_owned);
-        Box::pin(std::future::ready(name))
+        Box::pin(std::future::ready(name.ok_or(Denied::NotGood)))
+    }
+}
+
+/// Tokens that clients get by themselves.
+struct Described;
+
+impl Tokens for Described {
+    fn admit<'a>(&'a self, token: &'a str, path: &'a str) -> BoxFuture<'a, Result<String, Denied>> {
+        Box::pin(std::future::ready(match token {
+            "weak" => Err(Denied::TooLittle),
+            "untold" => Err(Denied::Unavailable),
+            "for-mcp" if path == "/mcp" => Ok("ann".to_owned()),
+            _ => Err(Denied::NotGood),
+        }))
+    }
+
+    fn challenge(&self, path: &str) -> String {
+        format!("Bearer resource_metadata=\"{path}\"")
+    }
+
+    fn metadata(&self, path: &str) -> Option<String> {
+        (path.is_empty() || path == "/mcp").then(|| format!("{{\"resource\":\"{path}\"}}"))
+    }
+}
+
+#[tokio::test]
+async fn a_resource_says_how_one_gets_in() {
+    let all: Vec<Arc<dyn Tokens>> = vec![Arc::new(Two), Arc::new(Described)];
+    let access =
+        Access { tokens: Some(Arc::new(Several(all))), without_token: WithoutToken::Refused };
+    let served = Served::start(FaceOptions { access, ..FaceOptions::local() }).await;
+    for (path, status, body) in [
+        ("/.well-known/oauth-protected-resource", 200, r#"{"resource":""}"#),
+        ("/.well-known/oauth-protected-resource/mcp", 200, r#"{"resource":"/mcp"}"#),
+        ("/.well-known/oauth-protected-resource/nowhere", 404, ""),
+        ("/.well-known/oauth-protected-resources", 401, ""),
+    ] {
+        let reply = get(served.address, path, &[]).await;
+        assert_eq!(reply.status, status, "{path}: {reply:?}");
+        assert!(body.is_empty() || reply.body == body, "{path}: {reply:?}");
+    }
+    for (path, token, status, challenge) in [
+        ("/mcp", None, 401, Some(r#"Bearer resource_metadata="/mcp""#)),
+        (
+            "/mcp",
+            Some("nonsense"),
+            401,
+            Some(r#"Bearer resource_metadata="/mcp", error="invalid_token""#),
+        ),
+        (
+            "/mcp",
+            Some("weak"),
+            403,
+            Some(r#"Bearer resource_metadata="/mcp", error="insufficient_scope""#),
+        ),
+        ("/mcp", Some("untold"), 503, None),
+        ("/mcp", Some("for-mcp"), 200, None),
+        ("/mcp", Some("token-of-bob"), 200, None),
+        (
+            "/mcp/one",
+            Some("for-mcp"),
+            401,
+            Some(r#"Bearer realm="switchboard", error="invalid_token""#),
+        ),
+    ] {
+        let token = token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<_> = token.iter().map(|token| ("authorization", token.as_str())).collect();
+        let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+        let reply = post(served.address, path, &headers, hello).await;
+        assert_eq!(reply.status, status, "{path} {token:?}: {reply:?}");
+        assert_eq!(reply.header("www-authenticate"), challenge, "{path} {token:?}");
     }
 }
 

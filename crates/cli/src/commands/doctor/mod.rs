@@ -1,5 +1,7 @@
 //! `switchboard doctor`: everything on one page, what is wrong with it, and what to do.
 
+mod auth;
+
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -13,6 +15,7 @@ use switchboard_wire::envelope::{Id, Request as Envelope};
 
 use super::list::{Row, Table, is_told, status};
 use super::tools;
+use crate::args::{self, Doctor};
 use crate::hub::{self, Hub, Otherwise, Wanted};
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, GREEN, Printer};
@@ -42,7 +45,14 @@ struct Examined {
     is_connected: bool,
 }
 
-pub(super) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+pub(super) async fn run(
+    doctor: &Doctor,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    if let Some(args::Examined::Auth { server }) = &doctor.part {
+        return auth::run(server, caller, printer).await;
+    }
     hub::with(caller, printer.room(), Otherwise::Nothing, async |hub: &Hub| {
         examine(hub, caller, printer).await
     })

@@ -1,0 +1,192 @@
+//! Signing in on another machine (RFC 8628): a code is shown here, typed into a page wherever there is a browser, and
+//! asked for here until it was.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use switchboard_wire::sanitize;
+use tokio::time::{Instant, sleep, timeout_at};
+use url::Url;
+
+use crate::account::{Account, Client, Record};
+use crate::error::Error;
+use crate::identity;
+use crate::sign_in::{Demand, Found, SignIn};
+use crate::token::{Desk, Granted};
+
+const WHAT: &str = "a code to sign in with";
+pub(crate) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// How often is asked where the server does not say, and by how much it becomes slower when it wants that.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// No code is waited for longer, whatever the server says.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+/// Shows somebody a code and where to type it. This crate prints nothing.
+pub trait ShowCode: Send + Sync {
+    /// Shows it. The sign-in goes on meanwhile.
+    fn show(&self, code: &UserCode);
+}
+
+/// A code that somebody types into a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserCode {
+    /// The code, clean.
+    pub code: String,
+    /// The page.
+    pub page: Url,
+    /// The same page with the code in it already.
+    pub with_code: Option<Url>,
+    /// How long it is good for.
+    pub lasts: Duration,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    device_code: String,
+    user_code: String,
+    verification_uri: String,
+    #[serde(default)]
+    verification_uri_complete: Option<String>,
+    expires_in: u64,
+    #[serde(default)]
+    interval: Option<u64>,
+}
+
+// === impl SignIn ===
+
+impl SignIn {
+    /// Whether somebody can sign in with a code: nothing where they cannot.
+    pub(crate) async fn by_code(
+        &self,
+        demand: &Demand,
+        show: &dyn ShowCode,
+    ) -> Result<Option<Account>, Error> {
+        let (mut record, _) = self.known().await?;
+        let found = self.discover(demand, &record).await?;
+        self.same_issuer(&record, &found)?;
+        let Some(endpoint) = found.server.device_authorization_endpoint.clone() else {
+            return Ok(None);
+        };
+        let client = self.client_of_device(&found, &mut record).await?;
+        let granted = self.granted_for_code(&found, &client, &endpoint, show).await;
+        if granted.as_ref().is_err_and(is_forgotten) {
+            self.forget_registration(&found).await?;
+        }
+        self.keep(&found, client, granted?, record).await.map(Some)
+    }
+
+    /// A client that needs no way back here; one that is registered now could have one all the same.
+    async fn client_of_device(&self, found: &Found, record: &mut Record) -> Result<Client, Error> {
+        if let Some(client) = identity::known(&self.subject().oauth, &found.server) {
+            return Ok(client);
+        }
+        if let Some(known) = record.registrations.get(&found.server.issuer) {
+            return Ok(known.client.clone());
+        }
+        Ok(self.client(found, record).await?.0)
+    }
+
+    async fn granted_for_code(
+        &self,
+        found: &Found,
+        client: &Client,
+        endpoint: &str,
+        show: &dyn ShowCode,
+    ) -> Result<Granted, Error> {
+        let signer = self.signer()?;
+        let desk = found.desk(client, signer.as_ref());
+        let scope = found.scopes.join(" ");
+        let mut form = Vec::new();
+        form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
+        form.extend(found.resource().map(|resource| ("resource", resource)));
+        let reply = desk.send(WHAT, endpoint, &form).await?;
+        let answer: Answer = desk.read(WHAT, endpoint, &reply, &form)?;
+        let code = answer.shown(&desk)?;
+        show.show(&code);
+        let mut form = vec![("grant_type", GRANT), ("device_code", answer.device_code.as_str())];
+        form.extend(found.resource().map(|resource| ("resource", resource)));
+        let interval = answer.interval.map_or(INTERVAL, Duration::from_secs);
+        poll(interval, code.lasts, async || desk.ask(&form).await).await
+    }
+}
+
+/// The server has forgotten the client, or never knew that it would come with a code.
+fn is_forgotten(error: &Error) -> bool {
+    error.is_refusal("invalid_client") || error.is_refusal("unauthorized_client")
+}
+
+// === impl Answer ===
+
+impl Answer {
+    fn shown(&self, desk: &Desk<'_>) -> Result<UserCode, Error> {
+        let page = |text: &str| desk.fetcher.judge("the page to type the code into", text);
+        let with_code = self.verification_uri_complete.as_deref().map(page).transpose()?;
+        Ok(UserCode {
+            code: sanitize::line(&self.user_code).into_owned(),
+            page: page(&self.verification_uri)?,
+            with_code,
+            lasts: Duration::from_secs(self.expires_in).min(PATIENCE),
+        })
+    }
+}
+
+/// Asks until there is an answer, at the server's pace and not beyond the code's end.
+async fn poll<T>(
+    mut interval: Duration,
+    lasts: Duration,
+    mut ask: impl AsyncFnMut() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let end = Instant::now() + lasts;
+    let asking = async {
+        loop {
+            sleep(interval).await;
+            match ask().await {
+                Err(error) if error.is_refusal("authorization_pending") => {}
+                // A network that fails is given more time too, as the server wants it.
+                Err(error) if error.is_passing() => interval += INTERVAL,
+                ended => return ended,
+            }
+        }
+    };
+    let minutes = lasts.as_secs().div_ceil(60);
+    timeout_at(end, asking).await.unwrap_or(Err(Error::Abandoned { minutes }))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn refused(word: &str) -> Error {
+        Error::Refused { what: WHAT, error: word.to_owned(), description: None }
+    }
+
+    /// The seconds at which is asked, while each is answered with the next of `answers`; the last is a token.
+    async fn check(answers: &[&str], lasts: u64) -> (Vec<u64>, Result<(), Error>) {
+        let (began, mut asked) = (Instant::now(), Vec::new());
+        let mut answers = answers.iter();
+        let polled = poll(Duration::from_secs(2), Duration::from_secs(lasts), async || {
+            asked.push(began.elapsed().as_secs());
+            answers.next().map_or(Ok(()), |word| Err(refused(word)))
+        });
+        let polled = polled.await;
+        (asked, polled)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_the_servers_pace_and_not_beyond_the_end() {
+        let pending = "authorization_pending";
+        let (asked, ended) = check(&[pending, pending], 60).await;
+        assert_eq!(asked, [2, 4, 6]);
+        ended.unwrap();
+        let (asked, ended) = check(&[pending, "slow_down", pending], 60).await;
+        assert_eq!(asked, [2, 4, 11, 18]);
+        ended.unwrap();
+        let (asked, ended) = check(&[pending, "access_denied"], 60).await;
+        assert_eq!(asked, [2, 4]);
+        assert!(ended.unwrap_err().is_refusal("access_denied"));
+        let (asked, ended) = check(&[pending; 100], 7).await;
+        assert_eq!(asked, [2, 4, 6]);
+        assert!(matches!(ended, Err(Error::Abandoned { minutes: 1 })));
+    }
+}

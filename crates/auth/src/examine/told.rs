@@ -1,0 +1,85 @@
+//! What was found, in words. Never a secret.
+
+use crate::account::{Account, Client};
+use crate::metadata::AuthorizationServer;
+use crate::token::now;
+
+// === impl Account ===
+
+impl Account {
+    /// How old it is and how long it lasts; never what it is.
+    pub(super) fn told(&self) -> String {
+        let now = now();
+        let given = span(now.saturating_sub(self.obtained_at));
+        match self.expires_at {
+            None => format!("given {given} ago, with no end"),
+            Some(end) if end <= now => format!("given {given} ago, ended {} ago", span(now - end)),
+            Some(end) => format!("given {given} ago, ends in {}", span(end - now)),
+        }
+    }
+}
+
+/// A time as people say it.
+fn span(seconds: u64) -> String {
+    let of = |number: u64, noun: &str| {
+        let plural = if number == 1 { "" } else { "s" };
+        format!("{number} {noun}{plural}")
+    };
+    match seconds {
+        0..60 => "less than a minute".to_owned(),
+        60..3600 => of(seconds / 60, "minute"),
+        3600..86_400 => of(seconds / 3600, "hour"),
+        _ => of(seconds / 86_400, "day"),
+    }
+}
+
+// === impl Client ===
+
+impl Client {
+    pub(super) fn told(&self) -> Vec<String> {
+        let proof = match (&self.secret, self.auth.name()) {
+            (Some(_), name) => format!("it proves itself with a secret ({name})"),
+            (None, "none") => "it proves itself with nothing".to_owned(),
+            (None, name) => format!("it proves itself with {name}"),
+        };
+        vec![format!("client `{}`", self.id), proof]
+    }
+}
+
+// === impl AuthorizationServer ===
+
+impl AuthorizationServer {
+    pub(super) fn told(&self) -> Vec<String> {
+        let offers = [
+            ("registers clients", self.registration_endpoint.is_some()),
+            ("takes tokens back", self.revocation_endpoint.is_some()),
+            ("has codes for other machines", self.device_authorization_endpoint.is_some()),
+            ("names itself in answers", self.authorization_response_iss_parameter_supported),
+        ];
+        let offers = offers.into_iter().filter(|(_, offered)| *offered).map(|(what, _)| what);
+        let mut told =
+            vec![format!("issuer {}", self.issuer), format!("tokens at {}", self.token_endpoint)];
+        told.extend(self.authorization_endpoint.iter().map(|page| format!("people go to {page}")));
+        let offers: Vec<_> = offers.collect();
+        told.extend((!offers.is_empty()).then(|| format!("it {}", offers.join(", "))));
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn times_as_people_say_them() {
+        for (seconds, said) in [
+            (0, "less than a minute"),
+            (60, "1 minute"),
+            (3599, "59 minutes"),
+            (7200, "2 hours"),
+            (86_400, "1 day"),
+        ] {
+            assert_eq!(span(seconds), said);
+        }
+    }
+}

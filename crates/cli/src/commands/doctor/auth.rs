@@ -1,0 +1,65 @@
+//! `switchboard doctor auth`: every step of signing in to one server, and where it ends.
+
+use serde_json::json;
+use switchboard_auth::{Finding, Hop, SignIn, examine};
+use switchboard_wire::http::PoolOptions;
+
+use super::super::login::subject;
+use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW};
+use crate::report::{Failure, Kind};
+use crate::surroundings::Caller;
+use crate::{hint, show, wait};
+
+pub(super) async fn run(name: &str, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let subject = subject(name, &caller.workspace.desired())?;
+    let sign_in = SignIn::new(subject, caller.sign_ins(), PoolOptions::default());
+    let hops = wait::shown(printer, "following the way to sign in", examine(&sign_in)).await;
+    if printer.is_json() {
+        let hops: Vec<_> = hops.iter().map(as_json).collect();
+        let url = sign_in.subject().url.as_str();
+        printer.json(&json!({ "server": name, "url": url, "steps": hops }))?;
+    } else {
+        for hop in &hops {
+            print(hop, printer);
+        }
+    }
+    verdict(name, &hops, printer)
+}
+
+fn as_json(hop: &Hop) -> serde_json::Value {
+    json!({
+        "step": hop.step.word(), "finding": hop.finding.word(),
+        "asked": hop.asked, "came": hop.came, "means": hop.means,
+    })
+}
+
+fn print(hop: &Hop, printer: &Printer) {
+    let (style, symbol) = match hop.finding {
+        Finding::Good => (GREEN, "✔"),
+        Finding::SignIn => (YELLOW, "!"),
+        Finding::Broken => (RED, "✘"),
+    };
+    printer
+        .line(format_args!("{style}{symbol}{style:#} {BOLD}{}{BOLD:#}: {}", hop.step, hop.means));
+    printer.line(format_args!("    {DIM}asked: {}{DIM:#}", hop.asked));
+    for line in &hop.came {
+        printer.line(format_args!("    {DIM}came:  {line}{DIM:#}"));
+    }
+}
+
+/// The first step that is not as it should be is the one to do something about; one that is broken goes first.
+fn verdict(name: &str, hops: &[Hop], printer: &Printer) -> Result<(), Failure> {
+    let first = |finding| hops.iter().find(|hop| hop.finding == finding);
+    if let Some(hop) = first(Finding::Broken) {
+        let message = format!("signing in to `{name}` ends at {}", hop.step);
+        return Err(Failure::plain(Kind::Failed, message).because([hop.means.clone()]));
+    }
+    if let Some(hop) = first(Finding::SignIn) {
+        let message = format!("somebody has to sign in to `{name}`");
+        let failure = Failure::plain(Kind::NeedsAuthentication, message);
+        return Err(failure.because([hop.means.clone()]).hinted(hint::sign_in(name)));
+    }
+    let name = show::word(name);
+    printer.done(format_args!("\n{GREEN}✔{GREEN:#} nothing is wrong with signing in to {name}"));
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Tokens that an authorization server gives out for this hub, as the faces ask for them.
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use switchboard_auth::{Rejected, Trust, Verifier};
+use switchboard_gateway::face::{Denied, Tokens};
+use switchboard_wire::http::PoolOptions;
+
+/// The addresses that clients come in at; what lies beneath them too.
+const FACES: [&str; 3] = ["/mcp", "/sse", "/ws"];
+const DESCRIPTION: &str = "/.well-known/oauth-protected-resource";
+
+/// The hub as a protected resource.
+pub(super) struct Issued {
+    verifier: Verifier,
+    /// The origin that clients know the hub by.
+    base: String,
+}
+
+// === impl Issued ===
+
+impl Issued {
+    /// Where `base` is the hub's own URL, without a path.
+    pub(super) fn new(trust: Trust, base: String) -> Self {
+        Self { verifier: Verifier::new(trust, PoolOptions::default()), base }
+    }
+
+    async fn principal(&self, token: &str, path: &str) -> Result<String, Denied> {
+        let resource = format!("{}{}", self.base, resource(path).unwrap_or_default());
+        match self.verifier.verify(token, &resource).await {
+            // No issuer has a space in it: nobody can be taken for somebody of another one.
+            Ok(verified) => Ok(format!("{} {}", verified.issuer, verified.subject)),
+            Err(rejected) => Err(denied(&rejected)),
+        }
+    }
+}
+
+fn denied(rejected: &Rejected) -> Denied {
+    match rejected {
+        Rejected::Scope => Denied::TooLittle,
+        Rejected::Unavailable { .. } => Denied::Unavailable,
+        _ => Denied::NotGood,
+    }
+}
+
+impl Tokens for Issued {
+    fn admit<'a>(&'a self, token: &'a str, path: &'a str) -> BoxFuture<'a, Result<String, Denied>> {
+        Box::pin(self.principal(token, path))
+    }
+
+    fn challenge(&self, path: &str) -> String {
+        let place = format!("{}{DESCRIPTION}{}", self.base, resource(path).unwrap_or_default());
+        let scope = self.verifier.trust().scopes.join(" ");
+        let scope = if scope.is_empty() { scope } else { format!(", scope=\"{scope}\"") };
+        format!("Bearer realm=\"switchboard\", resource_metadata=\"{place}\"{scope}")
+    }
+
+    fn metadata(&self, path: &str) -> Option<String> {
+        let Trust { issuer, scopes, .. } = self.verifier.trust();
+        let path = if path.is_empty() { Some(String::new()) } else { resource(path) }?;
+        let mut document = json!({
+            "resource": format!("{}{path}", self.base), "authorization_servers": [issuer],
+            "bearer_methods_supported": ["header"], "resource_name": "Switchboard",
+        });
+        if !scopes.is_empty() {
+            document["scopes_supported"] = json!(scopes);
+        }
+        Some(document.to_string())
+    }
+}
+
+/// The resource that a path is of: a face, or a part of one. What is posted to a session of server-sent events belongs
+/// to where the session was opened. Anything else is the hub as a whole, and is not repeated to anybody.
+fn resource(path: &str) -> Option<String> {
+    let path = match path.strip_prefix("/messages") {
+        Some(rest) => format!("/sse{rest}"),
+        None => path.to_owned(),
+    };
+    let is_of = |face: &str| {
+        let rest = path.strip_prefix(face);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-._~%".contains(c);
+    (FACES.into_iter().any(is_of) && path.chars().all(is_plain)).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_faces_are_resources() {
+        for (path, expected) in [
+            ("/mcp", Some("/mcp")),
+            ("/mcp/github", Some("/mcp/github")),
+            ("/messages/github", Some("/sse/github")),
+            ("/ws/agent/a", Some("/ws/agent/a")),
+            ("/mcpx", None),
+            ("/metrics", None),
+            ("/mcp/\"evil", None),
+            ("", None),
+        ] {
+            assert_eq!(resource(path).as_deref(), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! A bounded queue that takes up no room before something waits in it.
+//!
+//! Every call and every session has a few, and most never carry anything; the runtime's own channels set aside room
+//! for thirty-two items each at once. One reads, many write. It refuses to know what it carries.
+
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use tokio::sync::Notify;
+
+/// The writing end. Clones share it.
+#[derive(Debug)]
+pub struct Sender<T>(Arc<Shared<T>>);
+
+/// The reading end. When it is dropped, nothing more can be sent.
+#[derive(Debug)]
+pub struct Receiver<T>(Arc<Shared<T>>);
+
+/// Why something was not sent, and what it was.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NotSent<T> {
+    /// There is no room now.
+    Full(T),
+    /// Nobody reads any more.
+    Closed(T),
+}
+
+#[derive(Debug)]
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    /// There is room again, or never will be.
+    room: Notify,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    waiting: VecDeque<T>,
+    senders: usize,
+    is_read: bool,
+    reader: Option<Waker>,
+}
+
+/// A queue of at most so many.
+pub fn queue<T>(most: usize) -> (Sender<T>, Receiver<T>) {
+    let state = State { waiting: VecDeque::new(), senders: 1, is_read: true, reader: None };
+    let shared = Shared { state: Mutex::new(state), room: Notify::new(), most };
+    let shared = Arc::new(shared);
+    (Sender(Arc::clone(&shared)), Receiver(shared))
+}
+
+// === impl Shared ===
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl State ===
+
+impl<T> State<T> {
+    fn wait(&mut self, cx: &Context<'_>) {
+        if !self.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
+            self.reader = Some(cx.waker().clone());
+        }
+    }
+}
+
+// === impl Sender ===
+
+impl<T> Sender<T> {
+    /// Sends if there is room now.
+    pub fn try_send(&self, item: T) -> Result<(), NotSent<T>> {
+        let mut state = self.0.lock();
+        if !state.is_read {
+            return Err(NotSent::Closed(item));
+        }
+        if state.waiting.len() >= self.0.most {
+            return Err(NotSent::Full(item));
+        }
+        state.waiting.push_back(item);
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        Ok(())
+    }
+
+    /// Sends, waiting for room. Gives the item back if nobody reads any more. Safe to cancel: the item is then lost.
+    pub async fn send(&self, item: T) -> Result<(), T> {
+        let mut item = item;
+        loop {
+            let room = self.0.room.notified();
+            item = match self.try_send(item) {
+                Ok(()) => return Ok(()),
+                Err(NotSent::Closed(item)) => return Err(item),
+                Err(NotSent::Full(item)) => item,
+            };
+            room.await;
+        }
+    }
+
+    /// Waits until everything that was sent is taken, or nobody will take it.
+    pub async fn emptied(&self) {
+        loop {
+            let taken = self.0.room.notified();
+            let is_over = {
+                let state = self.0.lock();
+                state.waiting.is_empty() || !state.is_read
+            };
+            if is_over {
+                break;
+            }
+            taken.await;
+        }
+        // The word of room that this may have taken is somebody else's.
+        self.0.room.notify_one();
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.0.lock().senders += 1;
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.senders -= 1;
+        let reader = if state.senders == 0 { state.reader.take() } else { None };
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+}
+
+// === impl Receiver ===
+
+impl<T> Receiver<T> {
+    /// What was sent next; `None` once nobody can send and everything is read. Safe to cancel.
+    pub async fn recv(&mut self) -> Option<T> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// The same, polled.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut state = self.0.lock();
+        if let Some(item) = state.waiting.pop_front() {
+            drop(state);
+            self.0.room.notify_one();
+            return Poll::Ready(Some(item));
+        }
+        if state.senders == 0 {
+            return Poll::Ready(None);
+        }
+        state.wait(cx);
+        Poll::Pending
+    }
+
+    /// Waits until something is there to be taken; `false` once nothing will be any more. Safe to cancel.
+    pub async fn filled(&mut self) -> bool {
+        poll_fn(|cx| {
+            let mut state = self.0.lock();
+            if !state.waiting.is_empty() {
+                return Poll::Ready(true);
+            }
+            if state.senders == 0 {
+                return Poll::Ready(false);
+            }
+            state.wait(cx);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// What was sent next, if anything waits.
+    pub fn try_recv(&mut self) -> Option<T> {
+        let item = self.0.lock().waiting.pop_front()?;
+        self.0.room.notify_one();
+        Some(item)
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_read = false;
+        // What is dropped may reach for the queue itself.
+        let unread = std::mem::take(&mut state.waiting);
+        let reader = state.reader.take();
+        drop(state);
+        drop((unread, reader));
+        self.0.room.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_holds_so_many_in_order() {
+        let (sender, mut receiver) = queue(2);
+        assert_eq!([1, 2, 3].map(|n| sender.try_send(n)), [Ok(()), Ok(()), Err(NotSent::Full(3))]);
+        assert_eq!(receiver.recv().await, Some(1));
+        sender.try_send(4).unwrap();
+        assert_eq!([(); 3].map(|()| receiver.try_recv()), [Some(2), Some(4), None]);
+    }
+
+    #[tokio::test]
+    async fn whoever_sends_waits_for_room() {
+        let (sender, mut receiver) = queue(1);
+        sender.send(0).await.unwrap();
+        let sending = async {
+            for n in 1..100 {
+                sender.send(n).await.unwrap();
+            }
+        };
+        let reading = async {
+            for n in 0..100 {
+                assert_eq!(receiver.recv().await, Some(n));
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(sending, reading);
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_the_end_takes_no_room_from_who_sends() {
+        let (sender, mut receiver) = queue(1);
+        sender.try_send(1).unwrap();
+        let reading = async {
+            assert!(receiver.filled().await);
+            tokio::task::yield_now().await;
+            assert_eq!([receiver.recv().await, receiver.recv().await], [Some(1), Some(2)]);
+        };
+        let ((), sent, ()) = tokio::join!(sender.emptied(), sender.send(2), reading);
+        sent.unwrap();
+        drop(sender);
+        assert!(!receiver.filled().await);
+    }
+
+    #[tokio::test]
+    async fn either_end_closes_it() {
+        let (sender, mut receiver) = queue(1);
+        let other = sender.clone();
+        sender.try_send(1).unwrap();
+        drop(sender);
+        assert_eq!(receiver.recv().await, Some(1));
+        assert!(receiver.recv().now_or_never().is_none(), "the other may still send");
+        let ((), read) = tokio::join!(async { drop(other) }, receiver.recv());
+        assert_eq!(read, None);
+
+        let (sender, receiver) = queue(1);
+        sender.try_send(1).unwrap();
+        let (sent, ()) = tokio::join!(sender.send(2), async { drop(receiver) });
+        assert_eq!(sent, Err(2));
+        assert_eq!(sender.try_send(3), Err(NotSent::Closed(3)));
+    }
+}
