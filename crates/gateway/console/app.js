@@ -56,8 +56,12 @@ function entitle() {
 
 function linked() {
   document.getElementById('link').textContent = LINKS[known.link];
-  select.replaceChildren(...known.workspaces.map(({ id, root, agent }) =>
-    h('option', { value: id, selected: id === known.workspace }, agent ? `${root} (${agent})` : root)));
+  const folders = known.workspaces.map(({ root }) => root.split('/').pop() || root);
+  select.replaceChildren(...known.workspaces.map(({ id, root, agent }, index) => {
+    const only = folders.indexOf(folders[index]) === folders.lastIndexOf(folders[index]);
+    const name = only ? folders[index] : root;
+    return h('option', { value: id, title: root, selected: id === known.workspace }, agent ? `${name} (${agent})` : name);
+  }));
   if (known.link === 'refused') refused({ title: 'This page is not let in.', hint: '`switchboard status` shows an address that lets one page in' });
   else if (known.link === 'open' && !known.workspaces.length) {
     main.replaceChildren(h('p', { className: 'empty' }, 'No project is open. Start a client there, or run `switchboard serve` in it.'));

@@ -25,7 +25,11 @@ export function h(tag, props = {}, ...children) {
 }
 
 const isThere = (child) => child !== null && child !== undefined && child !== false;
-const asNode = (child) => (child instanceof Node ? child : String(child));
+const asNode = (child) => (child instanceof Node ? child : clean(String(child)));
+
+/** What acts on the reader's screen or is not seen on it; the same as the program takes out of what it prints itself. */
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u3164\uffa0\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+const clean = (text) => text.replace(HIDDEN, '');
 
 /** A button. `kind` is `main`, `grave` or nothing. */
 export const button = (label, onclick, kind = '') => h('button', { type: 'button', className: kind, onclick }, label);

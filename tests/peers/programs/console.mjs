@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { readFileSync } from 'node:fs';
 
-const PATIENCE = 15_000;
+const PATIENCE = 30_000;
 const peers = process.env.SWITCHBOARD_PEERS;
 const { chromium } = createRequire(`${peers}/npm-oidc/package.json`)('playwright-core');
 const axe = readFileSync(`${peers}/npm-console/node_modules/axe-core/axe.min.js`, 'utf8');

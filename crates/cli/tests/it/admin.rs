@@ -285,3 +285,53 @@ fn whoever_is_not_ours_learns_nothing() {
     client.leave();
     stop(&home);
 }
+
+#[test]
+fn a_page_comes_in_once_and_needs_both_halves_of_its_pass() {
+    let home = home();
+    let client = Client::start(&home, &["connect"]);
+    let hub = Hub::of(&home);
+    let url = object(hub.ask("POST", "/api/v1/console", "").1)["url"].clone();
+    let (at, word) = url.as_str().unwrap().split_once("/#").unwrap();
+    assert_eq!(at, format!("http://{}", hub.address));
+    let said = |method: &str, path: &str, body: &str, extra: &str| {
+        let mut text = String::new();
+        hub.send(method, path, body, extra).read_to_string(&mut text).unwrap();
+        text
+    };
+    let page = said("GET", "/", "", "");
+    assert!(page.contains("default-src 'none'") && page.contains("/console/app.js"), "{page}");
+    let invitation = json!({ "invitation": word }).to_string();
+    let foreign = said("POST", "/console/enter", &invitation, "origin: http://evil.example\r\n");
+    assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
+    let entered = said("POST", "/console/enter", &invitation, "");
+    let (head, body) = entered.split_once("\r\n\r\n").unwrap();
+    let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    let cookie = format!("cookie: other=1; {}\r\n", cookie.split_once(';').unwrap().0);
+    let pass: Value = serde_json::from_str(body).unwrap();
+    let proof = format!("x-switchboard-pass: {}\r\n", pass["pass"].as_str().unwrap());
+    let again = said("POST", "/console/enter", &invitation, "");
+    assert!(again.starts_with("HTTP/1.1 401"), "an invitation was taken twice: {again}");
+    let foreign = format!("{cookie}{proof}origin: http://evil.example\r\n");
+    let elsewhere = format!("{cookie}{proof}origin: http://localhost:1\r\n");
+    let own = format!("{cookie}{proof}origin: http://{}\r\n", hub.address);
+    for (extra, expected) in [
+        (&format!("{cookie}{proof}"), 200),
+        (&own, 200),
+        (&cookie, 401),
+        (&proof, 401),
+        (&cookie.replace("switchboard", "x").replace("other=1; ", &proof), 401),
+        (&foreign, 403),
+        (&elsewhere, 403),
+    ] {
+        let status = head_of(&said("GET", "/api/v1/status", "", extra));
+        assert_eq!(status, expected, "{extra}");
+    }
+    client.leave();
+    stop(&home);
+}
+
+fn head_of(answer: &str) -> u16 {
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
