@@ -87,7 +87,7 @@ impl Door {
     }
 
     /// Where this machine's own user finds it.
-    pub(crate) fn base(&self, bound: SocketAddr) -> String {
+    pub(crate) fn near(&self, bound: SocketAddr) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{bound}")
     }

@@ -181,7 +181,7 @@ fn ready(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let url = door.url(&serve.guarding, address);
-    let console = invitation.map(|invitation| format!("{}{invitation}", door.base(address)));
+    let console = invitation.map(|invitation| format!("{}{invitation}", door.near(address)));
     printer.notices(notices);
     if printer.is_json() {
         let ready =

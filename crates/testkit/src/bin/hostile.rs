@@ -74,7 +74,7 @@ impl Handler for Hostile {
 
 fn tools() -> Value {
     let schema = json!({ "type": "object", "description": EVIL, "properties": {
-        EVIL: { "type": "string", "title": EVIL, "description": EVIL, "default": EVIL, "pattern": "(" },
+        EVIL: { "type": "string", "title": EVIL, "description": EVIL, "default": EVIL },
         "pick": { "enum": [EVIL, LINK], "enumNames": [EVIL, EVIL] },
         "tree": { "type": "object", "description": EVIL },
     } });
@@ -95,7 +95,7 @@ async fn tool(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
         "form" => ask(
             asked,
             &json!({ "message": EVIL, "requestedSchema": { "type": "object",
-            "properties": { "field": { "type": "string", "title": EVIL, "description": EVIL } } } }),
+            "properties": { "field": { "type": "string", "title": EVIL, "description": EVIL, "pattern": "(" } } } }),
         ),
         "page" => ask(
             asked,
