@@ -76,6 +76,20 @@ const steps = {
     await close();
   },
 
+  /** Signs in at the provider's own pages, in a window of their own. */
+  async signIn({ server }) {
+    await openServer(server);
+    await press('Sign in');
+    const [other] = await Promise.all([context.waitForEvent('page'), top().getByRole('button', { name: /^Open / }).click()]);
+    await other.fill('input[name=login]', 'ada');
+    await other.fill('input[name=password]', 'any');
+    await other.click('button[type=submit]');
+    await other.click('text=Continue');
+    await other.waitForURL(/\/callback/);
+    await other.close();
+    await close();
+  },
+
   async server({ server, button }) {
     await openServer(server);
     await press(button);

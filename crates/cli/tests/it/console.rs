@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
-use switchboard_testkit::openid::node;
+use switchboard_testkit::openid::{OpenId, Tokens, node};
 use switchboard_testkit::programs::program;
 
 use crate::Story;
@@ -170,6 +170,10 @@ fn a_person_calls_and_is_asked() {
     let sign = client.send("tools/call", &page);
     scene.does("answer", json!({ "shows": "sign.example", "button": "Decline" }));
     assert!(client.hear(sign).unwrap().to_string().contains("decline"));
+    let page = json!({ "name": "kiosk__sign", "arguments": { "url": "http://127.0.0.1:1/x" } });
+    let sign = client.send("tools/call", &page);
+    scene.does("answer", json!({ "shows": "not encrypted", "button": "Open 127.0.0.1:1" }));
+    assert!(client.hear(sign).unwrap().to_string().contains("accept"));
     scene.does("activity", json!({ "filter": "register", "shows": "kiosk__register" }));
     // A server dies, and comes back by itself.
     let before = pid(&scene);
@@ -205,6 +209,20 @@ fn pid(scene: &Scene) -> i32 {
         let stats = snapshot.server("kiosk").unwrap().stats.as_ref().unwrap();
         i32::try_from(stats.pid.unwrap()).unwrap()
     })
+}
+
+#[test]
+fn a_person_signs_in() {
+    let provider = OpenId::start(Tokens::Opaque(3600));
+    let story = Story::new();
+    story.quietly(&["add", "web", provider.url()]);
+    let mut scene = Scene::new(story);
+    scene.does("state", json!({ "server": "web", "is": "needs auth" }));
+    scene.does("signIn", json!({ "server": "web" }));
+    scene.does("state", json!({ "server": "web", "is": "connected" }));
+    let add = json!({ "tool": "add", "fields": { "a": 2, "b": 40 }, "shows": "42" });
+    scene.does("call", add);
+    scene.nobody_complained();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A server all of whose words are attempts to be more than words, for pages that show them.
 
-#![allow(clippy::unwrap_used, reason = "a program for tests")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
 
 use std::sync::Arc;
 
