@@ -86,6 +86,12 @@ impl Door {
         format!("{scheme}://{host}")
     }
 
+    /// Where this machine's own user finds it.
+    pub(crate) fn near(&self, bound: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{bound}")
+    }
+
     /// An entry for clients' files.
     pub(crate) fn entry(&self, url: &str) -> Value {
         match self.auth {

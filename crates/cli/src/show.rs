@@ -1,6 +1,6 @@
 //! Entries as people read them: one line, quoted so that nothing in it can be mistaken.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use switchboard_config::mask;
 use switchboard_wire::sanitize;
 
@@ -133,8 +133,7 @@ pub(crate) fn block(value: &Value) -> String {
 
 /// Whether a member of this name and value would be hidden: it holds a secret as plain text.
 pub(crate) fn is_plain_secret(name: &str, value: &str) -> bool {
-    let hidden = mask::masked(&json!({ name: value }));
-    hidden[name] != value
+    mask::is_secret(name, value)
 }
 
 #[cfg(test)]

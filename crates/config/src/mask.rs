@@ -113,6 +113,48 @@ fn masked_argument(text: &str) -> Value {
     masked_text(text).into()
 }
 
+/// What a person reads before they agree to it: masked, but variables that carry no secret are shown, wherever an `env`
+/// stands. Some of them decide what runs.
+pub fn reviewed(content: &Value) -> Value {
+    let mut shown = masked(content);
+    show_plain_variables(&mut shown, content);
+    shown
+}
+
+/// Whether a value that stands under this name would be masked.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    let (_, shown) = masked_member((&name.to_owned(), &Value::from(value)));
+    shown != value
+}
+
+fn show_plain_variables(shown: &mut Value, written: &Value) {
+    match (shown, written) {
+        (Value::Object(shown), Value::Object(written)) => {
+            for ((name, shown), written) in shown.iter_mut().zip(written.values()) {
+                match (&**name, written) {
+                    ("env", Value::Object(variables)) => show_plain(shown, variables),
+                    _ => show_plain_variables(shown, written),
+                }
+            }
+        }
+        (Value::Array(shown), Value::Array(written)) => {
+            for (shown, written) in shown.iter_mut().zip(written) {
+                show_plain_variables(shown, written);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn show_plain(shown: &mut Value, variables: &Map<String, Value>) {
+    let shown = shown.as_object_mut().into_iter().flatten();
+    for ((name, shown), written) in shown.zip(variables.values()) {
+        if !is_secret(name, written.as_str().unwrap_or_default()) {
+            *shown = written.clone();
+        }
+    }
+}
+
 /// Text anywhere else: a URL in it loses its secrets, a well-known form of token is one.
 pub fn masked_text(text: &str) -> String {
     if looks_like_token(text) {

@@ -17,8 +17,15 @@ use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
 
 /// npm trees, each apart because their versions clash.
-const NPM: [&str; 6] =
-    ["npm", "npm-2024-11-05", "npm-2025-03-26", "npm-2025-06-18", "npm-inspector", "npm-oidc"];
+const NPM: [&str; 7] = [
+    "npm",
+    "npm-2024-11-05",
+    "npm-2025-03-26",
+    "npm-2025-06-18",
+    "npm-console",
+    "npm-inspector",
+    "npm-oidc",
+];
 const PYTHON: [&str; 2] = ["python", "python-legacy"];
 const STAMP: &str = "installed";
 

@@ -87,6 +87,11 @@ impl Here {
         Ok(Ok(Self { engine, rooms, stop, house, listener, options }))
     }
 
+    /// The hub itself, for whoever looks after it.
+    pub(super) fn admin(&self) -> &Admin {
+        &self.house.admin
+    }
+
     /// Lets clients in until it is stopped, or nobody needs it any more; then ends everything.
     pub(super) async fn run(self, caller: &Caller) -> Result<(), Failure> {
         let Self { engine, stop, house, listener, options, rooms } = self;

@@ -1,7 +1,7 @@
 //! What a project wants and nobody agreed to yet: shown exactly, in words and for machines.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard_config::{Change, Item, ItemKind, Location, mask};
 use switchboard_wire::sanitize;
 
@@ -85,38 +85,7 @@ fn content(item: &Item, hidden: Hidden) -> Value {
     if hidden == Hidden::Nothing {
         return item.content.clone();
     }
-    let mut masked = mask::masked(&item.content);
-    show_plain_variables(&mut masked, &item.content);
-    masked
-}
-
-/// Wherever an `env` stands: an agent has servers of its own.
-fn show_plain_variables(masked: &mut Value, written: &Value) {
-    match (masked, written) {
-        (Value::Object(masked), Value::Object(written)) => {
-            for ((name, masked), written) in masked.iter_mut().zip(written.values()) {
-                match (&**name, written) {
-                    ("env", Value::Object(variables)) => show_plain(masked, variables),
-                    _ => show_plain_variables(masked, written),
-                }
-            }
-        }
-        (Value::Array(masked), Value::Array(written)) => {
-            for (masked, written) in masked.iter_mut().zip(written) {
-                show_plain_variables(masked, written);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn show_plain(masked: &mut Value, variables: &Map<String, Value>) {
-    let shown = masked.as_object_mut().into_iter().flatten();
-    for ((name, shown), written) in shown.zip(variables.values()) {
-        if !show::is_plain_secret(name, written.as_str().unwrap_or_default()) {
-            *shown = written.clone();
-        }
-    }
+    mask::reviewed(&item.content)
 }
 
 /// What would happen first, then every other member.

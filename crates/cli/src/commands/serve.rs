@@ -1,10 +1,12 @@
 //! `switchboard serve`: every server, to any client, over the network.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_config::Desired;
+use switchboard_gateway::admin::{Admin, Beside};
 use switchboard_gateway::face;
 use switchboard_gateway::socket::{self, Lifetime};
 use tokio::net::TcpListener;
@@ -46,11 +48,14 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
         }
         Err(error) => return Err(Failure::new("cannot listen for clients", error)),
     };
-    let (rooms, stop) = (here.rooms.clone(), here.stop.clone());
+    let (rooms, stop, admin) = (here.rooms.clone(), here.stop.clone(), here.admin().clone());
     let faces = async {
         let opened = rooms.own(caller, &serve.view).await;
         let done = match opened {
-            Ok(front) => faces(serve, door, caller, printer, bound, front, &stop).await,
+            Ok(front) => {
+                let looked_after = LookedAfter::By(&admin);
+                faces(serve, door, caller, printer, bound, front, looked_after, &stop).await
+            }
             Err(failure) => Err(failure),
         };
         drop(rooms);
@@ -75,7 +80,8 @@ async fn alone(
         Ok(serving) => {
             let front = Arc::new(serving);
             let stop = CancellationToken::new();
-            let done = faces(serve, door, caller, printer, bound, front.clone(), &stop).await;
+            let (shared, nobody) = (front.clone(), LookedAfter::Nowhere);
+            let done = faces(serve, door, caller, printer, bound, shared, nobody, &stop).await;
             if let Some(front) = Arc::into_inner(front) {
                 front.close().await;
             }
@@ -86,6 +92,26 @@ async fn alone(
     done
 }
 
+/// Where people look after what is served.
+#[derive(Clone, Copy)]
+enum LookedAfter<'a> {
+    /// In the console of this hub.
+    By(&'a Admin),
+    /// It is no hub.
+    Nowhere,
+}
+
+/// The console beside the faces. It is for this machine alone.
+async fn console(
+    admin: &Admin,
+    address: SocketAddr,
+    state_dir: &Path,
+) -> Result<Option<Beside>, Failure> {
+    let beside = admin.beside(address, state_dir).await;
+    beside.map_err(|error| Failure::new("cannot serve the console", error))
+}
+
+#[expect(clippy::too_many_arguments, reason = "each is another part of what is served")]
 async fn faces(
     serve: &Serve,
     door: Door,
@@ -93,6 +119,7 @@ async fn faces(
     printer: &Printer,
     (listener, address): (TcpListener, SocketAddr),
     front: Arc<Serving>,
+    looked_after: LookedAfter<'_>,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     // Whoever reads where it is may end it at once.
@@ -101,10 +128,19 @@ async fn faces(
     let mut notices = caller.notices.clone();
     notices.extend(snapshot.problems.iter().map(Notice::from));
     notices.extend(door.notices(address));
-    ready(serve, &door, address, &snapshot.desired, &notices, printer)?;
+    let console = match looked_after {
+        LookedAfter::By(admin) => console(admin, address, &caller.surroundings.state_dir).await?,
+        LookedAfter::Nowhere => None,
+    };
+    let invitation = console.as_ref().map(|console| &*console.invitation);
+    ready(serve, &door, address, invitation, &snapshot.desired, &notices, printer)?;
     drop(snapshot);
     let shutdown = stop.child_token();
     let options = door.options(&serve.guarding, address);
+    let options = match console {
+        Some(console) => console.faces(options),
+        None => options,
+    };
     let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
@@ -139,14 +175,17 @@ fn ready(
     serve: &Serve,
     door: &Door,
     address: SocketAddr,
+    invitation: Option<&str>,
     desired: &Desired,
     notices: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
     let url = door.url(&serve.guarding, address);
+    let console = invitation.map(|invitation| format!("{}{invitation}", door.near(address)));
     printer.notices(notices);
     if printer.is_json() {
-        let ready = json!({ "url": url, "address": address, "problems": notices });
+        let ready =
+            json!({ "url": url, "address": address, "console": console, "problems": notices });
         let text = serde_json::to_string(&ready)
             .map_err(|error| Failure::new("cannot write JSON", error))?;
         printer.text(&text);
@@ -166,6 +205,10 @@ fn ready(
     ));
     let entry = json!({ "mcpServers": { "switchboard": door.entry(&url) } });
     printer.done(format_args!("  {entry}\n"));
+    if let Some(console) = console {
+        printer.done(format_args!("Look after it at {BOLD}{console}{BOLD:#}"));
+        printer.done("(which lets one page in; `switchboard status` shows another)\n");
+    }
     printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
     Ok(())
 }

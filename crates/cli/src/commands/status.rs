@@ -6,6 +6,7 @@ use switchboard_gateway::socket::{Attached, Status};
 use switchboard_wire::sanitize;
 
 use super::connect::place;
+use crate::hub;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
 use crate::show::{self, moment};
@@ -15,18 +16,27 @@ pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failur
     let status = attach::status(&place(caller)?, env!("CARGO_PKG_VERSION"))
         .await
         .map_err(|error| Failure::new("cannot reach the hub", error))?;
+    let console = match &status {
+        Some(_) => console(caller, printer).await,
+        None => None,
+    };
     if printer.is_json() {
-        return printer.json(&told(status.as_ref()));
+        return printer.json(&told(status.as_ref(), console.as_deref()));
     }
     match status {
-        Some(status) => show(&status, printer),
+        Some(status) => show(&status, console.as_deref(), printer),
         None => printer
             .done("No hub runs; the first client that starts `switchboard connect` starts one."),
     }
     Ok(())
 }
 
-fn told(status: Option<&Status>) -> Value {
+/// Where the hub's console is. A hub that is on no port has none, and is a hub all the same.
+async fn console(caller: &Caller, printer: &Printer) -> Option<String> {
+    hub::running(caller, printer).await?.console().await.ok()
+}
+
+fn told(status: Option<&Status>, console: Option<&str>) -> Value {
     let Some(status) = status else {
         return json!({ "running": false });
     };
@@ -45,11 +55,12 @@ fn told(status: Option<&Status>) -> Value {
         "version": status.version,
         "since": status.since,
         "calls": status.calls,
+        "console": console,
         "clients": status.attached.iter().map(client).collect::<Vec<_>>(),
     })
 }
 
-fn show(status: &Status, printer: &Printer) {
+fn show(status: &Status, console: Option<&str>, printer: &Printer) {
     let Status { pid, version, since, clients, calls, .. } = status;
     printer.line(format_args!(
         "{BOLD}The hub{BOLD:#} is process {pid} of version {}, since {}: {}, {} in flight",
@@ -58,6 +69,9 @@ fn show(status: &Status, printer: &Printer) {
         show::count(*clients, "client"),
         show::count(*calls, "call"),
     ));
+    if let Some(console) = console {
+        printer.line(format_args!("Its console is at {BOLD}{console}{BOLD:#}, once"));
+    }
     if status.attached.is_empty() {
         return;
     }

@@ -174,6 +174,8 @@ fn home() -> Home {
 #[test]
 fn every_example_is_what_happens() {
     let home = home();
+    let wants = r#"{"mcpServers": {"shelf": {"command": "shelf"}}}"#;
+    std::fs::write(home.path().join(".mcp.json"), wants).unwrap();
     let mut client = Client::start(&home, &["connect"]);
     client.call("kiosk__erase").unwrap();
     let hub = Hub::of(&home);
@@ -200,10 +202,16 @@ fn every_example_is_what_happens() {
         let is_problem = example.path.contains("nowhere");
         assert_eq!(status >= 400, is_problem, "{of}: {status}");
         match &example.answer {
+            None if example.path.ends_with("/catalog") => {
+                assert!(object(answer)["tools"].is_array(), "{of}");
+            }
             None => assert_eq!(object(answer), Value::Null, "{of}"),
             Some((kind, shown)) if kind == "json" => {
                 let found = object(answer);
                 same(shown, &found, &of);
+                if let Some(digest) = found["pending"][0]["digest"].as_str() {
+                    known.push(("{digest}".to_owned(), digest.to_owned()));
+                }
                 if let Some(id) = found["questions"][0]["id"].as_str() {
                     known.push(("{question}".to_owned(), id.to_owned()));
                 }
@@ -276,4 +284,54 @@ fn whoever_is_not_ours_learns_nothing() {
     assert_eq!(head(&mut BufReader::new(answer)), 403, "a name that is not ours");
     client.leave();
     stop(&home);
+}
+
+#[test]
+fn a_page_comes_in_once_and_needs_both_halves_of_its_pass() {
+    let home = home();
+    let client = Client::start(&home, &["connect"]);
+    let hub = Hub::of(&home);
+    let url = object(hub.ask("POST", "/api/v1/console", "").1)["url"].clone();
+    let (at, word) = url.as_str().unwrap().split_once("/#").unwrap();
+    assert_eq!(at, format!("http://{}", hub.address));
+    let said = |method: &str, path: &str, body: &str, extra: &str| {
+        let mut text = String::new();
+        hub.send(method, path, body, extra).read_to_string(&mut text).unwrap();
+        text
+    };
+    let page = said("GET", "/", "", "");
+    assert!(page.contains("default-src 'none'") && page.contains("/console/app.js"), "{page}");
+    let invitation = json!({ "invitation": word }).to_string();
+    let foreign = said("POST", "/console/enter", &invitation, "origin: http://evil.example\r\n");
+    assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
+    let entered = said("POST", "/console/enter", &invitation, "");
+    let (head, body) = entered.split_once("\r\n\r\n").unwrap();
+    let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    let cookie = format!("cookie: other=1; {}\r\n", cookie.split_once(';').unwrap().0);
+    let pass: Value = serde_json::from_str(body).unwrap();
+    let proof = format!("x-switchboard-pass: {}\r\n", pass["pass"].as_str().unwrap());
+    let again = said("POST", "/console/enter", &invitation, "");
+    assert!(again.starts_with("HTTP/1.1 401"), "an invitation was taken twice: {again}");
+    let foreign = format!("{cookie}{proof}origin: http://evil.example\r\n");
+    let elsewhere = format!("{cookie}{proof}origin: http://localhost:1\r\n");
+    let own = format!("{cookie}{proof}origin: http://{}\r\n", hub.address);
+    for (extra, expected) in [
+        (&format!("{cookie}{proof}"), 200),
+        (&own, 200),
+        (&cookie, 401),
+        (&proof, 401),
+        (&format!("{proof}{}", cookie.replace("switchboard-", "switchboard-1")), 401),
+        (&foreign, 403),
+        (&elsewhere, 403),
+    ] {
+        let status = head_of(&said("GET", "/api/v1/status", "", extra));
+        assert_eq!(status, expected, "{extra}");
+    }
+    client.leave();
+    stop(&home);
+}
+
+fn head_of(answer: &str) -> u16 {
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
 }

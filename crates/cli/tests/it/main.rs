@@ -15,6 +15,7 @@ mod attached;
 mod call;
 mod change;
 mod concurrent;
+mod console;
 mod docs;
 mod doctor;
 mod edit;

@@ -89,6 +89,11 @@ impl Logs {
         }
     }
 
+    /// The folder they are in.
+    pub fn folder(&self) -> &Path {
+        &self.inner.dir
+    }
+
     /// Where a server's standard error goes. It takes chunks without waiting.
     pub fn sink(&self, server: &str, workspace: &str) -> Arc<dyn StderrSink> {
         let path = self.path(server, workspace);

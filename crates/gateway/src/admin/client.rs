@@ -121,6 +121,16 @@ impl Client {
         self.get("status").await
     }
 
+    /// Where the console is, for one page that comes within a quarter of an hour.
+    pub async fn console(&self) -> Result<String, Error> {
+        #[derive(Deserialize)]
+        struct At {
+            url: String,
+        }
+        let text = self.send(Method::POST, "console", Bytes::new()).await?.whole().await?;
+        serde_json::from_slice(&text).map(|at: At| at.url).map_err(Error::Strange)
+    }
+
     /// Ends the hub.
     pub async fn stop(&self) -> Result<(), Error> {
         self.send(Method::POST, "stop", Bytes::new()).await?.whole().await.map(drop)

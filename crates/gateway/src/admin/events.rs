@@ -1,15 +1,17 @@
 //! Everything that happens in the hub, as it happens.
 //!
-//! Nothing is kept for whoever comes back: a reader that was too slow, or away, is told to look at everything anew.
+//! Events have ids, and the latest are kept: whoever comes back with `Last-Event-ID` gets what they missed, or is told to
+//! look at everything anew, as is a reader that was too slow.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream;
-use http::Uri;
-use serde_json::json;
+use http::{HeaderMap, Uri};
+use serde_json::{Value, json};
 use switchboard_core::audit::Line;
 use switchboard_core::engine::{Attendance, Event as Happening, Happened};
 use switchboard_wire::sanitize;
@@ -17,14 +19,14 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
 use super::questions::{self, Asking};
+use super::ring::{Taken, Told};
 use super::routes::param;
 use super::{Admin, sse};
 
 /// What one reader knows and is told.
 struct Feed {
     admin: Admin,
-    events: broadcast::Receiver<Happening>,
-    calls: broadcast::Receiver<Happening>,
+    events: broadcast::Receiver<Arc<Told>>,
     queue: watch::Receiver<u64>,
     /// The questions that the reader knows of.
     known: BTreeMap<String, Asking>,
@@ -35,17 +37,21 @@ struct Feed {
 }
 
 /// `GET /events`.
-pub(super) async fn follow(State(admin): State<Admin>, uri: Uri) -> Response {
+pub(super) async fn follow(State(admin): State<Admin>, uri: Uri, headers: HeaderMap) -> Response {
     let engine = &admin.0.engine;
+    let after = headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default());
+    let Taken { is_torn, missed, coming } = admin.0.ring.follow(engine, after);
+    let mut ready = VecDeque::from([sse::event("ready", &json!({}))]);
+    ready.extend(is_torn.then(|| sse::event("resync", &json!({}))));
+    ready.extend(missed.iter().map(|told| told.event()));
     let mut queue = engine.queue().changes();
     queue.mark_changed();
     let attendance = param(&uri, "attend").map(|_| engine.queue().attend());
     let feed = Feed {
-        events: engine.events(),
-        calls: engine.calls(),
+        events: coming,
         queue,
         known: BTreeMap::new(),
-        ready: [sse::event("ready", &json!({}))].into(),
+        ready,
         _attendance: attendance,
         admin,
     };
@@ -68,20 +74,15 @@ impl Feed {
                     changed.ok()?;
                     self.look_at_queue();
                 }
-                event = self.events.recv() => self.tell(event)?,
-                event = self.calls.recv() => self.tell(event)?,
+                event = self.events.recv() => match event {
+                    Ok(told) => self.ready.push_back(told.event()),
+                    Err(RecvError::Lagged(_)) => {
+                        self.ready.push_back(sse::event("resync", &json!({})));
+                    }
+                    Err(RecvError::Closed) => return None,
+                },
             }
         }
-    }
-
-    /// Tells of something that happened; `None` if nothing will any more.
-    fn tell(&mut self, event: Result<Happening, RecvError>) -> Option<()> {
-        match event {
-            Ok(event) => self.ready.extend(told(&event)),
-            Err(RecvError::Lagged(_)) => self.ready.push_back(sse::event("resync", &json!({}))),
-            Err(RecvError::Closed) => return None,
-        }
-        Some(())
     }
 
     /// Tells which questions are new, and which no longer wait.
@@ -100,7 +101,8 @@ impl Feed {
     }
 }
 
-fn told(event: &Happening) -> Option<Event> {
+/// The word for an event, and what comes with it.
+pub(super) fn told(event: &Happening) -> Option<(&'static str, Value)> {
     let (name, mut data) = match &event.what {
         Happened::State => ("state", json!({})),
         Happened::List(list) => ("list", json!({ "list": list.member() })),
@@ -112,7 +114,7 @@ fn told(event: &Happening) -> Option<Event> {
     let workspaces: Vec<String> = event.workspaces.iter().map(ToString::to_string).collect();
     data["workspaces"] = json!(workspaces);
     data["server"] = json!(event.server);
-    Some(sse::event(name, &data))
+    Some((name, data))
 }
 
 fn clean(text: &str) -> String {

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use switchboard_config as config;
 use switchboard_core::WorkspaceId;
 use switchboard_core::permission::Consent;
 use switchboard_core::results::{BlobPolicy, ImagePolicy, Policy};
@@ -15,6 +17,7 @@ use switchboard_core::{Session, engine::Answers};
 use switchboard_wire::json::Raw;
 
 use super::{Admin, Problem};
+use crate::hub::Served;
 
 /// Makes workspaces, and the faces they are served by.
 pub trait Host: Send + Sync + 'static {
@@ -23,6 +26,12 @@ pub trait Host: Send + Sync + 'static {
 
     /// Every workspace that is open.
     fn workspaces(&self) -> Vec<Site>;
+
+    /// One of them, with the files it is made of.
+    fn served(&self, id: &WorkspaceId) -> Option<Arc<Served>>;
+
+    /// How to tell somebody that their files could not be changed, and what they can do.
+    fn unchanged(&self, doing: &str, error: &config::Error) -> Problem;
 
     /// Serves a workspace over the network as `wanted` says, while what is returned lives. Where the address is the
     /// API's own, that [makes way](Admin::make_way).

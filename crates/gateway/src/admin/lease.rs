@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream;
@@ -24,6 +24,8 @@ use super::{Admin, Opened, Whose, sse};
 
 /// Workspaces that are held open at once.
 const MOST: usize = 256;
+/// What a client is called that did not open its workspace itself.
+const CONSOLE: &str = "console";
 /// How long opening one may take: files are read.
 const OPENING: Duration = Duration::from_secs(30);
 
@@ -99,6 +101,25 @@ pub(super) async fn open(
         Problem::new(Kind::TooSlow, "the configuration was not loaded in time")
             .hinted("a file system may hang; try again")
     })??;
+    hold(admin, opened, &whose)
+}
+
+/// `POST /workspaces/{id}/hold`: one that is open already, for somebody who knows neither folder nor environment.
+pub(super) async fn again(
+    State(admin): State<Admin>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    if admin.0.leases.count() >= MOST {
+        return Err(Problem::too_many("workspaces"));
+    }
+    let served = admin.0.host.served(&WorkspaceId::from(&*id));
+    let served = served.ok_or_else(|| Problem::no_workspace(&id))?;
+    let opened = Opened { id: served.workspace().clone(), held: Box::new(served) };
+    let whose = Whose { client: CONSOLE.to_owned(), ..Whose::default() };
+    hold(admin, opened, &whose)
+}
+
+fn hold(admin: Admin, opened: Opened, whose: &Whose) -> Result<Response, Problem> {
     let id = opened.id.clone();
     let engine = &admin.0.engine;
     // Before the session is there, so that nothing is missed.

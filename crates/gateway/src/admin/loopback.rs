@@ -1,15 +1,17 @@
 //! The API on a port of this machine, to whoever has the token.
 
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{Admin, Token, TokenError};
-use crate::face::{self, Access, FaceError, FaceOptions, WithoutToken};
+use super::{Admin, Token, TokenError, door, routes};
+use crate::face::{self, FaceError, FaceOptions};
 
 /// The port that people know.
 pub const PORT: u16 = 7420;
@@ -30,6 +32,29 @@ pub enum LoopbackError {
     /// It cannot be served there.
     #[error(transparent)]
     Face(#[from] FaceError),
+}
+
+/// The API and the console, to be served beside faces.
+pub struct Beside {
+    routes: Router,
+    /// What to append to the address so that it lets one page in, once.
+    pub invitation: String,
+}
+
+// === impl Beside ===
+
+impl Beside {
+    /// Faces with it beside them.
+    pub fn faces(self, options: FaceOptions) -> FaceOptions {
+        FaceOptions { beside: self.routes, ..options }
+    }
+}
+
+/// The invitation is not for logs.
+impl fmt::Debug for Beside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Beside").finish_non_exhaustive()
+    }
 }
 
 // === impl Port ===
@@ -65,33 +90,50 @@ impl Admin {
         state: &Path,
         stop: &CancellationToken,
     ) -> Result<(), LoopbackError> {
-        let state = state.to_owned();
-        let keeping = tokio::task::spawn_blocking(move || Token::keep(&state)).await;
-        let token = keeping.map_err(|error| LoopbackError::Listen(io::Error::other(error)))??;
+        let routes = self.behind_door(state).await?;
         let mut port = port;
         while !stop.is_cancelled() {
             let listener = bind(port).await.map_err(LoopbackError::Listen)?;
-            self.serve_at(listener, token.clone(), stop.child_token()).await?;
+            self.serve_at(listener, routes.clone(), stop.child_token()).await?;
             // Somebody else wants the port.
             port = 0;
         }
         Ok(())
     }
 
+    /// The same beside something else that is served at this address; absent where it is not for this machine alone.
+    pub async fn beside(
+        &self,
+        address: SocketAddr,
+        state: &Path,
+    ) -> Result<Option<Beside>, LoopbackError> {
+        if !address.ip().is_loopback() {
+            return Ok(None);
+        }
+        let routes = self.behind_door(state).await?;
+        let invitation = self.invitation().map_err(LoopbackError::Listen)?;
+        Ok(Some(Beside { routes, invitation }))
+    }
+
+    /// Everything that is served to whoever has the token, and to our own pages: the API and the console. It has no
+    /// answer for other addresses, so that it may stand beside something else.
+    async fn behind_door(&self, state: &Path) -> Result<Router, LoopbackError> {
+        let state = state.to_owned();
+        let keeping = tokio::task::spawn_blocking(move || Token::keep(&state)).await;
+        let token = keeping.map_err(|error| LoopbackError::Listen(io::Error::other(error)))??;
+        Ok(door::routes(self, token))
+    }
+
     async fn serve_at(
         &self,
         listener: TcpListener,
-        token: Token,
+        routes: Router,
         leave: CancellationToken,
     ) -> Result<(), LoopbackError> {
         let bound = listener.local_addr().map_err(LoopbackError::Listen)?;
         *self.0.port.lock() = Some((bound, leave.clone()));
-        let tokens: Arc<dyn face::Tokens> = Arc::new(token);
-        let options = FaceOptions {
-            access: Access { tokens: Some(tokens), without_token: WithoutToken::Refused },
-            beside: self.routes(),
-            ..FaceOptions::local()
-        };
+        let beside = routes.fallback(routes::nowhere);
+        let options = FaceOptions { beside, ..FaceOptions::local() };
         let served = face::serve_beside(listener, options, leave).await;
         *self.0.port.lock() = None;
         Ok(served?)

@@ -10,17 +10,25 @@
 
 #![cfg(unix)]
 
+mod activity;
+mod approval;
 mod asked;
 mod call;
+mod console;
+mod door;
 mod events;
 mod faces;
+mod files;
 mod host;
 mod lease;
 mod loopback;
+mod passes;
 mod problem;
 mod questions;
+mod ring;
 mod routes;
 mod servers;
+mod snippet;
 mod sse;
 mod token;
 
@@ -34,7 +42,7 @@ use switchboard_core::told::Advice;
 use tokio_util::sync::CancellationToken;
 
 pub use host::{Faces, Host, Opened, Room, Site, Whose};
-pub use loopback::{LoopbackError, PORT};
+pub use loopback::{Beside, LoopbackError, PORT};
 pub use problem::{Kind, Problem};
 pub use questions::Asking;
 pub use routes::Status;
@@ -44,6 +52,8 @@ use crate::socket::Pulse;
 use asked::Asked;
 use lease::Leases;
 use loopback::Port;
+use passes::Passes;
+use ring::Ring;
 
 /// The admin API of one hub. Clones share it.
 #[derive(Clone)]
@@ -58,6 +68,8 @@ struct Inner {
     stop: CancellationToken,
     leases: Leases,
     asked: Asked,
+    ring: Ring,
+    passes: Passes,
     /// Where it is reached on this machine.
     port: Port,
 }
@@ -81,6 +93,8 @@ impl Admin {
             stop,
             leases: Leases::default(),
             asked: Asked::default(),
+            ring: Ring::default(),
+            passes: Passes::default(),
             port: Port::default(),
         }))
     }
@@ -93,6 +107,11 @@ impl Admin {
     /// Where it is reached on this machine, if it is.
     pub fn address(&self) -> Option<SocketAddr> {
         self.0.port.address()
+    }
+
+    /// What to append to the address of the API so that it lets one page of the console in, once.
+    fn invitation(&self) -> std::io::Result<String> {
+        Ok(format!("/#{}", self.0.passes.invite()?))
     }
 
     /// Every address of the API.

@@ -38,8 +38,12 @@ pub enum Kind {
     NoSuchQuestion,
     /// The request cannot be understood.
     Malformed,
-    /// The workspace, or its faces, cannot be opened as asked for.
+    /// The workspace, or its faces, cannot be opened as asked for, or files cannot be changed so.
     Refused,
+    /// What is decided about is not what was shown.
+    Changed,
+    /// Whoever asks shows nothing that lets them in.
+    Unauthorized,
     /// As many are open as may be.
     TooMany,
     /// The page that asks is not one of ours.
@@ -122,7 +126,8 @@ impl Kind {
             | Self::NoSuchServer
             | Self::NoSuchQuestion => StatusCode::NOT_FOUND,
             Self::Malformed | Self::Other => StatusCode::BAD_REQUEST,
-            Self::Refused => StatusCode::CONFLICT,
+            Self::Refused | Self::Changed => StatusCode::CONFLICT,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::TooMany => StatusCode::SERVICE_UNAVAILABLE,
             Self::Foreign => StatusCode::FORBIDDEN,
             Self::TooSlow => StatusCode::GATEWAY_TIMEOUT,

@@ -18,7 +18,10 @@ use switchboard_core::WorkspaceId;
 use tokio::time::timeout;
 
 use super::problem::{Kind, Problem};
-use super::{Admin, Site, call, events, faces, lease, questions, servers};
+use super::{
+    Admin, Site, activity, approval, call, door, events, faces, files, lease, questions, servers,
+};
+use crate::socket::Attached;
 
 /// The largest body: an environment, or the arguments of a call.
 const LARGEST: usize = 16 << 20;
@@ -36,6 +39,9 @@ pub struct Status {
     pub since: u64,
     /// Clients that speak MCP now.
     pub clients: usize,
+    /// Who they are; a thousand of them at most.
+    #[serde(default)]
+    pub attached: Vec<Attached>,
     /// Calls in flight.
     pub calls: usize,
     /// Workspaces that are open.
@@ -50,7 +56,13 @@ pub struct Status {
 /// The JSON of a body.
 pub(super) struct Body<T>(pub(super) T);
 
+/// The API alone, for whoever is known already.
 pub(super) fn routes(admin: Admin) -> Router {
+    api(admin).fallback(nowhere)
+}
+
+/// The API, without an answer for other addresses.
+pub(super) fn api(admin: Admin) -> Router {
     let api = Router::new()
         .route("/status", get(status))
         .route("/stop", post(stop))
@@ -59,17 +71,29 @@ pub(super) fn routes(admin: Admin) -> Router {
         .route("/questions/{id}", post(questions::answer))
         .route("/workspaces", get(workspaces).post(lease::open))
         .route("/workspaces/{id}/snapshot", get(servers::snapshot))
+        .route("/activity", get(activity::list))
+        .route("/console", post(door::invite))
+        .route("/workspaces/{id}/hold", post(lease::again))
+        .route("/workspaces/{id}/approvals", get(approval::list).post(approval::decide))
         .route("/workspaces/{id}/call", post(call::place))
+        .route("/workspaces/{id}/catalog", get(servers::catalog))
+        .route("/workspaces/{id}/servers", get(servers::list).post(files::add))
+        .route(
+            "/workspaces/{id}/servers/{name}",
+            get(files::show).put(files::edit).delete(files::remove),
+        )
+        .route("/workspaces/{id}/servers/{name}/enable", post(files::enable))
+        .route("/workspaces/{id}/servers/{name}/disable", post(files::disable))
         .route("/workspaces/{id}/servers/{name}/reconnect", post(servers::reconnect))
         .route("/workspaces/{id}/servers/{name}/logs", get(servers::logs))
         .route("/faces", post(faces::open))
         .with_state(admin)
         .fallback(nowhere)
         .layer(from_fn(own_pages));
-    Router::new().nest("/api/v1", api).fallback(nowhere)
+    Router::new().nest("/api/v1", api)
 }
 
-async fn nowhere(uri: Uri) -> Problem {
+pub(super) async fn nowhere(uri: Uri) -> Problem {
     Problem::new(Kind::NoSuchAddress, format!("there is nothing at `{}`", uri.path()))
         .hinted("see `docs/reference/admin.md`; every address begins with `/api/v1/`")
 }
@@ -78,9 +102,13 @@ async fn nowhere(uri: Uri) -> Problem {
 async fn own_pages(request: Request, next: Next) -> Response {
     let headers = request.headers();
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let ours = text(header::HOST).map(|host| format!("http://{host}"));
+    let bare = |origin: &str| {
+        let host = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
+        host.map(str::to_owned)
+    };
+    let ours = text(header::HOST).map(str::to_owned);
     match text(header::ORIGIN) {
-        Some(origin) if ours.as_deref() != Some(origin) => {
+        Some(origin) if ours.is_none() || bare(origin) != ours => {
             Problem::new(Kind::Foreign, "only this hub's own pages may ask here")
                 .detailed("`Origin` names another page")
                 .into_response()
@@ -90,13 +118,16 @@ async fn own_pages(request: Request, next: Next) -> Response {
 }
 
 async fn status(State(admin): State<Admin>) -> Response {
-    let pulse = admin.0.pulse.status();
+    let engine = &admin.0.engine;
+    let used = |session: &str| engine.used_by(session);
+    let pulse = admin.0.pulse.told(used, Attached::of_network(engine));
     let url = admin.address().map(|address| format!("http://{address}"));
     let status = Status {
         version: pulse.version,
         pid: pulse.pid,
         since: pulse.since,
         clients: pulse.clients,
+        attached: pulse.attached,
         calls: admin.0.engine.calls_in_flight(),
         workspaces: sites(&admin).len(),
         questions: admin.0.engine.queue().waiting().len(),

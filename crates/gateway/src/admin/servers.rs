@@ -8,9 +8,10 @@ use futures_util::stream;
 use http::{StatusCode, Uri};
 use serde_json::json as value;
 use switchboard_core::WorkspaceId;
+use switchboard_core::catalog::Told as Catalog;
 use switchboard_core::engine::Happened;
 use switchboard_core::logs::Follow;
-use switchboard_core::told::Snapshot;
+use switchboard_core::told::{Advice, Server, Snapshot};
 use switchboard_wire::sanitize;
 use tokio::time::timeout;
 
@@ -30,14 +31,43 @@ pub(super) async fn snapshot(
     State(admin): State<Admin>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let snapshot = admin.0.engine.snapshot(&WorkspaceId::from(&*id));
-    let snapshot = snapshot.ok_or_else(|| Problem::no_workspace(&id))?;
+    tell(&admin, &id, |snapshot, advice| serde_json::to_vec(&Snapshot::of(snapshot, advice))).await
+}
+
+/// `GET /workspaces/{id}/servers`: the snapshot without the catalog, which is most of it.
+pub(super) async fn list(
+    State(admin): State<Admin>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    tell(&admin, &id, |snapshot, advice| {
+        let servers: Vec<_> =
+            snapshot.servers.iter().map(|view| Server::of(view, advice)).collect();
+        let (problems, sessions) = (&snapshot.problems, &snapshot.sessions);
+        let told = value!({ "servers": servers, "problems": problems, "sessions": sessions });
+        serde_json::to_vec(&told)
+    })
+    .await
+}
+
+/// `GET /workspaces/{id}/catalog`.
+pub(super) async fn catalog(
+    State(admin): State<Admin>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    tell(&admin, &id, |snapshot, _| serde_json::to_vec(&Catalog::of(&snapshot.catalog))).await
+}
+
+/// Tells of a workspace as it is now.
+async fn tell(
+    admin: &Admin,
+    id: &str,
+    tell: fn(&switchboard_core::Snapshot, &dyn Advice) -> serde_json::Result<Vec<u8>>,
+) -> Result<Response, Problem> {
+    let snapshot = admin.0.engine.snapshot(&WorkspaceId::from(id));
+    let snapshot = snapshot.ok_or_else(|| Problem::no_workspace(id))?;
     let advice = admin.0.advice.clone();
     // A catalog may hold ten thousand definitions.
-    let told = tokio::task::spawn_blocking(move || {
-        let told = Snapshot::of(&snapshot, &*advice);
-        serde_json::to_vec(&told)
-    });
+    let told = tokio::task::spawn_blocking(move || tell(&snapshot, &*advice));
     let failed =
         |why: String| Problem::new(Kind::Failed, "the snapshot cannot be told").detailed(why);
     let text = told.await.map_err(|error| failed(error.to_string()))?;

@@ -7,11 +7,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use futures_util::future::{BoxFuture, ready};
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
-
-use crate::face::{Denied, Tokens};
 
 /// Its file in user state.
 const FILE: &str = "admin-token";
@@ -56,7 +53,7 @@ impl Token {
     }
 
     /// Whether this is it. Digests are compared, whose bytes tell nothing about how much was right.
-    fn is(&self, given: &str) -> bool {
+    pub(super) fn is(&self, given: &str) -> bool {
         Sha256::digest(given) == Sha256::digest(&self.text)
     }
 }
@@ -80,22 +77,21 @@ fn read(path: &Path) -> Option<String> {
     is_whole.then_some(text)
 }
 
-fn make(state: &Path, path: &Path) -> io::Result<String> {
+/// A word that nobody guesses.
+pub(super) fn random() -> io::Result<String> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    let text = URL_SAFE_NO_PAD.encode(bytes);
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+fn make(state: &Path, path: &Path) -> io::Result<String> {
+    let text = random()?;
     fs::create_dir_all(state)?;
     // Such files are private from the start, and take the place of what is there in one step.
     let mut file = tempfile::NamedTempFile::new_in(state)?;
     writeln!(file, "{text}")?;
     file.persist(path)?;
     Ok(text)
-}
-
-impl Tokens for Token {
-    fn admit<'a>(&'a self, token: &'a str, _: &'a str) -> BoxFuture<'a, Result<String, Denied>> {
-        Box::pin(ready(self.is(token).then(|| "local".to_owned()).ok_or(Denied::NotGood)))
-    }
 }
 
 #[cfg(test)]

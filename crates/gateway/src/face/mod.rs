@@ -131,7 +131,7 @@ pub async fn serve<F: Front>(
     Ok(())
 }
 
-/// Serves what stands beside the faces and none of the faces, behind the same guard, until `shutdown`.
+/// Serves what stands beside the faces and none of the faces, until `shutdown`.
 pub async fn serve_beside(
     listener: TcpListener,
     mut options: FaceOptions,

@@ -22,7 +22,8 @@ pub struct FaceOptions {
     pub ready: watch::Receiver<bool>,
     /// The certificate to serve with; without one the faces speak plain HTTP.
     pub tls: Option<TlsIdentity>,
-    /// Routes to be served beside the faces, behind the same guard.
+    /// Routes to be served beside the faces. They stand at `/` and under `/api/` and
+    /// `/console/`, and ask themselves who comes; the guard looks at `Host` and `Origin`.
     pub beside: axum::Router,
 }
 

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use switchboard_config::{Asked, Desired, Surroundings, resolve};
+use switchboard_config::{self as config, Asked, Desired, Surroundings, resolve};
 use switchboard_core::engine::{Environment, InProcess};
 use switchboard_core::{Engine, Workspace, WorkspaceId};
 use tokio::sync::watch;
@@ -14,6 +15,8 @@ use super::{Options, Snapshot, Sources, kept_catalogue};
 /// A workspace kept matching its files, until [`shutdown`](Self::shutdown), or until this is dropped.
 pub struct Served {
     id: WorkspaceId,
+    /// Whose files they are, to change them.
+    whose: (Surroundings, Asked),
     sources: Sources,
     /// The latest state that was applied.
     applied: watch::Receiver<u64>,
@@ -35,6 +38,7 @@ pub struct Extra {
 struct Loaded {
     /// What was given for one run, which makes it another workspace.
     given: String,
+    whose: (Surroundings, Asked),
     sources: Sources,
     snapshots: watch::Receiver<Arc<Snapshot>>,
     first: Arc<Snapshot>,
@@ -88,7 +92,7 @@ impl Served {
         variables: Vec<(OsString, OsString)>,
         extra: Extra,
     ) -> Self {
-        let Loaded { given, sources, mut snapshots, first } = loaded;
+        let Loaded { given, whose, sources, mut snapshots, first } = loaded;
         let environment = environment(&variables, &first.desired);
         let id = WorkspaceId::of(&first.desired, &environment, &given);
         let follower = Follower { engine, id: id.clone(), variables, extra };
@@ -101,7 +105,7 @@ impl Served {
                 done.send_replace(snapshot.generation);
             }
         });
-        Self { id, sources, applied, following }
+        Self { id, whose, sources, applied, following }
     }
 
     /// The workspace that the same would be started for, by its files as they are. May block.
@@ -126,6 +130,13 @@ impl Served {
     /// What is desired now, and what is wrong with it.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.sources.snapshot()
+    }
+
+    /// Its files, to be changed now. What was changed counts once they are [looked at](Self::look). May block.
+    pub fn files(&self) -> config::Workspace {
+        let (surroundings, asked) = self.whose.clone();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        config::Workspace::new(Surroundings { now, ..surroundings }, asked)
     }
 
     /// The agent it is for, if it was asked for and is there.
@@ -164,10 +175,11 @@ impl Loaded {
         extra: &Extra,
     ) -> Self {
         let given = given(&asked, extra);
+        let whose = (surroundings.clone(), asked.clone());
         let sources = Sources::start(surroundings, asked, options).await;
         let mut snapshots = sources.subscribe();
         let first = snapshots.borrow_and_update().clone();
-        Self { given, sources, snapshots, first }
+        Self { given, whose, sources, snapshots, first }
     }
 }
 

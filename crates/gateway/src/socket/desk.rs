@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Attached, Hello, Lifetime, ListenOptions, Refusal, RefusalKind, Status, Welcome,
     activity::{Activity, Counts},
-    presence::{MOST, Presences},
+    presence::Presences,
 };
 use crate::{admin::Admin, front::Front};
 
@@ -68,7 +68,7 @@ pub(super) struct Desk<H> {
     pub(super) hub: Arc<H>,
     pub(super) options: ListenOptions,
     pub(super) activity: Arc<Activity>,
-    pub(super) presences: Presences,
+    pub(super) presences: Arc<Presences>,
     /// The hub is to end.
     pub(super) stop: CancellationToken,
     /// The hub is to end when no call is in flight.
@@ -101,8 +101,8 @@ impl<H: Hub> Desk<H> {
         Self {
             hub,
             activity: options.pulse.activity.clone(),
+            presences: options.pulse.presences.clone(),
             options,
-            presences: Presences::default(),
             stop,
             handover: CancellationToken::new(),
             draining: CancellationToken::new(),
@@ -121,11 +121,8 @@ impl<H: Hub> Desk<H> {
     }
 
     pub(super) fn status(&self) -> Status {
-        let mut attached = self.presences.told(|session| self.hub.used_by(session));
-        attached.extend(self.hub.others());
-        let clients = attached.len();
-        attached.truncate(MOST);
-        Status { clients, attached, ..self.options.pulse.status() }
+        let used = |session: &str| self.hub.used_by(session);
+        self.options.pulse.told(used, self.hub.others())
     }
 
     /// Promises to make room for version `asker`, if it is newer.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use switchboard_core::Engine;
 use switchboard_core::engine::Seated;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
@@ -112,6 +113,17 @@ impl Presence {
 }
 
 impl Attached {
+    /// Clients of the network's faces.
+    pub fn of_network(engine: &Engine) -> Vec<Self> {
+        let seated = engine.seated().into_iter();
+        let others = seated.filter(|seated| matches!(seated.who.transport, "http" | "sse" | "ws"));
+        let told = |seated: Seated| {
+            let calls = engine.calls_of(&seated.who.session);
+            Self::of(seated, calls)
+        };
+        others.map(told).collect()
+    }
+
     /// A client that came another way, as the engine knows it; it has so many calls under way.
     pub fn of(seated: Seated, calls: usize) -> Self {
         let who = &seated.who;

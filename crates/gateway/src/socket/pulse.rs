@@ -6,14 +6,17 @@ use std::{
 };
 
 use super::{
-    Status,
+    Attached, Status,
     activity::{Activity, Counted},
+    presence::{MOST, Presences},
 };
 
 /// Who uses a hub and since when it runs. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Pulse {
     pub(super) activity: Arc<Activity>,
+    /// The clients of the socket.
+    pub(super) presences: Arc<Presences>,
     version: String,
     since: SystemTime,
 }
@@ -23,7 +26,12 @@ pub struct Pulse {
 impl Pulse {
     /// Of a hub that begins now.
     pub fn new(version: impl Into<String>) -> Self {
-        Self { activity: Arc::default(), version: version.into(), since: SystemTime::now() }
+        Self {
+            activity: Arc::default(),
+            presences: Arc::default(),
+            version: version.into(),
+            since: SystemTime::now(),
+        }
     }
 
     /// How the hub is.
@@ -39,6 +47,19 @@ impl Pulse {
             attached: Vec::new(),
             idle: if counts.is_unused() { counts.changed.elapsed().as_secs() } else { 0 },
         }
+    }
+
+    /// The same with everybody who is there: the clients of the socket, and `others`.
+    pub(crate) fn told(
+        &self,
+        used: impl Fn(&str) -> Vec<(String, u64)>,
+        others: Vec<Attached>,
+    ) -> Status {
+        let mut attached = self.presences.told(used);
+        attached.extend(others);
+        let clients = attached.len();
+        attached.truncate(MOST);
+        Status { clients, attached, ..self.status() }
     }
 
     /// Counts a call that does not come over MCP.

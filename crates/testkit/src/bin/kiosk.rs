@@ -45,7 +45,7 @@ impl Handler for Kiosk {
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
             match asked.method.as_str() {
-                "tools/list" => done(&tools()),
+                "tools/list" => done(&all_tools()),
                 "tools/call" => tool(asked, context).await,
                 "resources/list" => done(&json!({ "resources": [
                     { "uri": "kiosk://leaflet", "name": "leaflet", "title": "Leaflet",
@@ -68,6 +68,19 @@ impl Handler for Kiosk {
             }
         })
     }
+}
+
+/// With `--tools N` so many more, for those who show long lists.
+fn all_tools() -> Value {
+    let mut args = std::env::args().skip_while(|arg| arg != "--tools").skip(1);
+    let more: usize = args.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    let mut listed = tools();
+    let more = (0..more).map(|number| {
+        json!({ "name": format!("leaflet{number}"), "description": format!("Leaflet number {number} of many."),
+                "inputSchema": { "type": "object" } })
+    });
+    listed["tools"].as_array_mut().unwrap().extend(more);
+    listed
 }
 
 fn tools() -> Value {

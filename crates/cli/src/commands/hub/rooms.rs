@@ -5,7 +5,6 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
 use switchboard_config::{Asked, Surroundings};
-use switchboard_core::engine::Seated;
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::admin::{self, Admin, Faces, Host, Kind, Opened, Problem, Site};
 use switchboard_gateway::hub::Served;
@@ -75,13 +74,7 @@ impl Rooms {
 
     /// Clients of the network's faces.
     pub(super) fn others(&self) -> Vec<Attached> {
-        let seated = self.engine.seated().into_iter();
-        let others = seated.filter(|seated| matches!(seated.who.transport, "http" | "sse" | "ws"));
-        let told = |seated: Seated| {
-            let calls = self.engine.calls_of(&seated.who.session);
-            Attached::of(seated, calls)
-        };
-        others.map(told).collect()
+        Attached::of_network(&self.engine)
     }
 
     /// Where the user's state is.
@@ -191,6 +184,14 @@ impl Host for Rooms {
         let mut sites: Vec<Site> = served.into_iter().map(site).collect();
         sites.sort_by(|one, other| (&one.root, &one.id).cmp(&(&other.root, &other.id)));
         sites
+    }
+
+    fn served(&self, id: &WorkspaceId) -> Option<Arc<Served>> {
+        self.open().served.get(id).and_then(Weak::upgrade)
+    }
+
+    fn unchanged(&self, doing: &str, error: &switchboard_config::Error) -> Problem {
+        problem(&Failure::config(doing, error))
     }
 
     fn faces<'a>(

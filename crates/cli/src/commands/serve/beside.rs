@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use switchboard_gateway::admin::client::Client;
 use switchboard_gateway::admin::{self, Admin, Faces, Kind, Problem, Room};
 use switchboard_gateway::face;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::super::hub::{Rooms, problem};
-use super::{bind, ready};
+use super::{bind, console, ready};
 use crate::args::{Guarding, Serve};
 use crate::guarding::Door;
 use crate::hub;
@@ -33,6 +33,16 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Deserialize)]
 struct Ready {
     address: SocketAddr,
+    #[serde(default)]
+    facts: Facts,
+}
+
+/// What the hub says about what it serves.
+#[derive(Default, Serialize, Deserialize)]
+struct Facts {
+    /// What opens the console there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    console: Option<String>,
 }
 
 /// Has the hub serve, and waits.
@@ -52,14 +62,16 @@ pub(super) async fn run(
     let mut events = hub.faces(&whose, &wanted).await.map_err(failed)?;
     let first = events.next().await.filter(|event| event.name == "ready");
     let first = first.ok_or_else(|| failed(admin::client::Error::Gone))?;
-    let Ready { address } = first.read().map_err(failed)?;
+    let Ready { address, facts } = first.read().map_err(failed)?;
     let mut notices = caller.notices.clone();
     notices.push(Notice::note(format!(
         "the hub that runs (process {}) serves, with the servers it holds",
         hub.hub().hub
     )));
     notices.extend(door.notices(address));
-    ready(serve, door, address, &caller.workspace.desired(), &notices, printer)?;
+    let invitation = facts.console.as_deref();
+    let desired = caller.workspace.desired();
+    ready(serve, door, address, invitation, &desired, &notices, printer)?;
     tokio::select! {
         event = events.next() => Err(ended(event)),
         () = ending.wanted() => {
@@ -111,7 +123,14 @@ pub(in super::super) async fn in_hub(
     let front = rooms.front(whose, &serve.view).await?;
     let (listener, address) = take(&serve, admin).await.map_err(|failure| problem(&failure))?;
     let shutdown = CancellationToken::new();
+    let console = console(admin, address, rooms.state_dir()).await;
+    let console = console.map_err(|failure| problem(&failure))?;
+    let facts = Facts { console: console.as_ref().map(|console| console.invitation.clone()) };
     let options = door.options(&serve.guarding, address);
+    let options = match console {
+        Some(console) => console.faces(options),
+        None => options,
+    };
     let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
     let serving = tokio::spawn(serving);
     // Dropped, the faces are told to end, and do so by themselves.
@@ -123,7 +142,8 @@ pub(in super::super) async fn in_hub(
             Ok(Err(error)) => Err(problem(&Failure::new("cannot serve", error))),
         }
     });
-    Ok(Faces { address, facts: Raw::empty_object(), serving })
+    let facts = Raw::of(&facts).unwrap_or_else(|_| Raw::empty_object());
+    Ok(Faces { address, facts, serving })
 }
 
 /// The address that is wanted, from the admin API if need be: it is where people expect to be served.

@@ -44,6 +44,8 @@ pub(super) struct Guard {
 
 /// Who stands at the door for requests that reveal nothing.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// What stands beside the faces asks itself who comes.
+const BESIDE: [&str; 2] = ["/api/", "/console/"];
 /// Where a resource says how one gets in (RFC 9728): for those who are not in yet.
 pub(super) const DESCRIPTION: &str = "/.well-known/oauth-protected-resource";
 
@@ -154,7 +156,10 @@ impl Guard {
 
 fn is_open(path: &str) -> bool {
     let of_resource = path.strip_prefix(DESCRIPTION);
-    OPEN.contains(&path) || of_resource.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let is_beside = path == "/" || BESIDE.iter().any(|folder| path.starts_with(folder));
+    is_beside
+        || OPEN.contains(&path)
+        || of_resource.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn another_user() -> Refusal {

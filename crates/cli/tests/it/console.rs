@@ -1,0 +1,267 @@
+//! The console in a real browser: everything a person does there, against a hub with real clients.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+use switchboard_testkit::openid::{OpenId, Tokens, node};
+use switchboard_testkit::programs::program;
+
+use crate::Story;
+use crate::gateway::Client;
+
+/// Every view there is.
+const VIEWS: [&str; 7] =
+    ["Servers", "Tools", "Prompts", "Resources", "Queue", "Activity", "Problems"];
+
+/// `serve`, and somebody who looks at its console.
+struct Scene {
+    story: Story,
+    serving: Child,
+    page: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Scene {
+    fn new(story: Story) -> Self {
+        let serve = ["serve", "--listen", "127.0.0.1:0", "--json"];
+        let mut serving = story.command(&serve).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(serving.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        let mut browser = node("console.mjs");
+        browser.arg(ready["console"].as_str().expect(&line));
+        let mut page = browser.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let to = page.stdin.take().unwrap();
+        let from = BufReader::new(page.stdout.take().unwrap());
+        let mut scene = Self { story, serving, page, to, from };
+        scene.hear();
+        scene
+    }
+
+    /// Does something at the page; what came of it.
+    fn does(&mut self, step: &str, mut how: Value) -> Value {
+        how["do"] = step.into();
+        writeln!(self.to, "{how}").unwrap();
+        self.hear()
+    }
+
+    fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.from.read_line(&mut line).unwrap() > 0, "the browser has ended");
+        let said: Value = serde_json::from_str(&line).unwrap();
+        assert!(said["error"].is_null(), "{}", said["error"].as_str().unwrap_or_default());
+        said["ok"].clone()
+    }
+
+    /// A client that cannot be asked anything.
+    fn client(&self) -> Client {
+        Client::spawn(self.story.command(&["connect"]))
+    }
+
+    /// Has the browser take a picture for the documentation, where somebody wants new ones.
+    fn picture(&mut self, name: &str, mut of: Value) {
+        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures"));
+        let path = folder.join(name);
+        if std::env::var_os("SWITCHBOARD_PICTURES").is_some() {
+            of["path"] = path.to_str().into();
+            self.does("picture", of);
+        }
+        assert!(path.exists(), "{}: run with SWITCHBOARD_PICTURES=1", path.display());
+    }
+
+    fn nobody_complained(&mut self) {
+        assert_eq!(self.does("complaints", json!({})), json!([]));
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // By their own ids; the browser ends with its driver.
+        let _ = self.page.kill();
+        let _ = self.page.wait();
+        self.story.quietly(&["stop"]);
+        let _ = self.serving.kill();
+        let _ = self.serving.wait();
+    }
+}
+
+fn kiosk() -> String {
+    program("kiosk").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_person_looks_after_servers() {
+    let story = Story::new();
+    let wants = json!({ "mcpServers": { "shelf": { "command": kiosk(), "args": ["--shelf"] } } });
+    story.write(".mcp.json", &wants.to_string());
+    let mut scene = Scene::new(story);
+    scene.does("strangers", json!({}));
+    scene.does("add", json!({ "what": kiosk(), "name": "kiosk" }));
+    scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    let snippet = json!({ "mcpServers": { "pasted": { "command": kiosk(), "env": { "API_TOKEN": "s3cret" } } } });
+    scene.does("add", json!({ "what": snippet.to_string(), "scope": "user" }));
+    scene.does("state", json!({ "server": "pasted", "is": "connected" }));
+    // What is edited with its secret hidden keeps it.
+    scene.does("edit", json!({ "server": "pasted", "from": "}", "to": ", \"X\": \"1\"}" }));
+    let settings = scene.story.home.path().join(".config/switchboard/settings.json");
+    let settings = std::fs::read_to_string(settings).unwrap();
+    assert!(settings.contains("s3cret") && settings.contains("\"X\""), "{settings}");
+    scene.does("server", json!({ "server": "pasted", "button": "Disable" }));
+    scene.does("state", json!({ "server": "pasted", "is": "disabled" }));
+    scene.does("server", json!({ "server": "pasted", "button": "Enable" }));
+    scene.does("state", json!({ "server": "pasted", "is": "connected" }));
+    scene.does("remove", json!({ "server": "pasted" }));
+    // A project's own server runs once somebody has seen what it is.
+    scene.does("problem", json!({ "shows": "shelf is awaiting approval" }));
+    scene.does("approve", json!({ "server": "shelf", "shows": "--shelf" }));
+    scene.does("state", json!({ "server": "shelf", "is": "connected" }));
+    scene.does("log", json!({ "server": "kiosk", "shows": "the kiosk is open" }));
+    scene.does("keyboard", json!({ "kind": "Servers" }));
+    scene.does("accessible", json!({ "views": VIEWS }));
+    scene.does("accessibleWindow", json!({ "server": "kiosk" }));
+    scene.does("phone", json!({ "views": VIEWS }));
+    scene.picture("console-servers.png", json!({ "view": "Servers" }));
+    scene.nobody_complained();
+}
+
+#[test]
+fn a_person_calls_and_is_asked() {
+    let story = Story::new();
+    story.quietly(&["add", "-s", "user", "kiosk", "--", &kiosk()]);
+    let settings = story.home.path().join(".config/switchboard/settings.json");
+    let text = std::fs::read_to_string(&settings).unwrap();
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    value["permissions"] = json!({ "ask": ["mcp__kiosk__erase"] });
+    std::fs::write(&settings, value.to_string()).unwrap();
+    let mut scene = Scene::new(story);
+    scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    let count = json!({ "tool": "count", "fields": { "to": 3 }, "progress": "3 of 3", "shows": "counted to 3" });
+    scene.does("call", count);
+    let order = json!({ "tool": "order", "fields": { "what": "pens", "count": 2 }, "shows": "\"count\": 2" });
+    scene.does("call", order);
+    scene.does("call", json!({ "tool": "fail", "shows": "out of paper" }));
+    scene.does(
+        "prompt",
+        json!({ "prompt": "letter", "fields": { "to": "Ada" }, "shows": "Write to Ada." }),
+    );
+    scene.does("read", json!({ "resource": "leaflet", "shows": "take one" }));
+    // A client that cannot be asked calls; the console is asked in its place.
+    let mut client = scene.client();
+    let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
+    scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Allow once" }));
+    assert_eq!(client.hear(erase).unwrap()["content"][0]["text"], "erased");
+    let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
+    scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Deny" }));
+    let denied = client.hear(erase);
+    assert!(denied.is_err() || denied.as_ref().unwrap()["isError"] == true, "{denied:?}");
+    let register =
+        client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
+    let short = json!({ "shows": "Who are you?", "fields": { "Name": "A", "colour": "Green" }, "button": "Send" });
+    scene.does("refused", short);
+    scene.picture("console-queue.png", json!({ "view": "Queue" }));
+    let whole = json!({ "shows": "Who are you?", "fields": { "Name": "Ada", "colour": "Green" }, "button": "Send" });
+    scene.does("answer", whole);
+    let answered = client.hear(register).unwrap().to_string();
+    assert!(answered.contains("Ada") && answered.contains("\\\"g\\\""), "{answered}");
+    let page = json!({ "name": "kiosk__sign", "arguments": { "url": "https://sign.example/x" } });
+    let sign = client.send("tools/call", &page);
+    scene.does("answer", json!({ "shows": "sign.example", "button": "Decline" }));
+    assert!(client.hear(sign).unwrap().to_string().contains("decline"));
+    let page = json!({ "name": "kiosk__sign", "arguments": { "url": "http://127.0.0.1:1/x" } });
+    let sign = client.send("tools/call", &page);
+    scene.does("answer", json!({ "shows": "not encrypted", "button": "Open 127.0.0.1:1" }));
+    assert!(client.hear(sign).unwrap().to_string().contains("accept"));
+    scene.does("activity", json!({ "filter": "register", "shows": "kiosk__register" }));
+    // A server dies, and comes back by itself.
+    let before = pid(&scene);
+    let process = nix::unistd::Pid::from_raw(before);
+    nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL).unwrap();
+    scene.does("state", json!({ "server": "kiosk", "is": "1 restarts" }));
+    scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    assert_ne!(pid(&scene), before);
+    scene.picture("console-tool.png", json!({ "tool": "order", "dark": true }));
+    scene.nobody_complained();
+    client.leave();
+}
+
+/// The process of the one server.
+fn pid(scene: &Scene) -> i32 {
+    let place = crate::admin::place(&scene.story.home);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        use switchboard_gateway::admin::client::{Client as Admin, Found};
+        use switchboard_gateway::admin::{Room, Whose};
+        let Found::Hub(hub) = Admin::find(&place, "0").await.unwrap() else { panic!("no hub") };
+        let whose = Whose {
+            cwd: scene.story.path(""),
+            env: [("HOME", scene.story.home.path().to_str().unwrap()), ("PATH", "/usr/bin:/bin")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            agent: None,
+            client: "test".to_owned(),
+            results: Room::Screen,
+        };
+        let attached = hub.open(&whose).await.unwrap();
+        let snapshot = attached.snapshot();
+        let stats = snapshot.server("kiosk").unwrap().stats.as_ref().unwrap();
+        i32::try_from(stats.pid.unwrap()).unwrap()
+    })
+}
+
+#[test]
+fn a_person_signs_in() {
+    let provider = OpenId::start(Tokens::Opaque(3600));
+    let story = Story::new();
+    story.quietly(&["add", "web", provider.url()]);
+    let mut scene = Scene::new(story);
+    scene.does("state", json!({ "server": "web", "is": "needs auth" }));
+    scene.does("signIn", json!({ "server": "web" }));
+    scene.does("state", json!({ "server": "web", "is": "connected" }));
+    let add = json!({ "tool": "add", "fields": { "a": 2, "b": 40 }, "shows": "42" });
+    scene.does("call", add);
+    scene.nobody_complained();
+}
+
+#[test]
+fn words_of_servers_stay_words() {
+    let story = Story::new();
+    let hostile = program("hostile");
+    story.quietly(&["add", "-s", "user", "hostile", "--", hostile.to_str().unwrap()]);
+    let mut scene = Scene::new(story);
+    scene.does("state", json!({ "server": "hostile", "is": "connected" }));
+    scene.does("hostile", json!({ "server": "hostile" }));
+    let mut client = scene.client();
+    for tool in ["hostile__form", "hostile__page"] {
+        let asked = client.send("tools/call", &json!({ "name": tool, "arguments": {} }));
+        scene.does("answer", json!({ "shows": "onerror", "button": "Cancel" }));
+        let _ = client.hear(asked);
+    }
+    scene.nobody_complained();
+    client.leave();
+}
+
+#[test]
+fn ten_thousand_tools_are_no_trouble() {
+    let story = Story::new();
+    let servers = (0..200).map(|number| {
+        let entry = match number {
+            0..10 => json!({ "command": kiosk(), "args": ["--tools", "1000"] }),
+            _ => json!({ "command": "nothing", "disabled": true }),
+        };
+        (format!("server{number}"), entry)
+    });
+    let servers: serde_json::Map<String, Value> = servers.collect();
+    let folder = story.home.path().join(".config/switchboard");
+    std::fs::create_dir_all(&folder).unwrap();
+    let settings = json!({ "mcpServers": servers }).to_string();
+    std::fs::write(folder.join("settings.json"), settings).unwrap();
+    let mut scene = Scene::new(story);
+    scene.does("search", json!({ "kind": "Servers", "words": "server19", "finds": "11 of 200" }));
+    let found =
+        scene.does("search", json!({ "kind": "Tools", "words": "", "finds": "10130 of 10130" }));
+    assert!(found["rows"].as_u64().unwrap() < 60, "{found}");
+    scene.nobody_complained();
+}

@@ -1,0 +1,96 @@
+/**
+ * Elements, made of text. Nothing in the console becomes markup: strings are text nodes, and attributes are set one by
+ * one from names that stand in this code.
+ */
+
+/** Names that are properties of an element, not attributes. */
+const PROPERTIES = new Set(['value', 'checked', 'disabled', 'className', 'textContent', 'indeterminate', 'max']);
+
+/**
+ * @param {string} tag
+ * @param {Record<string, unknown>} [props] attributes, properties, and `onclick` and its like
+ * @param {...(Node | string | number | null | undefined | false | Array<unknown>)} children
+ * @returns {HTMLElement}
+ */
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (typeof value === 'function') element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
+    else if (PROPERTIES.has(name)) element[name] = value;
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  element.append(...children.flat(Infinity).filter(isThere).map(asNode));
+  return element;
+}
+
+const isThere = (child) => child !== null && child !== undefined && child !== false;
+const asNode = (child) => (child instanceof Node ? child : clean(String(child)));
+
+/** What acts on the reader's screen or is not seen on it; the same as the program takes out of what it prints itself. */
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u3164\uffa0\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+const clean = (text) => text.replace(HIDDEN, '');
+
+/** A button. `kind` is `main`, `grave` or nothing. */
+export const button = (label, onclick, kind = '') => h('button', { type: 'button', className: kind, onclick }, label);
+
+/** Pairs of what and how, without those that are not there. */
+export function facts(pairs) {
+  const there = pairs.filter(([, value]) => isThere(value) && value !== '');
+  return h('dl', {}, there.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
+}
+
+/** A text as it is, or a value as JSON. */
+export const pre = (value) => h('pre', { tabindex: '0' }, typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+
+/**
+ * A window over the page, until it is closed.
+ * @param {string} title
+ * @param {(close: () => void) => Array<unknown>} body
+ * @param {() => void} [closed]
+ */
+export function open(title, body, closed = () => {}) {
+  const id = `title-${++titles}`;
+  const close = () => element.close();
+  const element = /** @type {HTMLDialogElement} */ (h('dialog', { 'aria-labelledby': id, onclose: () => { element.remove(); closed(); } },
+    h('header', {}, h('h1', { id }, title), button('Close', close)),
+    h('div', { className: 'body' }, body(close))));
+  document.body.append(element);
+  element.showModal();
+  return element;
+}
+let titles = 0;
+
+/** Tells of something, for a while. */
+export function notice(text, kind = '') {
+  const element = h('div', { className: `card ${kind}` }, text);
+  document.getElementById('notices')?.append(element);
+  setTimeout(() => element.remove(), 8000);
+}
+
+/** Does something and tells what went wrong. */
+export async function attempt(work, done = '') {
+  try {
+    const result = await work();
+    if (done) notice(done);
+    return result;
+  } catch (problem) {
+    notice(wrong(problem), 'wrong');
+    return undefined;
+  }
+}
+
+/** What went wrong, where, and what to do. */
+export function wrong(problem) {
+  const { title, detail, hint, message } = problem ?? {};
+  return [title ?? message ?? String(problem), detail, hint && `hint: ${hint}`].filter(Boolean).join('\n');
+}
+
+/** Waits until nothing has happened for a moment, and then does it once. */
+export function calmly(work, millis = 120) {
+  let timer = 0;
+  return () => {
+    if (timer) return;
+    timer = window.setTimeout(() => { timer = 0; work(); }, millis);
+  };
+}

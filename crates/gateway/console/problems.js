@@ -1,0 +1,41 @@
+/** Everything that is wrong, each with what can be done about it. */
+
+import { button, h } from './dom.js';
+import { actions, openApproval, openServer } from './server.js';
+import { known } from './store.js';
+
+const WRONG = ['failed', 'needs-auth', 'invalid', 'blocked', 'awaiting-approval'];
+
+/** What stands in the view, and how much of it there is. */
+export const troubled = () => known.servers.filter(({ state }) => WRONG.includes(state));
+const approvals = () => known.approvals.filter(({ kind }) => kind !== 'server');
+export const count = () => troubled().length + approvals().length + known.problems.length;
+
+export function view() {
+  const cards = h('div', { className: 'cards' });
+  return {
+    element: [h('div', { className: 'bar' }, h('h1', {}, 'Problems')), cards],
+    update() {
+      const all = [...troubled().map(server), ...approvals().map(waiting), ...known.problems.map(problem)];
+      cards.replaceChildren(...(all.length ? all : [h('p', { className: 'empty' }, 'Nothing is wrong.')]));
+    },
+  };
+}
+
+function server(each) {
+  const { name, state, why, error } = each;
+  return h('article', { className: 'card' },
+    h('h2', {}, `${name} is ${state.replaceAll('-', ' ')}`),
+    h('p', { className: 'wrong' }, why ?? error?.causes?.join('\n') ?? ''),
+    error?.hint && h('p', {}, error.hint),
+    h('div', { className: 'actions' }, actions(each), button('Open', () => openServer(name))));
+}
+
+const waiting = ({ kind, name }) => h('article', { className: 'card' },
+  h('h2', {}, `The ${kind} ${name} awaits approval`),
+  h('div', { className: 'actions' }, button('Review and approve', () => openApproval(name), 'main')));
+
+const problem = ({ kind, server: of, item, message }) => h('article', { className: 'card' },
+  h('h2', {}, [of, item].filter(Boolean).join(' · ') || kind),
+  h('p', {}, message),
+  of && known.servers.some(({ name }) => name === of) && h('div', { className: 'actions' }, button('Open', () => openServer(of))));

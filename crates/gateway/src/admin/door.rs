@@ -1,0 +1,112 @@
+//! Who may use the API on this machine: whoever has the token, and a page of ours that was let in.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use serde_json::json as value;
+
+use super::problem::{Kind, Problem};
+use super::routes::{self, Body, json};
+use super::{Admin, Token, console};
+
+/// The half of a pass that a page sends itself.
+const PROOF: HeaderName = HeaderName::from_static("x-switchboard-pass");
+
+/// Who is let in.
+struct Door {
+    admin: Admin,
+    token: Token,
+}
+
+/// What a page shows that wants to be let in.
+#[derive(Deserialize)]
+struct Entering {
+    invitation: String,
+}
+
+/// The API behind the door, and the console before it: its files hold nothing that is not in every copy of this program.
+pub(super) fn routes(admin: &Admin, token: Token) -> Router {
+    let door = Arc::new(Door { admin: admin.clone(), token });
+    let entering = Router::new().route("/console/enter", post(enter)).with_state(admin.clone());
+    let behind = routes::api(admin.clone()).layer(from_fn_with_state(door, pass));
+    behind.merge(entering).merge(console::routes())
+}
+
+async fn pass(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    if door.knows(request.headers()) {
+        return next.run(request).await;
+    }
+    let problem = Problem::new(Kind::Unauthorized, "only whoever is known may ask here")
+        .detailed("there is no token, or a page's pass is no longer good")
+        .hinted("for the console, open the address that `switchboard status` shows");
+    let mut response = problem.into_response();
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+/// `POST /console/enter`: an invitation for a pass. Half of it is a cookie, the other half the answer.
+async fn enter(
+    State(admin): State<Admin>,
+    headers: HeaderMap,
+    Body(entering): Body<Entering>,
+) -> Result<Response, Problem> {
+    let entered = admin.0.passes.enter(&entering.invitation).map_err(|error| broken(&error))?;
+    let pass = entered.ok_or_else(|| {
+        Problem::new(Kind::Unauthorized, "this address has been used, or is too old")
+            .hinted("`switchboard status` shows a new one")
+    })?;
+    let name = cookie_name(&headers);
+    let cookie = format!("{name}={}; Path=/api/v1; HttpOnly; SameSite=Strict", pass.cookie);
+    let mut response = json(StatusCode::OK, &value!({ "pass": pass.proof }));
+    let cookie = HeaderValue::from_str(&cookie)
+        .map_err(|error| Problem::malformed(format!("`Host`: {error}")))?;
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// `POST /console`: where the console is, for one page.
+pub(super) async fn invite(State(admin): State<Admin>) -> Result<Response, Problem> {
+    let address = admin.address().ok_or_else(|| {
+        Problem::new(Kind::Failed, "the hub is on no port of this machine")
+            .hinted("its log says why; `switchboard stop`, and try again")
+    })?;
+    let invitation = admin.invitation().map_err(|error| broken(&error))?;
+    let url = format!("http://{address}{invitation}");
+    Ok(json(StatusCode::OK, &value!({ "url": url })))
+}
+
+fn broken(error: &std::io::Error) -> Problem {
+    Problem::new(Kind::Failed, "no pass can be made").detailed(error.to_string())
+}
+
+/// Cookies of one host are shared by all its ports, so each port has a name of its own.
+fn cookie_name(headers: &HeaderMap) -> String {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let port = host.rsplit(':').next().unwrap_or_default();
+    let digits: String = port.chars().filter(char::is_ascii_digit).collect();
+    format!("switchboard-{digits}")
+}
+
+// === impl Door ===
+
+impl Door {
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        if let Some(given) = text(header::AUTHORIZATION) {
+            return given.strip_prefix("Bearer ").is_some_and(|token| self.token.is(token.trim()));
+        }
+        let Some(proof) = text(PROOF) else { return false };
+        let name = cookie_name(headers);
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let mut pairs =
+            cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.any(|(named, cookie)| named == name && self.admin.0.passes.knows(cookie, proof))
+    }
+}

@@ -1,0 +1,181 @@
+//! The latest events, numbered, for whoever was away for a moment.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::response::sse::Event;
+use switchboard_core::Engine;
+use switchboard_core::engine::Event as Happening;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::events;
+
+/// How many are kept.
+const KEPT: usize = 1024;
+
+/// What has happened since somebody first asked.
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    shared: Arc<Shared>,
+    /// Writes down what happens, from the first reader on.
+    recording: OnceLock<AbortOnDropHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Numbers of another hub mean nothing here.
+    epoch: String,
+    kept: Mutex<Kept>,
+    told: broadcast::Sender<Arc<Told>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    last: u64,
+    events: VecDeque<Arc<Told>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Told {
+    id: String,
+    number: u64,
+    pub(super) name: &'static str,
+    pub(super) data: String,
+}
+
+/// What a reader gets first, and then.
+pub(super) struct Taken {
+    /// Whether something in between is lost, and everything has to be looked at anew.
+    pub(super) is_torn: bool,
+    pub(super) missed: Vec<Arc<Told>>,
+    pub(super) coming: broadcast::Receiver<Arc<Told>>,
+}
+
+// === impl Ring ===
+
+impl Ring {
+    /// Follows from now on, and from the event of this id where somebody has it.
+    pub(super) fn follow(&self, engine: &Engine, after: Option<&str>) -> Taken {
+        self.recording.get_or_init(|| {
+            let recording = record(Arc::clone(&self.shared), engine.events(), engine.calls());
+            AbortOnDropHandle::new(tokio::spawn(recording))
+        });
+        self.shared.take(after)
+    }
+}
+
+async fn record(
+    shared: Arc<Shared>,
+    mut events: broadcast::Receiver<Happening>,
+    mut calls: broadcast::Receiver<Happening>,
+) {
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            call = calls.recv() => call,
+        };
+        match event {
+            Ok(event) => {
+                if let Some((name, data)) = events::told(&event) {
+                    shared.push(name, data.to_string());
+                }
+            }
+            Err(RecvError::Lagged(_)) => shared.push("resync", "{}".to_owned()),
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+// === impl Shared ===
+
+impl Default for Shared {
+    fn default() -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let epoch = format!("{:x}", now.as_nanos());
+        Self { epoch, kept: Mutex::default(), told: broadcast::Sender::new(KEPT) }
+    }
+}
+
+impl Shared {
+    fn push(&self, name: &'static str, data: String) {
+        let mut kept = self.lock();
+        kept.last += 1;
+        let id = format!("{}-{}", self.epoch, kept.last);
+        let told = Arc::new(Told { id, number: kept.last, name, data });
+        if kept.events.len() >= KEPT {
+            kept.events.pop_front();
+        }
+        kept.events.push_back(Arc::clone(&told));
+        // Nobody may be there to hear it.
+        let _ = self.told.send(told);
+    }
+
+    /// Under the lock, so that nothing falls between what was missed and what comes.
+    fn take(&self, after: Option<&str>) -> Taken {
+        let kept = self.lock();
+        let coming = self.told.subscribe();
+        let Some(after) = after else {
+            return Taken { is_torn: false, missed: Vec::new(), coming };
+        };
+        let number = after.strip_prefix(&*self.epoch).and_then(|rest| rest.strip_prefix('-'));
+        let number = number.and_then(|number| number.parse::<u64>().ok());
+        let oldest = kept.events.front().map_or(kept.last + 1, |told| told.number);
+        match number {
+            Some(number) if number <= kept.last && number + 1 >= oldest => {
+                let missed = kept.events.iter().filter(|told| told.number > number);
+                Taken { is_torn: false, missed: missed.cloned().collect(), coming }
+            }
+            _ => Taken { is_torn: true, missed: Vec::new(), coming },
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Told ===
+
+impl Told {
+    pub(super) fn event(&self) -> Event {
+        Event::default().id(self.id.clone()).event(self.name).data(self.data.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_comes_back_misses_nothing_or_is_told() {
+        let shared = Shared::default();
+        let numbers =
+            |taken: &Taken| taken.missed.iter().map(|told| told.number).collect::<Vec<_>>();
+        for _ in 0..3 {
+            shared.push("state", "{}".to_owned());
+        }
+        let id = |number: u64| format!("{}-{number}", shared.epoch);
+        for (after, torn, missed) in [
+            (None, false, vec![]),
+            (Some(id(3)), false, vec![]),
+            (Some(id(1)), false, vec![2, 3]),
+            (Some(id(0)), false, vec![1, 2, 3]),
+            (Some(id(9)), true, vec![]),
+            (Some("other-1".to_owned()), true, vec![]),
+            (Some(String::new()), true, vec![]),
+        ] {
+            let taken = shared.take(after.as_deref());
+            assert_eq!((taken.is_torn, numbers(&taken)), (torn, missed), "{after:?}");
+        }
+        let mut taken = shared.take(Some(&id(3)));
+        for _ in 0..KEPT {
+            shared.push("state", "{}".to_owned());
+        }
+        assert_eq!(taken.coming.try_recv().unwrap().number, 4);
+        assert!(shared.take(Some(&id(2))).is_torn, "what is no longer kept is not missed");
+        assert_eq!(numbers(&shared.take(Some(&id(3)))).len(), KEPT);
+    }
+}

@@ -1,0 +1,137 @@
+//! A server all of whose words are attempts to be more than words, for pages that show them.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program for tests")]
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use switchboard_wire::client::InputRequest;
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::Raw;
+use switchboard_wire::server::{
+    Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve, stdio,
+};
+
+/// What a page would run if it took text for markup, an attribute or a script.
+const EVIL: &str = r#""'><img src=x onerror="window.hit='img'"><script>window.hit='script'</script><svg onload="window.hit='svg'">"#;
+/// What a page would run if it made a link of it.
+const LINK: &str = "javascript:window.hit='link'";
+
+struct Hostile;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    eprintln!("{EVIL}");
+    let (writer, reader, writing) = stdio::link(64 << 20);
+    let changes = Changes::default();
+    let serving = serve((writer, reader), Arc::new(Hostile), &changes, ServeOptions::default());
+    let (_, ()) = tokio::join!(serving, writing);
+}
+
+impl Handler for Hostile {
+    fn describe(&self) -> Description {
+        Description {
+            info: raw(&json!({ "name": EVIL, "version": EVIL, "title": EVIL })),
+            capabilities: raw(&json!({
+                "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {},
+            })),
+            instructions: Some(EVIL.to_owned()),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        asked: Asked,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        Box::pin(async move {
+            match asked.method.as_str() {
+                "tools/list" => done(&tools()),
+                "tools/call" => tool(&asked, context).await,
+                "resources/list" => done(&json!({ "resources": [
+                    { "uri": LINK, "name": EVIL, "title": EVIL, "description": EVIL, "mimeType": EVIL },
+                ] })),
+                "resources/templates/list" => done(&json!({ "resourceTemplates": [
+                    { "uriTemplate": format!("{LINK}{{x}}"), "name": EVIL, "description": EVIL },
+                ] })),
+                "resources/read" => done(&json!({ "contents": [
+                    { "uri": LINK, "text": EVIL },
+                    { "uri": EVIL, "mimeType": "image/svg+xml", "blob": "PHN2Zz4=" },
+                ] })),
+                "prompts/list" => done(&json!({ "prompts": [
+                    { "name": "evil", "title": EVIL, "description": EVIL,
+                      "arguments": [{ "name": EVIL, "description": EVIL }] },
+                ] })),
+                "prompts/get" => done(&json!({ "messages": [
+                    { "role": "user", "content": { "type": "text", "text": EVIL } } ] })),
+                "completion/complete" => done(&json!({ "completion": { "values": [EVIL] } })),
+                other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
+            }
+        })
+    }
+}
+
+fn tools() -> Value {
+    let schema = json!({ "type": "object", "description": EVIL, "properties": {
+        EVIL: { "type": "string", "title": EVIL, "description": EVIL, "default": EVIL },
+        "pick": { "enum": [EVIL, LINK], "enumNames": [EVIL, EVIL] },
+        "tree": { "type": "object", "description": EVIL },
+    } });
+    let titled = |name: &str| {
+        json!({ "name": name, "title": EVIL, "description": EVIL, "inputSchema": schema,
+                "annotations": { "title": EVIL, "readOnlyHint": true } })
+    };
+    json!({ "tools": [titled("say"), titled("refuse"), titled("form"), titled("page")] })
+}
+
+async fn tool(asked: &Asked, context: &Context) -> Result<Reply, RpcError> {
+    let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
+    let progress = json!({ "progress": 1, "total": 2, "message": EVIL });
+    context.progress(&raw(&progress)).await;
+    context.log_text("info", EVIL).await;
+    match name.unwrap_or_default().as_str() {
+        "refuse" => Err(RpcError::new(code::INTERNAL_ERROR, EVIL)),
+        "form" => ask(
+            asked,
+            &json!({ "message": EVIL, "requestedSchema": { "type": "object",
+            "properties": { "field": { "type": "string", "title": EVIL, "description": EVIL, "pattern": "(" } } } }),
+        ),
+        "page" => ask(
+            asked,
+            &json!({ "mode": "url", "message": EVIL, "url": LINK, "elicitationId": EVIL }),
+        ),
+        _ => done(&json!({ "structuredContent": { EVIL: EVIL }, "content": [
+            { "type": "text", "text": EVIL },
+            { "type": "image", "mimeType": "image/png\" onerror=\"window.hit='mime'", "data": "x" },
+            { "type": "image", "mimeType": "image/svg+xml", "data": "PHN2Zz4=" },
+            { "type": "audio", "mimeType": EVIL, "data": EVIL },
+            { "type": "resource_link", "uri": LINK, "name": EVIL },
+            { "type": "resource", "resource": { "uri": LINK, "text": EVIL } },
+            { "type": EVIL, "x": EVIL },
+        ] })),
+    }
+}
+
+fn ask(asked: &Asked, params: &Value) -> Result<Reply, RpcError> {
+    match asked.answers.first() {
+        None => Ok(Reply::NeedsInput {
+            questions: vec![InputRequest {
+                key: "it".into(),
+                method: "elicitation/create".into(),
+                params: raw(params),
+            }],
+            state: None,
+        }),
+        Some(_) => done(&json!({ "content": [{ "type": "text", "text": "answered" }] })),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the last word of many fallible functions")]
+fn done(value: &Value) -> Result<Reply, RpcError> {
+    Ok(Reply::Complete(raw(value)))
+}
+
+fn raw(value: &Value) -> Raw {
+    Raw::of(value).unwrap()
+}

@@ -1,0 +1,310 @@
+// Somebody at the console, in a real browser. Reads what to do from standard input, one JSON object a line, and answers
+// each with one: {"ok": …} or {"error": "…"}.
+//
+//   node console.mjs URL
+
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+import { readFileSync } from 'node:fs';
+
+const PATIENCE = 30_000;
+const peers = process.env.SWITCHBOARD_PEERS;
+const { chromium } = createRequire(`${peers}/npm-oidc/package.json`)('playwright-core');
+const axe = readFileSync(`${peers}/npm-console/node_modules/axe-core/axe.min.js`, 'utf8');
+
+const [url] = process.argv.slice(2);
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'], timeout: 30_000 });
+const context = await browser.newContext({ viewport: { width: 1100, height: 720 }, colorScheme: 'light' });
+const page = await context.newPage();
+page.setDefaultTimeout(PATIENCE);
+
+// What the browser complains about, and what it asks for elsewhere.
+const complaints = [];
+page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+page.on('pageerror', (error) => complaints.push(String(error)));
+page.on('request', (request) => { if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith('data:')) complaints.push(`asked for ${request.url()}`); });
+
+await page.goto(url);
+await page.getByText('live', { exact: true }).waitFor();
+
+const view = (name) => page.getByRole('navigation').getByRole('link', { name }).click();
+const top = () => page.locator('dialog[open]').last();
+const press = (name) => top().getByRole('button', { name, exact: true }).click();
+const close = async () => { while (await page.locator('dialog[open]').count()) await press('Close'); };
+
+async function openServer(server) {
+  await view('Servers');
+  await page.getByRole('listitem').filter({ hasText: server }).getByRole('button').click();
+}
+
+async function openItem(kind, words) {
+  await view(kind);
+  await page.getByRole('searchbox').fill(words);
+  await page.getByRole('listitem').first().getByRole('button').click();
+}
+
+async function fill(where, fields) {
+  for (const [label, value] of Object.entries(fields)) {
+    const field = where.getByLabel(label);
+    if (typeof value === 'boolean') await field.setChecked(value);
+    else if ((await field.evaluate((element) => element.tagName)) === 'SELECT') await field.selectOption({ label: value });
+    else await field.fill(String(value));
+  }
+}
+
+const steps = {
+  async add({ what, name, scope }) {
+    await view('Servers');
+    await page.getByRole('button', { name: 'Add a server' }).click();
+    await fill(top(), { 'An address, a command': what, ...(name ? { Name: name } : {}) });
+    if (scope) await top().getByLabel('Where it counts').selectOption(scope);
+    await press('Add');
+    await page.locator('dialog[open]').waitFor({ state: 'detached' });
+  },
+
+  async state({ server, is }) {
+    await view('Servers');
+    await page.getByRole('listitem').filter({ hasText: server }).filter({ hasText: is }).waitFor();
+  },
+
+  async approve({ server, shows }) {
+    await openServer(server);
+    await press('Review and approve');
+    await top().getByText(shows).first().waitFor();
+    await press('Approve');
+    await page.waitForFunction(() => document.querySelectorAll('dialog[open]').length < 2);
+    await close();
+  },
+
+  /** Signs in at the provider's own pages, in a window of their own. */
+  async signIn({ server }) {
+    await openServer(server);
+    await press('Sign in');
+    const [other] = await Promise.all([context.waitForEvent('page'), top().getByRole('button', { name: /^Open / }).click()]);
+    await other.fill('input[name=login]', 'ada');
+    await other.fill('input[name=password]', 'any');
+    await other.click('button[type=submit]');
+    await other.click('text=Continue');
+    await other.waitForURL(/\/callback/);
+    await other.close();
+    await close();
+  },
+
+  async server({ server, button }) {
+    await openServer(server);
+    await press(button);
+    await close();
+  },
+
+  async edit({ server, from, to }) {
+    await openServer(server);
+    await press('Show its entry');
+    const entry = top().getByLabel('Entry');
+    await entry.fill((await entry.inputValue()).replace(from, to));
+    await press('Save');
+    await page.getByText(`${server} is changed.`).waitFor();
+    await close();
+  },
+
+  async log({ server, shows }) {
+    await openServer(server);
+    await press('Show its log');
+    await top().getByText(shows).first().waitFor();
+    await close();
+  },
+
+  async remove({ server }) {
+    await openServer(server);
+    await press('Remove');
+    await press('Remove it');
+    await page.locator('dialog[open]').waitFor({ state: 'detached' });
+    await page.getByRole('listitem').filter({ hasText: server }).waitFor({ state: 'detached' });
+  },
+
+  /** Calls a tool; with `progress` it has to be seen on the way. */
+  async call({ tool, fields = {}, progress, shows }) {
+    await openItem('Tools', tool);
+    await fill(top().locator('form').first(), fields);
+    if (progress) {
+      await page.evaluate(() => {
+        window.seen = [];
+        new MutationObserver(() => window.seen.push(document.querySelector('dialog progress + p')?.textContent ?? ''))
+          .observe(document.querySelector('dialog'), { subtree: true, childList: true, characterData: true });
+      });
+    }
+    await press('Call');
+    await top().getByText(shows).last().waitFor();
+    if (progress && !(await page.evaluate(() => window.seen)).some((text) => text.includes(progress))) throw new Error('no progress was seen');
+    await close();
+  },
+
+  async prompt({ prompt, fields, shows }) {
+    await openItem('Prompts', prompt);
+    await fill(top(), fields);
+    await press('Fill in');
+    await top().getByText(shows).waitFor();
+    await close();
+  },
+
+  async read({ resource, shows }) {
+    await openItem('Resources', resource);
+    await press('Read');
+    await top().getByText(shows).waitFor();
+    await close();
+  },
+
+  /** Waits for a question and presses a button of it. */
+  async answer({ shows, fields = {}, button }) {
+    await view('Queue');
+    const card = page.locator('article').filter({ hasText: shows });
+    await card.waitFor();
+    await fill(card, fields);
+    await card.getByRole('button', { name: button, exact: true }).click();
+    await card.waitFor({ state: 'detached' });
+  },
+
+  /** A form that is not as its schema wants it is not sent. */
+  async refused({ shows, fields, button }) {
+    await view('Queue');
+    const card = page.locator('article').filter({ hasText: shows });
+    await card.waitFor();
+    await fill(card, fields);
+    await card.getByRole('button', { name: button, exact: true }).click();
+    if (!(await card.evaluate((element) => element.querySelector(':invalid') !== null))) throw new Error('the form was taken');
+  },
+
+  async activity({ filter, shows }) {
+    await view('Activity');
+    await page.getByRole('searchbox').fill(filter);
+    await page.getByRole('listitem').first().getByRole('button').click();
+    await top().getByText(shows).first().waitFor();
+    await close();
+  },
+
+  async problem({ shows, button }) {
+    await view('Problems');
+    const card = page.locator('article').filter({ hasText: shows }).first();
+    await card.waitFor();
+    if (button) await card.getByRole('button', { name: button }).click();
+  },
+
+  async search({ kind, words, finds }) {
+    await view(kind);
+    const began = Date.now();
+    await page.getByRole('searchbox').fill(words);
+    await page.getByRole('status').filter({ hasText: finds }).waitFor();
+    return { millis: Date.now() - began, rows: await page.getByRole('listitem').count() };
+  },
+
+  /** Goes through a list with the keyboard alone. */
+  async keyboard({ kind }) {
+    await view(kind);
+    await page.getByRole('searchbox').focus();
+    await page.keyboard.press('Tab');
+    if (!(await page.evaluate(() => document.activeElement?.className === 'row'))) await page.keyboard.press('Tab');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.locator('dialog[open]').waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('dialog[open]').waitFor({ state: 'detached' });
+  },
+
+  /** Opens everything that a hostile server offers; whatever was run would have left a mark. */
+  async hostile({ server }) {
+    await steps.log({ server, shows: 'onerror' });
+    for (const kind of ['Tools', 'Prompts', 'Resources']) {
+      await view(kind);
+      await page.getByRole('searchbox').fill(server);
+      const rows = page.getByRole('listitem');
+      await rows.first().waitFor();
+      for (let index = 0; index < await rows.count(); index++) {
+        await rows.nth(index).getByRole('button').click();
+        await top().getByRole('button', { name: /^(Call|Fill in|Read)$/ }).first().click();
+        await top().getByText(/Done in|onerror/).last().waitFor();
+        const cancel = top().getByRole('button', { name: 'Cancel', exact: true });
+        await page.waitForTimeout(100);
+        if (await cancel.count()) await cancel.click();
+        await close();
+      }
+    }
+    for (const name of ['Servers', 'Queue', 'Activity', 'Problems']) await view(name);
+    const hit = await page.evaluate(() => window.hit ?? null);
+    const links = await page.evaluate(() => [...document.querySelectorAll('[href^="javascript"], [onerror], [onload]')].length);
+    if (hit || links) throw new Error(`text was run: ${hit}, ${links} elements`);
+  },
+
+  /** Accessibility of the view that is shown, in both schemes. */
+  async accessible({ views }) {
+    const found = [];
+    await page.evaluate(axe);
+    for (const scheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const name of views) {
+        await view(name);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+        found.push(...violations.map(({ id, nodes }) => `${scheme} ${name}: ${id} at ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`));
+      }
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+    if (found.length) throw new Error(found.join('\n'));
+  },
+
+  async accessibleWindow({ server }) {
+    await openServer(server);
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => window.axe.run(document.querySelector('dialog'), { resultTypes: ['violations'] }));
+    await close();
+    if (violations.length) throw new Error(violations.map(({ id, nodes }) => `${id} at ${nodes[0].html}`).join('\n'));
+  },
+
+  /** Nothing is cut off at the width of a phone. */
+  async phone({ views }) {
+    await page.setViewportSize({ width: 375, height: 700 });
+    for (const name of views) {
+      await view(name);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (wide > 0) throw new Error(`${name} is ${wide} pixels too wide`);
+    }
+    await page.setViewportSize({ width: 1100, height: 720 });
+  },
+
+  async picture({ path, view: name, tool, dark }) {
+    if (dark) await page.emulateMedia({ colorScheme: 'dark' });
+    if (tool) await openItem('Tools', tool);
+    else await view(name);
+    await page.waitForTimeout(200);
+    await page.screenshot({ path, animations: 'disabled' });
+    await close();
+    await page.emulateMedia({ colorScheme: 'light' });
+  },
+
+  /** What another page, and one that lost its pass, get. */
+  async strangers() {
+    const origin = new URL(url).origin;
+    const status = await page.evaluate(() => fetch('/api/v1/status').then((response) => response.status));
+    if (status !== 401) throw new Error(`the cookie alone opens it: ${status}`);
+    const other = await context.newPage();
+    await other.goto(url);
+    await other.getByText('has been used').waitFor();
+    await other.close();
+    const cookies = await context.cookies(`${origin}/api/v1/`);
+    if (!cookies.every(({ httpOnly, sameSite }) => httpOnly && sameSite === 'Strict') || !cookies.length) throw new Error(JSON.stringify(cookies));
+    complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes('401')));
+  },
+
+  async complaints() {
+    return complaints;
+  },
+};
+
+console.log(JSON.stringify({ ok: 'open' }));
+for await (const line of createInterface({ input: process.stdin })) {
+  const { do: step, ...rest } = JSON.parse(line);
+  try {
+    console.log(JSON.stringify({ ok: (await steps[step](rest)) ?? null }));
+  } catch (error) {
+    const shown = await page.locator('body').innerText().catch(() => '');
+    console.log(JSON.stringify({ error: `${step}: ${error.message}\n--- complaints\n${complaints.join('\n')}\n--- page\n${shown.slice(0, 3000)}` }));
+  }
+}
+await browser.close();
