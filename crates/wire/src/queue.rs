@@ -64,10 +64,11 @@ impl<T> Shared<T> {
 // === impl State ===
 
 impl<T> State<T> {
-    fn wait(&mut self, cx: &Context<'_>) {
-        if !self.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
-            self.reader = Some(cx.waker().clone());
-        }
+    /// Has the reader woken. What comes back is whom it was before: it may hold the queue itself, and is to be
+    /// dropped when the lock is not held.
+    fn wait(&mut self, cx: &Context<'_>) -> Option<Waker> {
+        let is_known = self.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker()));
+        if is_known { None } else { self.reader.replace(cx.waker().clone()) }
     }
 }
 
@@ -162,7 +163,9 @@ impl<T> Receiver<T> {
         if state.senders == 0 {
             return Poll::Ready(None);
         }
-        state.wait(cx);
+        let before = state.wait(cx);
+        drop(state);
+        drop(before);
         Poll::Pending
     }
 
@@ -176,7 +179,9 @@ impl<T> Receiver<T> {
             if state.senders == 0 {
                 return Poll::Ready(false);
             }
-            state.wait(cx);
+            let before = state.wait(cx);
+            drop(state);
+            drop(before);
             Poll::Pending
         })
         .await
