@@ -3,7 +3,12 @@
 //! Beside each figure stands the floor it has in common with every program of its kind: an echo over a pair of sockets.
 //! Nothing fails by the clock.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark reports, or stops")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark reports, or stops"
+)]
 
 mod floor;
 mod http;
