@@ -104,13 +104,13 @@ export function choose(workspace) {
   again(signal, async () => {
     for await (const { name, data } of events('POST', here('hold'), { signal })) {
       if (name === 'opened') known.session = data.session;
-      if (name === 'question') ask_(data);
+      if (name === 'question') asked(data);
       if (name === 'opened' || name === 'changed' || name === 'resync') { lookSoon(); catalogSoon(); }
     }
   });
 }
 
-const ask_ = (question) => { known.questions.set(question.id, question); changed('questions'); };
+const asked = (question) => { known.questions.set(question.id, question); changed('questions'); };
 
 /** What became of a question. */
 export function answered(id) {
@@ -120,7 +120,7 @@ export function answered(id) {
 const NEWS = {
   state: lookSoon,
   list: catalogSoon,
-  question: ask_,
+  question: asked,
   answered: ({ id }) => answered(id),
   resync: () => lookAtAll().catch(lost),
   called(call) {
