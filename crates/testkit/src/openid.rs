@@ -47,6 +47,10 @@ pub struct Books {
     pub revoked: u64,
     /// Tools that were called.
     pub called: u64,
+    /// Pages of the organisation's that were left signed in.
+    pub visited: u64,
+    /// Statements that the organisation has made.
+    pub exchanged: u64,
     /// Why requests for a token were refused.
     pub refused: Vec<String>,
 }
@@ -56,6 +60,7 @@ pub struct OpenId {
     child: Child,
     pipes: Mutex<Pipes>,
     url: String,
+    organisation: Option<String>,
 }
 
 struct Pipes {
@@ -86,7 +91,17 @@ pub fn person() -> Command {
 impl OpenId {
     /// Starts both on a port of the system's choice.
     pub fn start(tokens: Tokens) -> Self {
+        Self::of(tokens, node("oidc-server.mjs"))
+    }
+
+    /// The same, with an identity provider whose statements are taken.
+    pub fn organised(tokens: Tokens) -> Self {
         let mut command = node("oidc-server.mjs");
+        command.arg("--organisation");
+        Self::of(tokens, command)
+    }
+
+    fn of(tokens: Tokens, mut command: Command) -> Self {
         let (Tokens::Opaque(life) | Tokens::Signed(life)) = tokens;
         command.args(["--life", &life.to_string()]);
         if matches!(tokens, Tokens::Signed(_)) {
@@ -97,8 +112,15 @@ impl OpenId {
         let to = child.stdin.take().expect("it is piped");
         let from = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut pipes = Pipes { to, from };
-        let url = pipes.hear()["url"].as_str().expect("it says where it is").to_owned();
-        Self { child, pipes: Mutex::new(pipes), url }
+        let said = pipes.hear();
+        let url = said["url"].as_str().expect("it says where it is").to_owned();
+        let organisation = said["organisation"].as_str().map(str::to_owned);
+        Self { child, pipes: Mutex::new(pipes), url, organisation }
+    }
+
+    /// The identity provider's name for itself.
+    pub fn organisation(&self) -> &str {
+        self.organisation.as_deref().expect("it is organised")
     }
 
     /// Where the MCP server is.
@@ -122,6 +144,8 @@ impl OpenId {
             registered: number("registered"),
             revoked: number("revoked"),
             called: number("called"),
+            visited: number("visited"),
+            exchanged: number("exchanged"),
             refused: refused.filter_map(|word| Some(word.as_str()?.to_owned())).collect(),
         }
     }

@@ -1,10 +1,11 @@
 // An MCP server on the TypeScript SDK that takes only tokens of a certified OpenID provider, which is here as well.
 //
-//   node oidc-server.mjs [--life SECONDS] [--jwt]
+//   node oidc-server.mjs [--life SECONDS] [--jwt] [--organisation]
 //
 // Says `{"url": …}` on stdout once both are there. From then on a line of JSON on stdin is something to be done or
 // told, answered with a line (see `commands`); it ends with its stdin. Access tokens live for --life seconds and are
-// opaque, or signed with --jwt. SWITCHBOARD_PEERS names the folder that `cargo xtask peers` prints.
+// opaque, or signed with --jwt. With --organisation there is an identity provider as well, whose statements about
+// somebody the provider takes; `organisation` says where. SWITCHBOARD_PEERS names the folder that `cargo xtask peers` prints.
 
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -22,7 +23,7 @@ const { McpServer, createMcpHandler } = sdk('@modelcontextprotocol/server');
 const { toNodeHandler } = sdk('@modelcontextprotocol/node');
 const z = sdk('zod');
 const openid = createRequire(`${peers}/npm-oidc/package.json`);
-const { Provider } = await import(pathToFileURL(openid.resolve('oidc-provider')));
+const { Provider, errors } = await import(pathToFileURL(openid.resolve('oidc-provider')));
 const jose = await import(pathToFileURL(openid.resolve('jose')));
 
 // Standard output is for answers; the provider's remarks are not.
@@ -34,9 +35,15 @@ const option = (name) => {
 };
 const life = Number(option('--life') ?? 3600);
 const signed = process.argv.includes('--jwt');
+const organised = process.argv.includes('--organisation');
+
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag';
+const STATEMENT = 'oauth-id-jag+jwt';
 
 // What happened, and what is to happen.
-const books = { refreshed: 0, asked: 0, registered: 0, revoked: 0, refused: [], called: 0 };
+const books = { refreshed: 0, asked: 0, registered: 0, revoked: 0, refused: [], called: 0, visited: 0, exchanged: 0 };
 const faults = { unwell: 0, hold: undefined };
 let rotates = true;
 const access = new Set();
@@ -44,9 +51,13 @@ const refresh = new Set();
 
 // --- the provider
 
-function configuration(resource, keys) {
+// What tokens for the server are like.
+function shielded(resource) {
   const format = signed ? { accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } } } : { accessTokenFormat: 'opaque' };
-  const protectedBy = { scope: 'read write', audience: resource, accessTokenTTL: life, ...format };
+  return { scope: 'read write', audience: resource, accessTokenTTL: life, ...format };
+}
+
+function configuration(resource, keys) {
   return {
     jwks: { keys },
     cookies: { keys: [randomBytes(16).toString('hex')] },
@@ -66,11 +77,15 @@ function configuration(resource, keys) {
       resourceIndicators: {
         enabled: true,
         defaultResource: () => resource,
-        getResourceServerInfo: () => protectedBy,
+        getResourceServerInfo: () => shielded(resource),
         useGrantedResource: () => true,
       },
     },
     clients: [
+      // A program that comes with a statement of the organisation's.
+      ...(organised ? [{
+        client_id: 'agent', grant_types: [BEARER], redirect_uris: [], response_types: [], token_endpoint_auth_method: 'none',
+      }] : []),
       // A program that signs in as itself.
       {
         client_id: 'robot', client_secret: 'robots-own-secret', grant_types: ['client_credentials'], redirect_uris: [],
@@ -89,6 +104,10 @@ function keepBooks(provider) {
     if (ctx.oidc.params.grant_type === 'refresh_token') books.refreshed += 1;
   });
   provider.on('grant.error', (_ctx, error) => books.refused.push(error.error));
+  remark(provider);
+}
+
+function remark(provider) {
   for (const name of ['server_error', 'registration_create.error', 'authorization.error', 'revocation.error']) {
     provider.on(name, (_ctx, error) => console.error(`${name}: ${error.error_description ?? error.stack}`));
   }
@@ -110,6 +129,63 @@ async function beforeTokens(req, res, handle) {
     res.end = () => res;
   }
   handle(req, res);
+}
+
+// --- the organisation
+
+async function found() {
+  const server = createServer();
+  await new Promise((listening) => { server.listen(0, '127.0.0.1', listening); });
+  const issuer = `http://127.0.0.1:${server.address().port}`;
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const key = { ...privateKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig', kid: 'organisation' };
+  const provider = new Provider(issuer, {
+    jwks: { keys: [key] },
+    cookies: { keys: [randomBytes(16).toString('hex')] },
+    scopes: ['openid', 'offline_access'],
+    pkce: { required: () => true },
+    issueRefreshToken: (_ctx, _client, code) => code.scopes.has('offline_access'),
+    findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    features: { devInteractions: { enabled: true }, revocation: { enabled: true } },
+    clients: [{
+      client_id: 'everywhere', application_type: 'native', redirect_uris: ['http://localhost/callback'],
+      grant_types: ['authorization_code', 'refresh_token', EXCHANGE], token_endpoint_auth_method: 'none',
+    }],
+  });
+  remark(provider);
+  provider.on('authorization.success', () => { books.visited += 1; });
+  // An id token becomes a statement for one server's authorization server.
+  provider.registerGrantType(EXCHANGE, async (ctx) => {
+    const { client, params } = ctx.oidc;
+    const refuse = () => { throw new errors.InvalidGrant('this is no id token of ours'); };
+    const { payload } = await jose.jwtVerify(params.subject_token, publicKey, { issuer, audience: client.clientId }).catch(refuse);
+    books.exchanged += 1;
+    const statement = new jose.SignJWT({ client_id: 'agent', resource: params.resource, scope: params.scope })
+      .setProtectedHeader({ alg: 'RS256', kid: 'organisation', typ: STATEMENT })
+      .setIssuer(issuer).setSubject(payload.sub).setAudience(params.audience)
+      .setJti(randomBytes(16).toString('hex')).setIssuedAt().setExpirationTime('5m');
+    ctx.body = { access_token: await statement.sign(privateKey), issued_token_type: ID_JAG, token_type: 'N_A', expires_in: 300 };
+  }, ['subject_token', 'subject_token_type', 'requested_token_type', 'audience', 'resource', 'scope']);
+  server.on('request', provider.callback());
+  return { issuer, publicKey };
+}
+
+// Statements of the organisation's are as good as a person.
+function trust(provider, issuer, resource, organisation) {
+  provider.registerGrantType(BEARER, async (ctx) => {
+    const { client, params } = ctx.oidc;
+    const refuse = () => { throw new errors.InvalidGrant('this is no statement for us'); };
+    const expected = { issuer: organisation.issuer, audience: issuer, typ: STATEMENT };
+    const { payload } = await jose.jwtVerify(params.assertion, organisation.publicKey, expected).catch(refuse);
+    if (payload.client_id !== client.clientId || payload.resource !== resource) refuse();
+    const scope = payload.scope ?? 'read';
+    const grant = new provider.Grant({ accountId: payload.sub, clientId: client.clientId });
+    grant.addResourceScope(resource, scope);
+    const grantId = await grant.save();
+    const token = new provider.AccessToken({ accountId: payload.sub, client, grantId, gty: 'jwt-bearer', scope });
+    token.resourceServer = new provider.ResourceServer(resource, shielded(resource));
+    ctx.body = { access_token: await token.save(), expires_in: token.expiration, token_type: 'Bearer', scope };
+  }, ['assertion', 'scope', 'resource']);
 }
 
 // --- the MCP server
@@ -159,6 +235,8 @@ async function start(server) {
   const key = { ...privateKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig', kid: 'one' };
   const provider = new Provider(issuer, configuration(resource, [key]));
   keepBooks(provider);
+  const organisation = organised ? await found() : undefined;
+  if (organisation) trust(provider, issuer, resource, organisation);
   const provide = provider.callback();
   const guarded = protectedBy(provider, issuer, publicKey);
   server.on('request', (req, res) => {
@@ -174,7 +252,7 @@ async function start(server) {
     }
     provide(req, res);
   });
-  return { provider, url: resource };
+  return { provider, url: resource, organisation: organisation?.issuer };
 }
 
 const gone = async (tokens) => {
@@ -205,8 +283,8 @@ const commands = (provider) => ({
 
 const server = createServer();
 await new Promise((listening) => { server.listen(0, '127.0.0.1', listening); });
-const { provider, url } = await start(server);
-console.log(JSON.stringify({ url }));
+const { provider, ...places } = await start(server);
+console.log(JSON.stringify(places));
 const known = commands(provider);
 for await (const line of createInterface({ input: process.stdin })) {
   const told = JSON.parse(line);

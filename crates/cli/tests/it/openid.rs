@@ -190,3 +190,32 @@ fn the_key_is_in_the_keychain_where_there_is_one() {
     assert_eq!(outside.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&outside.stderr).contains("keychain"), "{outside:?}");
 }
+
+/// One page at the organisation, and every server of its lets one in; each has a token of its own.
+#[test]
+fn one_sign_in_with_the_organisation_is_enough() {
+    for tokens in [Tokens::Opaque(3600), Tokens::Signed(3600)] {
+        let provider = OpenId::organised(tokens);
+        let mut story = Story::new();
+        story.set("BROWSER", &line(&person()));
+        story.set("SWITCHBOARD_PEERS", peers().to_str().unwrap());
+        let call = |story: &Story, name: &str| {
+            let output = story.quietly(&["call", &format!("{name}/add"), "a=2", "b=40"]);
+            (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        };
+        for name in ["wiki", "tracker"] {
+            story.quietly(&["add", name, provider.url(), "--xaa", "--client-id", "agent"]);
+        }
+        let issuer = provider.organisation();
+        story.quietly(&["xaa", "setup", "--issuer", issuer, "--client-id", "everywhere"]);
+        assert_eq!(call(&story, "wiki").0, Some(3), "nobody is signed in yet");
+        let signed_in = story.quietly(&["xaa", "login"]);
+        assert!(signed_in.status.success(), "{}", story.home.shown(&signed_in));
+        for name in ["wiki", "tracker", "wiki"] {
+            assert_eq!(call(&story, name), (Some(0), "42\n".to_owned()), "{name}");
+        }
+        let books = provider.books();
+        assert_eq!((books.visited, books.exchanged), (1, 2), "{books:?}");
+        assert!(story.quietly(&["xaa", "clear"]).status.success());
+    }
+}
