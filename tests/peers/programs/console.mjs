@@ -307,4 +307,5 @@ for await (const line of createInterface({ input: process.stdin })) {
     console.log(JSON.stringify({ error: `${step}: ${error.message}\n--- complaints\n${complaints.join('\n')}\n--- page\n${shown.slice(0, 3000)}` }));
   }
 }
+setTimeout(() => process.exit(1), 10_000).unref();
 await browser.close();

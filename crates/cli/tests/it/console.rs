@@ -20,7 +20,8 @@ struct Scene {
     story: Story,
     serving: Child,
     page: Child,
-    to: ChildStdin,
+    /// Nothing more to do is the end of it.
+    to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
 }
 
@@ -34,7 +35,7 @@ impl Scene {
         let mut browser = node("console.mjs");
         browser.arg(ready["console"].as_str().expect(&line));
         let mut page = browser.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let to = page.stdin.take().unwrap();
+        let to = page.stdin.take();
         let from = BufReader::new(page.stdout.take().unwrap());
         let mut scene = Self { story, serving, page, to, from };
         scene.hear();
@@ -44,7 +45,7 @@ impl Scene {
     /// Does something at the page; what came of it.
     fn does(&mut self, step: &str, mut how: Value) -> Value {
         how["do"] = step.into();
-        writeln!(self.to, "{how}").unwrap();
+        writeln!(self.to.as_mut().unwrap(), "{how}").unwrap();
         self.hear()
     }
 
@@ -79,8 +80,8 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        // By their own ids; the browser ends with its driver.
-        let _ = self.page.kill();
+        // The driver closes its browser, which would outlive it if it were killed.
+        drop(self.to.take());
         let _ = self.page.wait();
         self.story.quietly(&["stop"]);
         let _ = self.serving.kill();
