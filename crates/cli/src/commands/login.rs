@@ -72,7 +72,7 @@ async fn sign_in(
 }
 
 /// How that server is reached.
-fn network(name: &str, desired: &Desired) -> Result<PoolOptions, Failure> {
+pub(in crate::commands) fn network(name: &str, desired: &Desired) -> Result<PoolOptions, Failure> {
     let server = named(name, desired)?;
     let network = server.entry().map(|entry| hub::network(server, entry)).transpose();
     let network = network.map_err(|error| {

@@ -2,17 +2,19 @@
 
 use serde_json::json;
 use switchboard_auth::{Finding, Hop, SignIn, examine};
-use switchboard_wire::http::PoolOptions;
 
-use super::super::login::subject;
+use super::super::login::{network, subject};
+use super::super::xaa::provider;
 use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW};
 use crate::report::{Failure, Kind};
 use crate::surroundings::Caller;
 use crate::{hint, show, wait};
 
 pub(super) async fn run(name: &str, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let subject = subject(name, &caller.workspace.desired())?;
-    let sign_in = SignIn::new(subject, caller.sign_ins(), PoolOptions::default());
+    let desired = caller.workspace.desired();
+    let (subject, network) = (subject(name, &desired)?, network(name, &desired)?);
+    let organisation = provider(caller)?;
+    let sign_in = SignIn::new(subject, caller.sign_ins(), network).through(organisation);
     let hops = wait::shown(printer, "following the way to sign in", examine(&sign_in)).await;
     if printer.is_json() {
         let hops: Vec<_> = hops.iter().map(as_json).collect();
