@@ -5,7 +5,7 @@ import { button, calmly, facts, h, open, pre, wrong } from './dom.js';
 import { contentsOf, messagesOf, resultOf } from './content.js';
 import { asJson, form } from './form.js';
 import { card } from './questions.js';
-import { here, known } from './store.js';
+import { here, known, lookAtCatalog } from './store.js';
 
 /** @returns {Promise<any>} what a call came to, where nothing but that matters */
 export async function call(request) {
@@ -118,7 +118,10 @@ function progressed(bar, said, { progress, total, message }) {
 
 /** Has somebody sign in: the server's own tool says where. */
 export async function signIn(server) {
-  const tool = known.catalog.tools.find((each) => each.server === server && each.item?.name === 'authenticate');
+  const way = () => known.catalog.tools.find((each) => each.server === server && each.item?.name === 'authenticate');
+  // What is known of the tools may be older than what is known of the server.
+  if (!way()) await lookAtCatalog();
+  const tool = way();
   if (!tool) throw { title: `nobody can sign in to ${server} here`, hint: `\`switchboard login ${server}\` may` };
   const result = await call({ method: 'tools/call', params: { name: tool.name, arguments: {} } });
   const text = (result.content ?? []).map(({ text: each }) => each ?? '').join('\n');

@@ -50,7 +50,8 @@ export async function look() {
   changed('servers');
 }
 
-async function lookAtCatalog() {
+/** Looks at everything servers offer now. */
+export async function lookAtCatalog() {
   if (!known.workspace) return;
   known.catalog = await ask('GET', here('catalog'));
   changed('catalog');
