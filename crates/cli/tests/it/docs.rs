@@ -90,8 +90,10 @@ fn typed_again(name: &str) -> String {
             .current_dir(story.path(""))
             .output()
             .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        in_order(&story.home.filtered(&text)).replace(&real, shown)
+        let text = story.home.filtered(&String::from_utf8(output.stdout).unwrap());
+        // Servers answer in any order; the steps of one have theirs.
+        let text = if line.contains("doctor auth") { text } else { in_order(&text) };
+        text.replace(&real, shown)
     };
     let page = std::fs::read_to_string(page(name)).unwrap();
     replayed(&page, run)

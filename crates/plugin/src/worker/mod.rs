@@ -4,7 +4,7 @@
 //! up what it does not need, loads its plugin, says what the plugin offers, and then answers requests, one on each line
 //! of its standard input, until that ends. It holds no tokio and knows no client.
 //!
-//! `unsafe` is in [`v1`], [`v2`] and [`library`], which speak with the plugin through pointers.
+//! `unsafe` is in `v1`, `v2` and `library`, which speak with the plugin through pointers.
 
 mod channel;
 mod crew;
