@@ -60,7 +60,7 @@ fn of_remedy(remedy: Remedy, subject: &Subject<'_>) -> Option<String> {
         (Remedy::Reconfigure, Subject::Configured(name)) => {
             format!("check its URL and its certificate with `switchboard edit {name}`")
         }
-        (Remedy::Retry, _) => "the server may be down; try again".to_owned(),
+        (Remedy::Retry, _) => down().to_owned(),
         (Remedy::AskUser | Remedy::GiveUp, _) => return None,
     })
 }
@@ -127,6 +127,11 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
         E::Entry { problems, .. } => return first_hint(problems),
         _ => return None,
     })
+}
+
+/// For a server that did not answer.
+pub(crate) fn down() -> &'static str {
+    "the server may be down; try again"
 }
 
 /// Which servers there are.

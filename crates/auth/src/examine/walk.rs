@@ -38,7 +38,9 @@ impl<'a> Walk<'a> {
 
     fn failed(&mut self, step: Step, asked: &str, error: &Error) {
         let means = match error {
-            error if error.is_passing() => "it may go better the next time",
+            error if error.is_passing() => {
+                "there was no answer; it may be down, and may be back the next time"
+            }
             Error::Address { .. } | Error::Plain { .. } => "it is not safe to go there",
             _ => "nobody can sign in before that is put right",
         };

@@ -154,6 +154,13 @@ async fn signing_in_again_registers_nobody_again() {
     let scene = Scene::signed_in(Tokens::Opaque(3600)).await;
     scene.sign_in().await;
     assert_eq!(scene.provider.books().registered, 1);
+    // Unless the port that it was registered with is somebody else's now.
+    let port = scene.kept().registrations[scene.provider.issuer()].port;
+    let _taken = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    scene.sign_in().await;
+    assert_eq!(scene.provider.books().registered, 2);
+    assert_ne!(scene.kept().registrations[scene.provider.issuer()].port, port);
+    assert_eq!(call(&scene.client()).await.unwrap(), 200);
 }
 
 #[tokio::test]

@@ -155,6 +155,7 @@ fn failure(name: &str, error: &Error) -> Failure {
         )),
         Error::NoCodes => failure.hinted(format!("run `switchboard login {server}` without `--device`")),
         Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
+        _ if error.is_passing() => failure.hinted(hint::down()),
         _ => failure,
     }
 }

@@ -18,6 +18,7 @@ mod numbers;
 mod options;
 mod parse;
 mod pool;
+mod present;
 mod queue;
 mod show;
 mod snapshot;
@@ -261,25 +262,6 @@ impl Engine {
     /// How many calls are under way at servers, those that wait for somebody's answer among them.
     pub fn calls_in_flight(&self) -> usize {
         self.0.pool.calls_in_flight()
-    }
-
-    /// The servers that a session has called, each with how often.
-    pub fn used_by(&self, session: &str) -> Vec<(String, u64)> {
-        let standing: Vec<_> = self.0.lock().values().cloned().collect();
-        standing.iter().flat_map(|standing| standing.used_by(session)).collect()
-    }
-
-    /// The sessions that have calls to make, whoever came first first.
-    pub fn seated(&self) -> Vec<Seated> {
-        let standing: Vec<_> = self.0.lock().values().cloned().collect();
-        let mut seated: Vec<_> = standing.iter().flat_map(|standing| standing.seated()).collect();
-        seated.sort_by_key(|seated| seated.since);
-        seated
-    }
-
-    /// How many calls of a session are under way at servers.
-    pub fn calls_of(&self, session: &str) -> usize {
-        self.0.under_way.of(session)
     }
 
     /// Ends a workspace now.

@@ -10,9 +10,18 @@ use super::error::{Break, ConnectKind, Doing, HttpError, Received};
 pub(super) fn sending(doing: Doing, error: reqwest::Error) -> HttpError {
     let error = error.without_url();
     if let Some(kind) = connect_kind(&error) {
-        return HttpError::Connect { doing, kind, source: error.into() };
+        return HttpError::Connect { doing, kind, source: innermost(&error).into() };
     }
     broken(doing, Received::Nothing, error)
+}
+
+/// What the operating system or the handshake said; the layers above it only say that they failed too.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
 }
 
 /// A failure while the body was read, of which `received` bytes had come.

@@ -1,0 +1,96 @@
+//! One token in place of another: asked for once, whoever needs it, and kept before it is used.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::Inner;
+use crate::account::{Account, Record};
+use crate::error::Error;
+
+/// The pauses between attempts while the authorization server is unwell.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+
+// === impl Inner ===
+
+impl Inner {
+    /// Another token in place of `before`. It goes on when nobody waits for it any more: what an authorization server
+    /// has sent must not get lost on the way, for it will not accept the old one again.
+    pub(super) async fn renew(
+        self: &Arc<Self>,
+        before: &Arc<Account>,
+    ) -> Result<Arc<Account>, Error> {
+        let (inner, before) = (self.clone(), before.clone());
+        let renewing = tokio::spawn(async move { inner.renew_alone(&before).await });
+        // A task that is gone took its runtime with it; nobody reads the error.
+        renewing.await.unwrap_or(Err(Error::Abandoned { minutes: 0 }))
+    }
+
+    async fn renew_alone(&self, before: &Account) -> Result<Arc<Account>, Error> {
+        let _lock = self.sign_in.shelf().lock().await?;
+        let (record, stamp) = self.sign_in.shelf().load().await?;
+        self.remember(&record, stamp);
+        match self.seen().account.clone() {
+            Some(account) if account.access != before.access => return Ok(account),
+            _ => {}
+        }
+        match self.refresh(&record).await {
+            Ok(account) => {
+                self.store(Record { account: Some(account), lost: None, ..record }).await
+            }
+            Err(error) if error.is_refusal("invalid_grant") => {
+                self.drop_refresh_token(record, &error).await;
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn refresh(&self, record: &Record) -> Result<Account, Error> {
+        let account = record.account.as_ref();
+        let token = account.and_then(|account| account.refresh.as_ref());
+        let (Some(account), Some(token)) = (account, token) else {
+            let description = Some("somebody signed out".to_owned());
+            let error = "invalid_grant".to_owned();
+            return Err(Error::Refused { what: "a token", error, description });
+        };
+        let mut pauses = PAUSES.iter();
+        loop {
+            let refreshed = self.sign_in.refresh(account, token.expose()).await;
+            match (refreshed, pauses.next()) {
+                (Err(error), Some(pause)) if error.is_passing() => sleep(*pause).await,
+                (refreshed, _) => return refreshed,
+            }
+        }
+    }
+
+    /// A token that cannot be kept is used all the same: the one before it is worth nothing now.
+    async fn store(&self, record: Record) -> Result<Arc<Account>, Error> {
+        let stamp = match self.sign_in.shelf().save(&record).await {
+            Ok(stamp) => stamp,
+            Err(error) => {
+                let error = Error::from(error).in_one_line();
+                tracing::error!(error, "a renewed token could not be kept");
+                self.sign_in.shelf().stamp()
+            }
+        };
+        self.remember(&record, stamp);
+        self.seen().account.clone().ok_or(Error::Random)
+    }
+
+    /// The one case in which a refresh token is given up: its authorization server says that it is no good.
+    async fn drop_refresh_token(&self, mut record: Record, why: &Error) {
+        if let Some(account) = &mut record.account {
+            account.refresh = None;
+        }
+        record.lost = Some(format!("the sign-in has ended: {}", why.in_one_line()));
+        match self.sign_in.shelf().save(&record).await {
+            Ok(stamp) => self.remember(&record, stamp),
+            Err(error) => {
+                let error = Error::from(error).in_one_line();
+                tracing::warn!(error, "the end of a sign-in could not be noted");
+            }
+        }
+    }
+}
