@@ -94,12 +94,12 @@ impl Form {
     pub(crate) fn of(item: &Item) -> Self {
         let mut form = match item.kind {
             ItemKind::Tool => {
-                let schema = member(&item.item, "inputSchema");
+                let schema = member(&item.raw, "inputSchema");
                 Self::new(&item.title, Purpose::Tool { name: item.name.clone() }, &schema)
             }
             ItemKind::Prompt => {
                 let (name, server) = (item.name.clone(), item.server.clone());
-                Self::new(&item.title, Purpose::Prompt { name, server }, &arguments(&item.item))
+                Self::new(&item.title, Purpose::Prompt { name, server }, &arguments(&item.raw))
             }
             ItemKind::Resource => Self::reading(&item.title, &item.server, &item.name, None),
             ItemKind::Template => {
@@ -221,11 +221,11 @@ fn arguments(item: &Raw) -> Raw {
 
 /// What is said of an item above its form.
 fn facts(item: &Item) -> Vec<(String, String)> {
-    let text = |key| item.item.get(key).ok().flatten().and_then(|raw| raw.to_text());
+    let text = |key| item.raw.get(key).ok().flatten().and_then(|raw| raw.to_text());
     let mut facts = vec![("Server", item.server.clone()), ("Name", item.name.clone())];
     facts.extend(item.cost.map(|cost| ("Costs", format!("{cost} tokens"))));
     facts.extend(text("mimeType").map(|kind| ("Kind", kind)));
-    let annotations: Value = member(&item.item, "annotations").decode().unwrap_or_default();
+    let annotations: Value = member(&item.raw, "annotations").decode().unwrap_or_default();
     let hints = annotations.as_object().into_iter().flatten();
     let hints = hints.filter(|(_, value)| **value == Value::Bool(true));
     let hints: Vec<_> = hints.map(|(key, _)| key.trim_end_matches("Hint")).collect();

@@ -125,7 +125,7 @@ pub(crate) struct Item {
     pub(crate) cost: Option<usize>,
     pub(crate) kind: ItemKind,
     /// As the server lists it.
-    pub(crate) item: Raw,
+    pub(crate) raw: Raw,
     /// What is searched.
     words: String,
 }
@@ -206,8 +206,8 @@ impl Item {
         let title = text("title").or_else(|| text("name")).unwrap_or_else(|| name.clone());
         let description = text("description").or(address).unwrap_or_default();
         let words = [&*name, &told.server, &title, &description].join(" ").to_lowercase();
-        let ToldItem { server, cost, item, .. } = told;
-        Self { name, server, title, description, cost, kind, item, words }
+        let ToldItem { server, cost, item: raw, .. } = told;
+        Self { name, server, title, description, cost, kind, raw, words }
     }
 
     /// Whether every word of `typed`, in small letters, is in it.

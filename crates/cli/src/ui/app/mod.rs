@@ -140,7 +140,7 @@ impl View {
 
 impl Model {
     pub(crate) fn new(size: (u16, u16), notify: Notify, history: History) -> Self {
-        Self { size, notify, history, ..Self::default() }
+        Self { history, notify, size, ..Self::default() }
     }
 
     /// The list of the view that is shown.

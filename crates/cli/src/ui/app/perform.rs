@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::form::Purpose;
+use super::server::save;
 use super::window::Window;
 use super::{
     Act, Calling, Effect, Form, Item, Kind, List, Method, Model, Path, Request, Scroll, Trouble,
@@ -147,10 +148,7 @@ impl Model {
             Some(Kind::Entry(entry)) => {
                 let parsed: Result<Value, _> = serde_json::from_str(&entry.text.text());
                 match parsed {
-                    Ok(value) => {
-                        let (server, scope) = (entry.server.clone(), entry.scope.clone());
-                        self.save(&server, &scope, &value)
-                    }
+                    Ok(value) => vec![save(&entry.server, &entry.scope, &value)],
                     Err(error) => {
                         entry.problem = Some(format!("that is no JSON: {error}"));
                         Vec::new()
@@ -160,7 +158,7 @@ impl Model {
             Some(Kind::Form(form)) => {
                 form.problem = None;
                 match form.value() {
-                    Ok(value) => self.submit_form(value),
+                    Ok(value) => self.submit_form(&value),
                     Err((field, why)) => {
                         form.focus = field;
                         form.problem = Some(why);
@@ -172,7 +170,7 @@ impl Model {
         }
     }
 
-    fn submit_form(&mut self, value: Value) -> Vec<Effect> {
+    fn submit_form(&mut self, value: &Value) -> Vec<Effect> {
         let ticket = self.ticket();
         let Some(form) = self.form_mut() else { return Vec::new() };
         match form.purpose.clone() {
@@ -186,7 +184,7 @@ impl Model {
                     json!({ "role": "assistant", "model": "a person", "content": content });
                 self.reply(&id, json!({ "action": "result", "result": result }))
             }
-            Purpose::Add => vec![add(&value)],
+            Purpose::Add => vec![add(value)],
             purpose => {
                 let earlier = form.calling.replace(Calling::new(ticket));
                 let texts = form.texts();
@@ -196,7 +194,8 @@ impl Model {
                 }
                 let earlier = earlier.filter(Calling::is_underway);
                 let cancel = earlier.map(|calling| Effect::Cancel { ticket: calling.ticket });
-                let call = calling::body(&purpose, value).map(|body| Effect::Call { ticket, body });
+                let call =
+                    calling::body(&purpose, value).map(|body| Effect::Call { ticket, body });
                 cancel.into_iter().chain(call).collect()
             }
         }

@@ -1,6 +1,8 @@
 //! What happened changes what is known, and what is shown of it.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use serde_json::Value;
 
 use super::known::{Asked, Wrong};
@@ -33,8 +35,10 @@ impl Model {
             }
             Event::Questions(questions) => {
                 // Those of our own calls are not in the hub's queue, and stay.
-                self.known.questions.retain(|asked| asked.is_ours());
-                questions.into_iter().for_each(|asked| self.known.ask(asked));
+                self.known.questions.retain(Asked::is_ours);
+                for asked in questions {
+                    self.known.ask(asked);
+                }
             }
             Event::Question(asked) => return self.asked(asked),
             Event::Answered { id } => self.answered(&id),
@@ -147,14 +151,13 @@ impl Model {
                 );
                 self.say(format!("{server} is changed"));
             }
-            (Wish::Save { .. }, Err(wrong)) => self.refused(&wrong),
             (Wish::Add, Ok(told)) => {
                 self.windows.retain(|window| !is_adding(window));
                 let added = told.get("added").and_then(Value::as_array).into_iter().flatten();
                 let names: Vec<_> = added.filter_map(|each| each["name"].as_str()).collect();
                 self.say(format!("added {}", names.join(", ")));
             }
-            (Wish::Add, Err(wrong)) => self.refused(&wrong),
+            (Wish::Add | Wish::Save { .. }, Err(wrong)) => self.refused(&wrong),
             (Wish::Answer { .. }, Ok(_)) => {}
             (_, Err(wrong)) => self.complain(wrong.line()),
         }
@@ -194,7 +197,14 @@ impl Model {
         }
     }
 
-    fn pressed(&mut self, key: KeyEvent) -> Vec<Effect> {
+    fn pressed(&mut self, mut key: KeyEvent) -> Vec<Effect> {
+        // A terminal that is slow, or quick fingers, make one of Esc and the key after it. Alt has no other meaning here.
+        if key.modifiers.contains(KeyModifiers::ALT) {
+            key.modifiers.remove(KeyModifiers::ALT);
+            let mut effects = self.pressed(KeyEvent::from(KeyCode::Esc));
+            effects.extend(self.pressed(key));
+            return effects;
+        }
         self.notice = None;
         match input::meant(self, key) {
             Some(Press::Act(act)) => self.perform(act),

@@ -100,7 +100,7 @@ pub(crate) fn spot(model: &Model, column: u16, row: u16) -> Option<Spot> {
         return bars::tab_at(model, column).map(Spot::Tab);
     }
     if frame.choices.contains(at) {
-        let choice: Option<Choice> = bars::choice_at(choices(model), frame.choices, column);
+        let choice: Option<Choice> = bars::choice_at(&choices(model), frame.choices, column);
         return choice.map(|choice| Spot::Choice(choice.act));
     }
     if !frame.body.contains(at) || !model.windows.is_empty() {

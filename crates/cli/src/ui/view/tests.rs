@@ -305,9 +305,11 @@ fn the_guide_shows_these_screens() {
         if number > 0 {
             expected.push_str("```");
         }
-        match part.starts_with("text\n") {
-            true => expected.push_str(&format!("text\n{}", snapshot(screens.next().unwrap()))),
-            false => expected.push_str(part),
+        if part.starts_with("text\n") {
+            expected.push_str("text\n");
+            expected.push_str(&snapshot(screens.next().unwrap()));
+        } else {
+            expected.push_str(part);
         }
     }
     assert_eq!(screens.next(), None);
