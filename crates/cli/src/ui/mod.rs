@@ -144,7 +144,7 @@ impl Running {
                 }
             }
             Effect::Ask(request) => self.link.ask(request).await,
-            Effect::Call { ticket, body } => self.link.call(ticket, body),
+            Effect::Call { ticket, body, repeats } => self.link.call(ticket, body, repeats),
             Effect::Cancel { ticket } => self.link.cancel(ticket),
             Effect::Follow { server } => self.link.follow(server),
             Effect::Unfollow => self.link.unfollow(),

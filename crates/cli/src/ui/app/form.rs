@@ -29,6 +29,8 @@ pub(crate) struct Form {
     pub(crate) calling: Option<Calling>,
     /// What the field could become, as its server says.
     pub(crate) offered: Vec<String>,
+    /// The call of the past that it repeats.
+    pub(crate) repeats: Option<String>,
 }
 
 /// One field, and what it was given.
@@ -87,6 +89,7 @@ impl Form {
             problem: None,
             calling: None,
             offered: Vec::new(),
+            repeats: None,
         }
     }
 
@@ -127,6 +130,15 @@ impl Form {
         for (blank, text) in self.blanks.iter_mut().zip(texts) {
             blank.given.fill(text, &blank.field);
         }
+    }
+
+    /// Puts the members of an object into the fields.
+    pub(crate) fn refill(&mut self, value: &Value) {
+        for blank in &mut self.blanks {
+            let text = value.get(&blank.field.key).map(text_of).unwrap_or_default();
+            blank.given.fill(&text, &blank.field);
+        }
+        self.focus = self.blanks.len();
     }
 
     /// What stands in the fields.
@@ -194,6 +206,18 @@ impl Form {
         }
         let text = format!("{{{}}}", members.join(","));
         serde_json::from_str(&text).map_err(|error| (0, error.to_string()))
+    }
+}
+
+/// A value as it is typed: text without its quotes, a truth in words, what is chosen with commas.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(truth) => TRUTHS[usize::from(!truth)].to_owned(),
+        Value::Array(values) if values.iter().all(Value::is_string) => {
+            values.iter().map(text_of).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
     }
 }
 
@@ -337,10 +361,10 @@ impl Given {
             Self::One(at) if field.kind == Kind::Truth => {
                 *at = TRUTHS.iter().position(|truth| *truth == text);
             }
-            Self::One(at) => *at = field.choices.iter().position(|choice| choice.label == text),
+            Self::One(at) => *at = field.choices.iter().position(|choice| choice.is(text)),
             Self::Several { ticked, .. } => {
                 for (ticked, choice) in ticked.iter_mut().zip(&field.choices) {
-                    *ticked = text.split(", ").any(|label| label == choice.label);
+                    *ticked = text.split(", ").any(|word| choice.is(word));
                 }
             }
         }

@@ -65,7 +65,7 @@ impl Model {
         let ticket = self.ticket();
         self.signing_in = Some((ticket, server.to_owned()));
         self.say(format!("asking {server} where to sign in …"));
-        vec![Effect::Call { ticket, body: calling::tool(&tool, &json!({})) }]
+        vec![Effect::Call { ticket, body: calling::tool(&tool, &json!({})), repeats: None }]
     }
 
     /// Where somebody signs in.

@@ -27,7 +27,7 @@ impl Model {
             Event::Paste(text) => self.pasted(&text),
             Event::Resize(columns, rows) => self.size = (columns, rows),
             Event::Link(link) => self.linked(link),
-            Event::Looked(look) => self.looked(*look),
+            Event::Looked(look) => return self.looked(*look),
             Event::Listed(catalog) => {
                 self.known.tools = catalog.tools;
                 self.known.prompts = catalog.prompts;
@@ -43,7 +43,7 @@ impl Model {
             Event::Question(asked) => return self.asked(asked),
             Event::Answered { id } => self.answered(&id),
             Event::Calls(calls) => self.known.calls = calls,
-            Event::Called(line) => self.known.called(*line),
+            Event::Called(call) => self.known.called(*call),
             Event::Call { ticket, news } => return self.heard(ticket, news),
             Event::Done { wish, answer } => self.done(&wish, answer),
             Event::Log { server, lines } => self.logged(&server, lines),
@@ -60,14 +60,14 @@ impl Model {
         self.known.link = link;
     }
 
-    fn looked(&mut self, look: Look) {
-        let Look { hub, servers, problems, approvals, processes } = look;
+    fn looked(&mut self, look: Look) -> Vec<Effect> {
+        let Look { hub, servers, problems, approvals } = look;
         let known = &mut self.known;
         known.hub = hub;
         known.servers = servers;
         known.problems = problems;
         known.approvals = approvals;
-        known.processes = processes.into_iter().collect();
+        self.look_at_processes()
     }
 
     fn asked(&mut self, asked: Asked) -> Vec<Effect> {
@@ -158,8 +158,27 @@ impl Model {
                 self.say(format!("added {}", names.join(", ")));
             }
             (Wish::Add | Wish::Save { .. }, Err(wrong)) => self.refused(&wrong),
-            (Wish::Answer { .. }, Ok(_)) => {}
+            (Wish::Processes { server }, Ok(told)) => {
+                let told = told.get("processes").cloned().unwrap_or_default();
+                let processes = serde_json::from_value(told).unwrap_or_default();
+                self.known.processes = Some((server.clone(), processes));
+            }
+            (Wish::Said { id }, Ok(told)) => self.said(id, &told),
+            // What is not there is not shown: a server that is elsewhere, a call that was long ago.
+            (Wish::Processes { .. } | Wish::Said { .. }, Err(_)) | (Wish::Answer { .. }, Ok(_)) => {
+            }
             (_, Err(wrong)) => self.complain(wrong.line()),
+        }
+    }
+
+    /// What a call of the past said is shown where it is looked at.
+    fn said(&mut self, id: &str, told: &Value) {
+        for window in &mut self.windows {
+            if let Kind::Record(record) = &mut window.kind
+                && record.call.id.as_deref() == Some(id)
+            {
+                record.said = Some(told.clone());
+            }
         }
     }
 

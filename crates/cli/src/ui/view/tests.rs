@@ -240,6 +240,15 @@ fn logs_are_followed() {
 }
 
 #[test]
+fn what_a_call_said_is_shown() {
+    let mut model = model(LARGE);
+    press(&mut model, "6 Down Enter");
+    let answer = Ok(told("said"));
+    model.update(Event::Done { wish: Wish::Said { id: "7".to_owned() }, answer });
+    insta::assert_snapshot!("window_call_said", screen(&model));
+}
+
+#[test]
 fn a_terminal_that_is_too_small_is_told() {
     for size in [(1, 1), (0, 0), (3, 2), (79, 24), (80, 23), (20, 5)] {
         let mut model = model(size);
