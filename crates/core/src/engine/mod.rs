@@ -122,7 +122,7 @@ impl Engine {
     /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
     pub async fn start(options: EngineOptions) -> Self {
         let Kept { logs, store, memory, eras, sealer, audit, problems } =
-            Kept::open(options.state_dir.clone()).await;
+            Kept::open(&options).await;
         let sealer = options.sealer.clone().unwrap_or(sealer);
         let audit = options.audit.clone().or(audit);
         let queue = Queue::new(options.patience);
