@@ -39,6 +39,7 @@ pub mod mask;
 pub mod name;
 mod policy;
 mod problem;
+pub mod reference;
 mod resolve;
 pub mod schema;
 mod scope;

@@ -134,7 +134,7 @@ fn servers_only(node: &Node, problems: &mut Vec<Problem>) -> Servers {
 }
 
 /// Members that have an effect only in some scopes.
-fn honours(scope: Scope, member: &str) -> bool {
+pub(crate) fn honours(scope: Scope, member: &str) -> bool {
     match member {
         "mcpServers" => matches!(scope, Scope::User | Scope::Local | Scope::Dynamic),
         "hooks"

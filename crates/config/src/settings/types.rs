@@ -14,7 +14,7 @@ use crate::source::{Located, Member};
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema)]
 #[schemars(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// Servers, by name. Honoured in user and local settings.
+    /// Servers, by name. Those of a project are in `.mcp.json`.
     pub mcp_servers: Servers,
     /// What tools may do.
     pub permissions: Permissions,
@@ -183,9 +183,9 @@ pub struct Limits {
     pub spill_bytes: Option<u64>,
     /// Days they are kept.
     pub spill_days: Option<u64>,
-    /// Pixels on the long side of an image.
+    /// Pixels on the long side of an image, for programs that scale them; clients of the gateway get them as they are.
     pub image_pixels: Option<u64>,
-    /// Bytes of an image.
+    /// Bytes of an image, likewise.
     pub image_bytes: Option<u64>,
 }
 

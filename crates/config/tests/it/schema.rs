@@ -53,6 +53,21 @@ fn every_published_member_is_read() {
     assert_eq!(desired.ready().count(), 3);
 }
 
+/// `INSTA_UPDATE=always` writes it anew.
+#[test]
+fn the_reference_is_current() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/settings.md");
+    let made = switchboard_config::reference::page();
+    if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
+        std::fs::write(&page, &made).unwrap();
+    }
+    let found = std::fs::read_to_string(&page).unwrap_or_default();
+    assert!(
+        found == made,
+        "docs/reference/settings.md is not current; run with INSTA_UPDATE=always"
+    );
+}
+
 #[test]
 fn settings_schema_is_current() {
     check("settings.schema.json", &switchboard_config::schema::settings());

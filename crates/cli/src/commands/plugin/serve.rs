@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::json;
+use switchboard_config::Limits;
 use switchboard_core::logs::Logs;
 use switchboard_gateway::face;
 use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
@@ -111,8 +112,8 @@ async fn faces(
         printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
     }
     let (front, shutdown) = (Arc::new(Alone(Arc::clone(plugins))), CancellationToken::new());
-    let serving =
-        face::serve(listener, front, door.options(&asked.guarding, address), shutdown.clone());
+    let options = door.options(&asked.guarding, &Limits::default(), address);
+    let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,
