@@ -17,6 +17,7 @@ mod serving;
 mod show;
 mod surroundings;
 mod target;
+mod ui;
 mod wait;
 
 use std::process::ExitCode;

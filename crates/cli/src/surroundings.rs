@@ -141,6 +141,12 @@ pub(crate) fn variables() -> Vec<(OsString, OsString)> {
     env::vars_os().collect()
 }
 
+/// Whether colours are not wanted, or the terminal has none.
+pub(crate) fn is_colourless() -> bool {
+    let says = |name| env::var_os(name).filter(|value| !value.is_empty());
+    says("NO_COLOR").is_some() || says("TERM").is_some_and(|terminal| terminal == "dumb")
+}
+
 /// This program's own file.
 pub(crate) fn program() -> Option<PathBuf> {
     env::current_exe().ok()

@@ -6,7 +6,7 @@ use crate::command::{output, run, succeeds};
 use crate::failure::{Failure, Result};
 
 /// The programs that tests and installers start, and the packages they come from.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("npm", "npm"),
     ("python3", "python3"),
     // Builds the plugins that tests load.
@@ -14,6 +14,8 @@ const PROGRAMS: [(&str, &str); 6] = [
     // A private session bus, and a Secret Service on it.
     ("dbus-run-session", "dbus-daemon"),
     ("gnome-keyring-daemon", "gnome-keyring"),
+    // A terminal for the terminal UI.
+    ("tmux", "tmux"),
     // Clicks through a sign-in.
     ("chromium", "chromium"),
 ];
@@ -25,7 +27,8 @@ pub(super) fn all() -> Result<()> {
 
 /// Makes sure `program` runs, from `package` if need be.
 fn provide(program: &str, package: &str) -> Result<()> {
-    if succeeds(Command::new(program).arg("--version")) {
+    // Where a program does not know the word it may know the letter.
+    if ["--version", "-V"].iter().any(|flag| succeeds(Command::new(program).arg(flag))) {
         return Ok(());
     }
     install(package, &format!("`{program}` does not run"))

@@ -8,6 +8,7 @@ mod servers;
 mod serving;
 mod signing_in;
 mod span;
+mod ui;
 mod xaa;
 
 use std::ffi::OsString;
@@ -27,6 +28,7 @@ pub(crate) use servers::{
 };
 pub(crate) use serving::{Connect, ModeArg, Names, Search, Serve, View};
 pub(crate) use signing_in::{Doctor, Examined, Login, Logout};
+pub(crate) use ui::Ui;
 pub(crate) use xaa::{Setup, Xaa};
 
 /// One program between every AI client and every MCP server.
@@ -114,6 +116,12 @@ pub(crate) enum Command {
     /// Make, show and revoke the tokens that clients of other machines and users need
     #[command(subcommand, after_help = guarding::TOKEN_EXAMPLES)]
     Token(Token),
+    /// Look after the hub, full screen: servers, tools, questions, calls
+    ///
+    /// Shows what the hub has and does in this project, as it happens, and answers for its queue of questions while it is
+    /// open. A hub is started where none runs. `?` shows every key.
+    #[command(after_help = ui::EXAMPLES)]
+    Ui(Ui),
     /// Show the hub that runs, who uses it, and what they use
     Status,
     /// End the hub that runs

@@ -6,39 +6,46 @@ use switchboard_wire::sanitize;
 use url::Url;
 
 /// One field.
-pub(super) struct Field {
-    pub(super) key: String,
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) key: String,
     /// What a person calls it, safe to show.
-    pub(super) title: String,
-    pub(super) description: Option<String>,
+    pub(crate) title: String,
+    pub(crate) description: Option<String>,
     /// What may be chosen from; nothing where anything may be typed.
-    pub(super) choices: Vec<Choice>,
-    kind: Kind,
+    pub(crate) choices: Vec<Choice>,
+    pub(crate) kind: Kind,
     default: Option<Raw>,
-    is_required: bool,
+    pub(crate) is_required: bool,
     schema: Raw,
 }
 
 /// One of several.
-pub(super) struct Choice {
-    value: String,
-    pub(super) label: String,
+#[derive(Debug)]
+pub(crate) struct Choice {
+    /// As JSON.
+    value: Raw,
+    pub(crate) label: String,
 }
 
 /// What is typed into a field.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
     Text,
     Number,
     Integer,
     Truth,
     /// Several of the choices.
     Several,
+    /// What has no simpler shape.
+    Json,
+    /// JSON, or else text: nothing is said about it.
+    Any,
 }
 
 /// What a field was given.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(crate) enum Taken {
     /// A value, as JSON.
     Value(String),
     /// It was left out.
@@ -48,26 +55,29 @@ pub(super) enum Taken {
 // === impl Field ===
 
 impl Field {
-    pub(super) fn new(key: String, schema: Raw, is_required: bool) -> Self {
+    pub(crate) fn new(key: String, schema: Raw, is_required: bool) -> Self {
         let line = |key| {
             let text = text(&schema, key).map(|text| sanitize::line(&text).trim().to_owned());
             text.filter(|text| !text.is_empty())
         };
+        let several = member(&schema, "items").map(|items| choices(&items)).unwrap_or_default();
         let kind = match text(&schema, "type").as_deref() {
+            Some("string") => Kind::Text,
             Some("number") => Kind::Number,
             Some("integer") => Kind::Integer,
             Some("boolean") => Kind::Truth,
-            Some("array") => Kind::Several,
-            _ => Kind::Text,
+            Some("array") if !several.is_empty() => Kind::Several,
+            Some("array" | "object") => Kind::Json,
+            _ => Kind::Any,
         };
         let choices = match kind {
-            Kind::Several => member(&schema, "items").map(|items| choices(&items)),
-            _ => Some(choices(&schema)),
+            Kind::Several => several,
+            _ => choices(&schema),
         };
         Self {
             title: line("title").unwrap_or_else(|| sanitize::line(&key).into_owned()),
             description: line("description"),
-            choices: choices.unwrap_or_default(),
+            choices,
             kind,
             default: member(&schema, "default"),
             is_required,
@@ -77,10 +87,9 @@ impl Field {
     }
 
     /// What stands in brackets: the default, else what is expected.
-    pub(super) fn expected(&self) -> String {
+    pub(crate) fn expected(&self) -> String {
         if let Some(default) = &self.default {
-            let shown = default.to_text().unwrap_or_else(|| default.to_string());
-            return sanitize::line(&shown).into_owned();
+            return sanitize::line(&shown(default)).into_owned();
         }
         let numbers = format!("1 to {}", self.choices.len());
         let expected = match (self.kind, self.choices.len()) {
@@ -90,12 +99,14 @@ impl Field {
             (Kind::Integer, 0) => "a whole number".to_owned(),
             (Kind::Number, 0) => "a number".to_owned(),
             (Kind::Text, 0) => format(&self.schema).to_owned(),
+            (Kind::Json, 0) => "JSON".to_owned(),
+            (Kind::Any, 0) => "JSON, or text".to_owned(),
         };
         if self.is_required { expected } else { format!("{expected}, or nothing") }
     }
 
     /// What was typed, as JSON; or why it is not what is wanted.
-    pub(super) fn take(&self, typed: &str) -> Result<Taken, String> {
+    pub(crate) fn take(&self, typed: &str) -> Result<Taken, String> {
         if typed.is_empty() {
             return match &self.default {
                 Some(default) => Ok(Taken::Value(default.to_string())),
@@ -113,7 +124,7 @@ impl Field {
             Kind::Several => {
                 let chosen: Result<Vec<_>, _> =
                     typed.split(',').map(|part| self.choice(part.trim())).collect();
-                Ok(format!("[{}]", chosen?.join(",")))
+                Ok(several(&chosen?))
             }
             _ if !self.choices.is_empty() => self.choice(typed),
             Kind::Truth => match typed.to_ascii_lowercase().as_str() {
@@ -131,7 +142,43 @@ impl Field {
                 Err(format!("Please type {}.", format(&self.schema)))
             }
             Kind::Text => Ok(quote(typed)),
+            Kind::Json => {
+                let json = Raw::parse(typed.to_owned());
+                json.map(|raw| raw.to_string())
+                    .map_err(|error| format!("That is no JSON: {error}."))
+            }
+            Kind::Any => {
+                let json = Raw::parse(typed.to_owned());
+                Ok(json.map_or_else(|_| quote(typed), |raw| raw.to_string()))
+            }
         }
+    }
+
+    /// The choices with these numbers, counted from nothing, as JSON; or why they are not what is wanted.
+    pub(crate) fn choose(&self, numbers: &[usize]) -> Result<Taken, String> {
+        let mut chosen = numbers.iter().filter_map(|number| self.choices.get(*number));
+        let value = match self.kind {
+            Kind::Several => {
+                several(&chosen.map(|choice| choice.value.to_string()).collect::<Vec<_>>())
+            }
+            _ => match chosen.next() {
+                Some(choice) => choice.value.to_string(),
+                None => return self.take(""),
+            },
+        };
+        self.check(&value)?;
+        Ok(Taken::Value(value))
+    }
+
+    /// The choices that count where nobody chooses.
+    pub(crate) fn usual(&self) -> Vec<usize> {
+        let is_usual = |choice: &Choice| match (&self.default, self.kind) {
+            (Some(default), Kind::Several) => default.elements().any(|each| each == choice.value),
+            (Some(default), _) => *default == choice.value,
+            (None, _) => false,
+        };
+        let numbered = self.choices.iter().enumerate();
+        numbered.filter(|(_, choice)| is_usual(choice)).map(|(number, _)| number).collect()
     }
 
     /// A choice by its number, its value, or its label.
@@ -140,11 +187,11 @@ impl Field {
         let numbered = numbered.and_then(|at| self.choices.get(at));
         let named = || {
             let same = |text: &str| text.eq_ignore_ascii_case(typed);
-            self.choices.iter().find(|choice| same(&choice.value) || same(&choice.label))
+            self.choices.iter().find(|choice| same(&shown(&choice.value)) || same(&choice.label))
         };
         let chosen = numbered.or_else(named);
         let wrong = || format!("Please type a number from 1 to {}.", self.choices.len());
-        chosen.map(|choice| quote(&choice.value)).ok_or_else(wrong)
+        chosen.map(|choice| choice.value.to_string()).ok_or_else(wrong)
     }
 
     /// Everything else the server wants of the value.
@@ -166,20 +213,29 @@ impl Field {
 /// `enum`, with names or without, or `oneOf` and its like with titles.
 fn choices(schema: &Raw) -> Vec<Choice> {
     let list = |key| member(schema, key).map(|list| list.elements().collect::<Vec<_>>());
-    let choice = |value: String, label: Option<String>| Choice {
-        label: sanitize::line(&label.unwrap_or_else(|| value.clone())).into_owned(),
+    let choice = |value: Raw, label: Option<String>| Choice {
+        label: sanitize::line(&label.unwrap_or_else(|| shown(&value))).into_owned(),
         value,
     };
     if let Some(values) = list("enum") {
         let names = list("enumNames").unwrap_or_default();
-        let values = values.iter().filter_map(Raw::to_text).enumerate();
+        let values = values.into_iter().enumerate();
         return values
             .map(|(at, value)| choice(value, names.get(at).and_then(Raw::to_text)))
             .collect();
     }
     let titled = list("oneOf").or_else(|| list("anyOf")).unwrap_or_default();
-    let titled = titled.iter().filter_map(|one| Some((text(one, "const")?, text(one, "title"))));
+    let titled = titled.iter().filter_map(|one| Some((member(one, "const")?, text(one, "title"))));
     titled.map(|(value, title)| choice(value, title)).collect()
+}
+
+/// Text without its quotes, anything else as JSON.
+fn shown(value: &Raw) -> String {
+    value.to_text().unwrap_or_else(|| value.to_string())
+}
+
+fn several(values: &[String]) -> String {
+    format!("[{}]", values.join(","))
 }
 
 fn format(schema: &Raw) -> &'static str {
@@ -271,6 +327,10 @@ mod tests {
             (titled, "red", value("\"r\"")),
             (titled, "g", value("\"g\"")),
             (titled, "3", wrong(choice)),
+            (r#"{"type":"integer","enum":[10,20]}"#, "20", value("20")),
+            (r#"{"type":"array"}"#, "[1, 2]", value("[1, 2]")),
+            ("{}", "true", value("true")),
+            ("{}", "so so", value("\"so so\"")),
             (several, "2", value("[\"b\"]")),
             (several, "1, b", wrong("That does not fit: expected at most 1 items.")),
             (several, "1,c", wrong(choice)),
@@ -283,7 +343,9 @@ mod tests {
     #[test]
     fn brackets_say_what_is_expected() {
         for (schema, is_required, expected) in [
-            ("{}", true, "text"),
+            (r#"{"type":"string"}"#, true, "text"),
+            ("{}", true, "JSON, or text"),
+            (r#"{"type":"object"}"#, true, "JSON"),
             (r#"{"type":"boolean"}"#, false, "y/n, or nothing"),
             (r#"{"type":"integer","default":18}"#, true, "18"),
             (r#"{"enum":["a","b"]}"#, true, "1 to 2"),

@@ -45,7 +45,8 @@ pub(super) async fn ask(
     }
 }
 
-fn fields(schema: &Raw) -> Vec<Field> {
+/// The fields of a schema, in its order.
+pub(crate) fn fields(schema: &Raw) -> Vec<Field> {
     let properties = schema.get("properties").ok().flatten().unwrap_or_else(Raw::empty_object);
     let required = schema.get("required").ok().flatten();
     let required: Vec<String> = required.and_then(|raw| raw.decode().ok()).unwrap_or_default();

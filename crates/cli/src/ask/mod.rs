@@ -2,8 +2,8 @@
 //!
 //! One question at a time. Where nobody can be asked, or a question is put away, the answer is *cancel*.
 
-mod field;
-mod form;
+pub(crate) mod field;
+pub(crate) mod form;
 mod keyboard;
 mod permission;
 mod visit;
@@ -20,7 +20,7 @@ use crate::notice::Notice;
 use crate::printer::Printer;
 use crate::prompt;
 pub(crate) use keyboard::Keyboard;
-pub(crate) use visit::open;
+pub(crate) use visit::{open, page};
 
 /// The questions of one call.
 pub(crate) struct Asking<'a> {

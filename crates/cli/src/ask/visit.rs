@@ -54,7 +54,7 @@ pub(super) async fn ask(
 }
 
 /// A link that may be opened: a page of a host, written so that it shows which.
-fn page(url: &str) -> Option<Url> {
+pub(crate) fn page(url: &str) -> Option<Url> {
     let url = Url::parse(url).ok()?;
     let is_page = matches!(url.scheme(), "http" | "https") && url.host_str().is_some();
     // Whatever stands before an `@` is there to look like a host.

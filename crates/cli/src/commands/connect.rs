@@ -24,6 +24,18 @@ pub(crate) async fn run(
     caller: &Caller,
 ) -> Result<(), Failure> {
     not_beneath_us()?;
+    let mut options = options(global, caller)?;
+    options.cwd.clone_from(&caller.surroundings.cwd);
+    options.env.clone_from(&caller.surroundings.env);
+    options.view =
+        Raw::of(&connect.view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
+    attach::attach_stdio(options)
+        .await
+        .map_err(|error| Failure::new("cannot attach to the hub", error))
+}
+
+/// How the hub is found, and started where none runs.
+pub(super) fn options(global: &Global, caller: &Caller) -> Result<AttachOptions, Failure> {
     let place = place(caller)?;
     let program = surroundings::program()
         .ok_or_else(|| Failure::plain(Kind::Failed, "cannot tell where this program is"))?;
@@ -39,14 +51,7 @@ pub(crate) async fn run(
         cwd: "/".into(),
         log: state.join("logs/hub.log"),
     };
-    let mut options = AttachOptions::new(place, start, env!("CARGO_PKG_VERSION"));
-    options.cwd.clone_from(&caller.surroundings.cwd);
-    options.env.clone_from(&caller.surroundings.env);
-    options.view =
-        Raw::of(&connect.view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
-    attach::attach_stdio(options)
-        .await
-        .map_err(|error| Failure::new("cannot attach to the hub", error))
+    Ok(AttachOptions::new(place, start, env!("CARGO_PKG_VERSION")))
 }
 
 /// Serves the client from this process.

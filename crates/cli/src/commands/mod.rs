@@ -76,6 +76,11 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Connect(connect) => connect::run(connect, &args.global, &caller()?).await,
         Command::Hub => hub::run(&ready().await?).await,
         Command::Token(token) => token::run(token, &caller()?, printer),
+        Command::Ui(ui) => {
+            let caller = caller()?;
+            let options = connect::options(&args.global, &caller)?;
+            crate::ui::run(ui, &args.global, &caller, options).await
+        }
         Command::Status => status::run(&caller()?, printer).await,
         Command::Stop => stop::run(&caller()?, printer).await,
         Command::Questions(asked) => questions::run(asked, &caller()?, printer).await,

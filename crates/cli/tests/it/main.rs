@@ -40,6 +40,7 @@ mod signing_in;
 mod story;
 mod terminal;
 mod tools;
+mod ui;
 mod xaa;
 
 pub(crate) use story::{Home, Story};

@@ -171,6 +171,40 @@ impl Client {
         Ok(self.post("faces", &wanted).await?.events())
     }
 
+    /// Asks for anything the API has, and reads the whole answer; nothing where the hub has nothing to say.
+    pub async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&serde_json::Value>,
+    ) -> Result<Option<Raw>, Error> {
+        let text = self.put(method, path, body).await?.whole().await?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        serde_json::from_slice(&text).map(Some).map_err(Error::Strange)
+    }
+
+    /// The same for an answer that lasts. Dropped, what it stands for is let go.
+    pub async fn follow(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&serde_json::Value>,
+    ) -> Result<Events, Error> {
+        Ok(self.put(method, path, body).await?.events())
+    }
+
+    async fn put(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&serde_json::Value>,
+    ) -> Result<Incoming, Error> {
+        let body = body.map(serde_json::to_vec).transpose().map_err(Error::Strange)?;
+        self.send(method, path, body.unwrap_or_default().into()).await
+    }
+
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let text = self.send(Method::GET, path, Bytes::new()).await?.whole().await?;
         serde_json::from_slice(&text).map_err(Error::Strange)
@@ -236,7 +270,7 @@ async fn exchange(
 }
 
 /// A name as it stands in a path.
-pub(super) fn escaped(name: &str) -> String {
+pub fn escaped(name: &str) -> String {
     url::form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
 }
 

@@ -40,6 +40,7 @@ use away::away;
 use book::SharedBook;
 use client::Client;
 use reach::reach;
+pub use reach::wake;
 use relay::{Left, relay};
 
 /// How long what is left to say may take to be written once all is over.

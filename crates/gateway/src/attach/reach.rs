@@ -1,6 +1,6 @@
 //! Finding the hub, or starting it.
 
-use std::{io, path::Path, pin::Pin, time::Duration};
+use std::{io, path::Path, pin::Pin, process::ExitStatus, time::Duration};
 
 use nix::unistd::geteuid;
 use serde::de::DeserializeOwned;
@@ -43,31 +43,74 @@ enum Said<T> {
 
 /// Finds a hub or starts one, and says hello.
 pub(super) async fn reach(options: &AttachOptions) -> Result<Reached, Error> {
-    let deadline = Instant::now() + options.timing.start;
-    let mut starting: Option<Starting> = None;
+    let mut search = Search::new(options);
     loop {
-        // Looked at before the socket: a hub that found another one there ends, and the other one answers.
-        let ended = starting.as_mut().and_then(Starting::ended);
-        let nobody = match dial(&options.place.socket()).await? {
-            Dialed::Somebody(stream) => match greet(options, stream).await? {
-                Said::Yes(reached) => return Ok(reached),
-                Said::Leaving => true,
-            },
-            Dialed::Full => false,
-            Dialed::Nobody => true,
-        };
-        match (&starting, ended) {
+        let stream = search.somebody().await?;
+        match greet(options, stream).await? {
+            Said::Yes(reached) => return Ok(reached),
+            Said::Leaving => search.wait(None, Missing::Hub).await?,
+        }
+    }
+}
+
+/// Finds a hub or starts one, and leaves it at that.
+pub async fn wake(options: &AttachOptions) -> Result<(), Error> {
+    Search::new(options).somebody().await.map(drop)
+}
+
+/// Looks for a hub, and starts one where there is none.
+struct Search<'a> {
+    options: &'a AttachOptions,
+    deadline: Instant,
+    starting: Option<Starting>,
+}
+
+/// What was not found.
+enum Missing {
+    /// Nobody is there.
+    Hub,
+    /// Somebody is, who has no time.
+    Room,
+}
+
+// === impl Search ===
+
+impl<'a> Search<'a> {
+    fn new(options: &'a AttachOptions) -> Self {
+        Self { options, deadline: Instant::now() + options.timing.start, starting: None }
+    }
+
+    /// Whoever listens.
+    async fn somebody(&mut self) -> Result<UnixStream, Error> {
+        loop {
+            // Looked at before the socket: a hub that found another one there ends, and the other one answers.
+            let ended = self.starting.as_mut().and_then(Starting::ended);
+            let missing = match dial(&self.options.place.socket()).await? {
+                Dialed::Somebody(stream) => return Ok(stream),
+                Dialed::Full => Missing::Room,
+                Dialed::Nobody => Missing::Hub,
+            };
+            self.wait(ended, missing).await?;
+        }
+    }
+
+    /// Starts a hub if that was not done yet, and gives it a moment.
+    async fn wait(&mut self, ended: Option<ExitStatus>, missing: Missing) -> Result<(), Error> {
+        match (&self.starting, ended) {
             (Some(starting), Some(status)) => {
                 return Err(Error::Ended { status, log: starting.said() });
             }
-            (None, _) if nobody => starting = start(options).await?,
+            (None, _) if matches!(missing, Missing::Hub) => {
+                self.starting = start(self.options).await?;
+            }
             _ => {}
         }
-        if Instant::now() > deadline {
-            let log = starting.as_ref().map(Starting::said).unwrap_or_default();
-            return Err(Error::Late { after: options.timing.start, log });
+        if Instant::now() > self.deadline {
+            let log = self.starting.as_ref().map(Starting::said).unwrap_or_default();
+            return Err(Error::Late { after: self.options.timing.start, log });
         }
         sleep(LOOK).await;
+        Ok(())
     }
 }
 

@@ -19,6 +19,7 @@
 
 mod http2;
 mod io;
+mod key;
 mod play;
 mod reply;
 mod request;

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair,
+    KeyIdMethod, SerialNumber,
 };
 use rustls::RootCertStore;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 
+use super::key::Key;
+
 /// A certificate authority nobody has heard of.
 pub struct Authority {
     certificate: rcgen::Certificate,
-    issuer: Issuer<'static, KeyPair>,
+    issuer: Issuer<'static, Key>,
 }
 
 /// Whether a server demands a certificate of its clients.
@@ -29,9 +31,9 @@ pub enum ClientCertificate {
 impl Authority {
     /// A new one, with a key of its own.
     pub fn new() -> Self {
-        let mut params = named("scripted authority");
+        let key = Key::generate();
+        let mut params = named(&key, "scripted authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
         let certificate = params.self_signed(&key).expect("a certificate");
         Self { certificate, issuer: Issuer::new(params, key) }
     }
@@ -43,30 +45,28 @@ impl Authority {
 
     /// A client's certificate and key in one PEM text.
     pub fn client_pem(&self) -> Vec<u8> {
-        let mut params = named("scripted client");
+        let key = Key::generate();
+        let mut params = named(&key, "scripted client");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        (certificate.pem() + &key.serialize_pem()).into_bytes()
+        (certificate.pem() + &key.pem()).into_bytes()
     }
 
     /// The certificate and key of a server for `localhost` and `127.0.0.1`, in one PEM text.
     pub fn server_pem(&self) -> Vec<u8> {
-        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let params = CertificateParams::new(names).expect("valid names");
-        let key = KeyPair::generate().expect("a key");
+        let key = Key::generate();
+        let params = here(&key);
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        (certificate.pem() + &key.serialize_pem()).into_bytes()
+        (certificate.pem() + &key.pem()).into_bytes()
     }
 
     /// A server for `localhost` and `127.0.0.1` that offers the protocols in `alpn`.
     pub fn server(&self, clients: ClientCertificate, alpn: &[&str]) -> rustls::ServerConfig {
-        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let params = CertificateParams::new(names).expect("valid names");
-        let key = KeyPair::generate().expect("a key");
+        let key = Key::generate();
+        let params = here(&key);
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         let chain = vec![certificate.der().clone()];
-        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+        let key = PrivateKeyDer::try_from(key.der().to_vec()).expect("a key");
         let mut config = self.builder(clients).with_single_cert(chain, key).expect("they match");
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         config
@@ -99,9 +99,22 @@ impl Default for Authority {
     }
 }
 
-fn named(name: &str) -> CertificateParams {
+fn named(key: &Key, name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    of(key, params)
+}
+
+/// What a server of this machine shows.
+fn here(key: &Key) -> CertificateParams {
+    let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+    of(key, CertificateParams::new(names).expect("valid names"))
+}
+
+/// Named after the key, as nothing else tells certificates apart.
+fn of(key: &Key, mut params: CertificateParams) -> CertificateParams {
+    params.serial_number = Some(SerialNumber::from_slice(&key.id()));
+    params.key_identifier_method = KeyIdMethod::PreSpecified(key.id());
     params
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use switchboard_gateway::face::{
     Access, Denied, FaceOptions, Limits, Rate, TlsIdentity, Tokens, WithoutToken,
 };
 use switchboard_gateway::tokens::Several;
+use switchboard_testkit::http::Authority;
 use switchboard_wire::{
     Version,
     client::{Client, Greeting},
@@ -220,16 +220,9 @@ async fn who_asks_too_often_is_told_to_wait() {
 
 /// An authority's certificate, and what it certified.
 fn certified() -> (Vec<u8>, TlsIdentity) {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&key).unwrap();
-    let issuer = Issuer::new(params, key);
-    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &issuer).unwrap();
-    let identity = TlsIdentity::from_pem(certificate.pem(), key.serialize_pem());
-    (authority.pem().into_bytes(), identity)
+    let authority = Authority::new();
+    let pem = authority.server_pem();
+    (authority.ca_pem(), TlsIdentity::from_pem(pem.clone(), pem))
 }
 
 #[tokio::test]

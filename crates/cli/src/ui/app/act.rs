@@ -1,0 +1,235 @@
+//! What a person can do, and which of it where: the keys, the bar at the bottom and the mouse say the same things.
+
+use super::form::Purpose;
+use super::known::Link;
+use super::list::Move;
+use super::problems::{Trouble, troubles};
+use super::window::{Kind, Writing};
+use super::{Model, View};
+use crate::ask::page;
+
+/// Something a person does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Act {
+    Quit,
+    Suspend,
+    Redraw,
+    Help,
+    Turn(View),
+    NextView,
+    ViewBefore,
+    Go(Move),
+    /// Opens what is chosen.
+    Open,
+    /// Leaves the window, or what is being looked for.
+    Close,
+    Find,
+    /// The command line, with what it begins with.
+    Command(&'static str),
+    Server(ServerAct, String),
+    Add,
+    Decide(Verdict),
+    /// Answers a question.
+    Say(Answer),
+    /// Opens the page that is shown.
+    Visit,
+    /// Does what a form or an entry is for.
+    Submit,
+    CancelCall,
+    /// A call of the past, once more.
+    Repeat,
+    RemoveIt,
+    StartHub,
+}
+
+/// What can be done with a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServerAct {
+    Enable,
+    Disable,
+    Reconnect,
+    Review,
+    SignIn,
+    SignOut,
+    Log,
+    Edit,
+    Remove,
+}
+
+/// What is said to something that awaits approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Approve,
+    Reject,
+}
+
+/// What is said to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Once,
+    Session,
+    Project,
+    Always,
+    Deny,
+    Never,
+    Accept,
+    Decline,
+    Cancel,
+    Refuse,
+}
+
+/// One thing that can be done here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// The key, as a person reads it.
+    pub(crate) key: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) act: Act,
+}
+
+const fn choice(key: &'static str, label: &'static str, act: Act) -> Choice {
+    Choice { key, label, act }
+}
+
+/// Everything that can be done where the person is, the nearest first.
+pub(crate) fn choices(model: &Model) -> Vec<Choice> {
+    let mut choices = match model.windows.last() {
+        Some(window) => in_window(model, &window.kind),
+        None => in_view(model),
+    };
+    if matches!(model.known.link, Link::Lost { .. }) && model.windows.is_empty() {
+        choices.insert(0, choice("S", "start a hub", Act::StartHub));
+    }
+    choices
+}
+
+fn in_view(model: &Model) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    match model.view {
+        View::Servers => {
+            choices.extend(
+                model.chosen_server().map(|name| of_server(model, name)).into_iter().flatten(),
+            );
+            choices.push(choice("n", "new", Act::Add));
+        }
+        View::Tools => choices.push(choice("Enter", "call", Act::Open)),
+        View::Prompts => choices.push(choice("Enter", "fill in", Act::Open)),
+        View::Resources => choices.push(choice("Enter", "read", Act::Open)),
+        View::Queue => choices.push(choice("Enter", "answer", Act::Open)),
+        View::Activity => {
+            choices
+                .extend([choice("Enter", "open", Act::Open), choice("r", "repeat", Act::Repeat)]);
+        }
+        View::Problems => choices.extend(of_trouble(model)),
+    }
+    let everywhere = [
+        choice("?", "help", Act::Help),
+        choice("f", "find", Act::Find),
+        choice(":", "command", Act::Command("")),
+        choice("q", "quit", Act::Quit),
+    ];
+    choices.into_iter().chain(everywhere).collect()
+}
+
+/// What helps against the problem that is chosen.
+fn of_trouble(model: &Model) -> Vec<Choice> {
+    let troubles = troubles(&model.known);
+    let chosen = model.list().chosen(troubles.len());
+    match troubles.get(chosen) {
+        Some(Trouble::Server(server)) => of_server(model, &server.name),
+        Some(Trouble::Approval(case)) => {
+            let act = Act::Server(ServerAct::Review, case.name.clone());
+            vec![choice("a", "review", act)]
+        }
+        Some(Trouble::Problem(problem)) if problem.server.is_some() => {
+            vec![choice("Enter", "open", Act::Open)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What can be done with a server, as it is now.
+fn of_server(model: &Model, name: &str) -> Vec<Choice> {
+    let Some(server) = model.known.server(name) else { return Vec::new() };
+    let state = server.state.as_str();
+    let is_remote = matches!(server.transport.as_deref(), Some("http" | "sse"));
+    let runs = matches!(state, "connected" | "failed" | "pending" | "needs-auth");
+    let waits = model.known.approvals.iter().any(|case| case.name == name);
+    let all = [
+        (waits, "a", "review", ServerAct::Review),
+        (state == "needs-auth", "i", "sign in", ServerAct::SignIn),
+        (state == "disabled", "e", "enable", ServerAct::Enable),
+        (runs, "r", "reconnect", ServerAct::Reconnect),
+        (state != "disabled", "d", "disable", ServerAct::Disable),
+        (runs, "l", "log", ServerAct::Log),
+        (true, "c", "change", ServerAct::Edit),
+        (is_remote && state == "connected", "o", "sign out", ServerAct::SignOut),
+        (true, "x", "remove", ServerAct::Remove),
+    ];
+    let there = all.into_iter().filter(|(is_there, ..)| *is_there);
+    there
+        .map(|(_, key, label, act)| choice(key, label, Act::Server(act, name.to_owned())))
+        .collect()
+}
+
+fn in_window(model: &Model, kind: &Kind) -> Vec<Choice> {
+    let mut choices = match kind {
+        Kind::Server { name } => of_server(model, name),
+        Kind::Review { .. } => vec![
+            choice("a", "approve", Act::Decide(Verdict::Approve)),
+            choice("r", "reject", Act::Decide(Verdict::Reject)),
+        ],
+        Kind::Record(_) => vec![choice("r", "repeat", Act::Repeat)],
+        Kind::Question { id } => of_question(model, id),
+        Kind::SignIn { page: Some(_), .. } => vec![choice("o", "open in the browser", Act::Visit)],
+        Kind::Remove { .. } => vec![choice("y", "remove it", Act::RemoveIt)],
+        Kind::Form(form) => {
+            let is_underway = form.calling.as_ref().is_some_and(super::Calling::is_underway);
+            let mut choices = vec![choice("^S", form.verb(), Act::Submit)];
+            if is_underway {
+                choices.push(choice("^X", "cancel the call", Act::CancelCall));
+            }
+            match form.purpose {
+                Purpose::Answer { .. } => choices.extend([
+                    choice("^D", "decline", Act::Say(Answer::Decline)),
+                    choice("^X", "cancel it", Act::Say(Answer::Cancel)),
+                ]),
+                Purpose::Sampling { .. } => {
+                    choices.push(choice("^D", "refuse", Act::Say(Answer::Refuse)));
+                }
+                _ => {}
+            }
+            choices
+        }
+        Kind::Entry(entry) if entry.writing == Writing::Allowed => {
+            vec![choice("^S", "save", Act::Submit)]
+        }
+        Kind::Help | Kind::Log { .. } | Kind::SignIn { .. } | Kind::Entry(_) => Vec::new(),
+    };
+    choices.push(choice("Esc", "close", Act::Close));
+    choices
+}
+
+fn of_question(model: &Model, id: &str) -> Vec<Choice> {
+    let Some(asked) = model.known.question(id) else { return Vec::new() };
+    let text = |pointer| asked.about.pointer(pointer).and_then(serde_json::Value::as_str);
+    if text("/kind") == Some("permission") {
+        return vec![
+            choice("o", "once", Act::Say(Answer::Once)),
+            choice("s", "session", Act::Say(Answer::Session)),
+            choice("p", "project", Act::Say(Answer::Project)),
+            choice("a", "always", Act::Say(Answer::Always)),
+            choice("d", "deny", Act::Say(Answer::Deny)),
+            choice("n", "never", Act::Say(Answer::Never)),
+        ];
+    }
+    let mut choices = Vec::new();
+    if text("/params/url").and_then(page).is_some() {
+        choices.push(choice("o", "open the page", Act::Say(Answer::Accept)));
+    }
+    choices.extend([
+        choice("d", "decline", Act::Say(Answer::Decline)),
+        choice("c", "cancel", Act::Say(Answer::Cancel)),
+    ]);
+    choices
+}

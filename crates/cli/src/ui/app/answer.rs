@@ -1,0 +1,103 @@
+//! Questions, and what is said to them.
+
+use serde_json::{Value, json};
+use switchboard_gateway::admin::client::escaped;
+use switchboard_wire::json::Raw;
+
+use super::known::Asked;
+use super::window::Window;
+use super::{Answer, Effect, Form, Kind, Method, Model, Path, Purpose, Request, Wish};
+
+/// What the names of questions of our own calls begin with; those of the queue begin otherwise.
+const OURS: char = 'c';
+
+impl Asked {
+    /// Whether it belongs to a call or a session of ours, and not to the hub's queue.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.id.starts_with(OURS)
+    }
+
+    /// A text of what it is about.
+    pub(crate) fn text(&self, pointer: &str) -> &str {
+        self.about.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+impl Model {
+    /// Opens what it takes to answer.
+    pub(super) fn open_question(&mut self, asked: &Asked) {
+        if self.windows.iter().any(|window| window.kind.asks(&asked.id)) {
+            return;
+        }
+        let id = asked.id.clone();
+        let kind = match asked.text("/kind") {
+            "elicitation" if asked.text("/params/mode") != "url" => {
+                let schema = asked.about.pointer("/params/requestedSchema");
+                let title = format!("{} asks", asked.server);
+                let mut form = Form::new(title, Purpose::Answer { id }, &raw(schema));
+                asked.text("/params/message").clone_into(&mut form.text);
+                Kind::Form(Box::new(form))
+            }
+            "sampling" => Kind::Form(Box::new(sampling(asked))),
+            _ => Kind::Question { id },
+        };
+        self.windows.push(Window::new(kind));
+    }
+
+    /// Says it to the question on top.
+    pub(super) fn answer(&mut self, answer: Answer) -> Vec<Effect> {
+        let id = match self.windows.last().map(|window| &window.kind) {
+            Some(Kind::Question { id }) => id.clone(),
+            Some(Kind::Form(form)) => match form.purpose.question() {
+                Some(id) => id.to_owned(),
+                None => return Vec::new(),
+            },
+            _ => return Vec::new(),
+        };
+        let page = self.known.question(&id).map(|asked| asked.text("/params/url").to_owned());
+        let body = match answer {
+            Answer::Once => json!({ "action": "allow", "remember": "once" }),
+            Answer::Session => json!({ "action": "allow", "remember": "session" }),
+            Answer::Project => json!({ "action": "allow", "remember": "project" }),
+            Answer::Always => json!({ "action": "allow", "remember": "always" }),
+            Answer::Deny => json!({ "action": "deny", "remember": "once" }),
+            Answer::Never => json!({ "action": "deny", "remember": "never" }),
+            Answer::Accept => json!({ "action": "accept" }),
+            Answer::Decline => json!({ "action": "decline" }),
+            Answer::Cancel => json!({ "action": "cancel" }),
+            Answer::Refuse => json!({ "action": "refuse", "message": "nobody wants to answer" }),
+        };
+        let mut effects = self.reply(&id, body);
+        if answer == Answer::Accept {
+            effects.extend(page.map(Effect::Open));
+        }
+        effects
+    }
+
+    /// Sends an answer; the question is over for us, whatever becomes of it.
+    pub(super) fn reply(&mut self, id: &str, body: Value) -> Vec<Effect> {
+        self.known.questions.retain(|asked| asked.id != id);
+        self.windows.retain(|window| !window.kind.asks(id));
+        let path = Path::Hub(format!("questions/{}", escaped(id)));
+        let wish = Wish::Answer { id: id.to_owned() };
+        vec![Effect::Ask(Request { wish, method: Method::Post, path, body: Some(body) })]
+    }
+}
+
+/// A model is asked for, and a person may answer in its place.
+fn sampling(asked: &Asked) -> Form {
+    let schema = json!({
+        "required": ["text"],
+        "properties": { "text": { "type": "string", "title": "The answer" } },
+    });
+    let title = format!("{} wants a model to answer", asked.server);
+    let purpose = Purpose::Sampling { id: asked.id.clone() };
+    let mut form = Form::new(title, purpose, &raw(Some(&schema)));
+    let messages = asked.about.pointer("/params/messages").unwrap_or(&Value::Null);
+    form.text = crate::show::block(messages);
+    form
+}
+
+fn raw(value: Option<&Value>) -> Raw {
+    value.and_then(|value| Raw::of(value).ok()).unwrap_or_else(Raw::empty_object)
+}

@@ -1,0 +1,136 @@
+//! A call of ours, from its first word to its last.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::event::News;
+use super::form::Purpose;
+use super::known::Wrong;
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    pub(crate) ticket: u64,
+    pub(crate) state: State,
+    began: Instant,
+}
+
+/// How far it is.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Nothing, or the parameters of the latest progress.
+    Underway {
+        progress: Option<Value>,
+    },
+    Done {
+        result: Value,
+        note: Option<String>,
+        took: Duration,
+    },
+    Failed(Wrong),
+    Cancelled,
+}
+
+// === impl Calling ===
+
+impl Calling {
+    pub(crate) fn new(ticket: u64) -> Self {
+        Self { ticket, state: State::Underway { progress: None }, began: Instant::now() }
+    }
+
+    pub(crate) fn is_underway(&self) -> bool {
+        matches!(self.state, State::Underway { .. })
+    }
+
+    /// What is heard of it; once it is over nothing more counts.
+    pub(crate) fn hear(&mut self, news: News) {
+        if !self.is_underway() {
+            return;
+        }
+        self.state = match news {
+            News::Progress(params) => State::Underway { progress: Some(params) },
+            News::Done { result, note } => State::Done { result, note, took: self.began.elapsed() },
+            News::Failed(wrong) => State::Failed(wrong),
+            // It is put to a person in a window of its own.
+            News::Question(_) => return,
+        };
+    }
+}
+
+/// What is asked of the hub for a form; nothing where the form is no call.
+pub(crate) fn body(purpose: &Purpose, value: Value) -> Option<Value> {
+    match purpose {
+        Purpose::Tool { name } => Some(tool(name, value)),
+        Purpose::Prompt { name, .. } => Some(json!({
+            "method": "prompts/get", "params": { "name": name, "arguments": value }, "progress": true,
+        })),
+        Purpose::Resource { server, .. } => Some(json!({
+            "method": "resources/read", "params": value, "server": server, "progress": true,
+        })),
+        Purpose::Answer { .. } | Purpose::Sampling { .. } | Purpose::Add => None,
+    }
+}
+
+/// A tool is called.
+pub(crate) fn tool(name: &str, arguments: Value) -> Value {
+    json!({
+        "method": "tools/call", "params": { "name": name, "arguments": arguments }, "progress": true,
+    })
+}
+
+/// What a value could become is asked; nothing where nobody can be asked.
+pub(crate) fn completion(purpose: &Purpose, argument: &str, value: &str) -> Option<Value> {
+    let (reference, server, argument) = match purpose {
+        Purpose::Prompt { name, server } => {
+            (json!({ "type": "ref/prompt", "name": name }), server, argument)
+        }
+        Purpose::Resource { server, template: Some(template) } => {
+            let argument = variable(template, value)?;
+            let reference = json!({ "type": "ref/resource", "uri": template });
+            return Some(request(&reference, argument.0, argument.1, server));
+        }
+        _ => return None,
+    };
+    Some(request(&reference, argument, value, server))
+}
+
+fn request(reference: &Value, name: &str, value: &str, server: &str) -> Value {
+    let argument = json!({ "name": name, "value": value });
+    json!({
+        "method": "completion/complete",
+        "params": { "ref": reference, "argument": argument },
+        "server": server,
+    })
+}
+
+/// The variable of a template that is being typed, and what of it is there: the first one whose place is not passed.
+fn variable<'t>(template: &'t str, typed: &'t str) -> Option<(&'t str, &'t str)> {
+    let (before, rest) = template.split_once('{')?;
+    let (name, after) = rest.split_once('}')?;
+    let value = typed.strip_prefix(before)?;
+    let name = name.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']).trim_end_matches('*');
+    let is_passed = !after.is_empty() && value.contains(after.split('{').next().unwrap_or(after));
+    // What still stands in braces was not typed yet.
+    let value = if value.starts_with('{') { "" } else { value };
+    (!is_passed || value.is_empty()).then_some((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_that_is_typed() {
+        for (template, typed, expected) in [
+            ("file:///{path}", "file:///a", Some(("path", "a"))),
+            ("file:///{+path}", "file:///{+path}", Some(("path", ""))),
+            ("x://{a}/{b}", "x://1", Some(("a", "1"))),
+            ("x://{a}/{b}", "x://1/2", None),
+            ("x://{a}", "y://", None),
+            ("plain", "plain", None),
+        ] {
+            assert_eq!(variable(template, typed), expected, "{template} {typed}");
+        }
+    }
+}

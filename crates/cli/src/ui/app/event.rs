@@ -1,0 +1,140 @@
+//! What happens, and what is to be done about it: the two ends of the program as a function.
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use serde_json::Value;
+use switchboard_core::audit::Line;
+use switchboard_core::problem::Problem;
+use switchboard_core::told::Server;
+
+use super::known::{Asked, Case, Catalog, Hub, Link, Process, Wrong};
+
+/// Something that happened, at the terminal or in the hub.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Key(KeyEvent),
+    Mouse(MouseEvent),
+    Paste(String),
+    Resize(u16, u16),
+    Link(Link),
+    Looked(Box<Look>),
+    Listed(Box<Catalog>),
+    Questions(Vec<Asked>),
+    Question(Asked),
+    Answered {
+        id: String,
+    },
+    Calls(Vec<Line>),
+    Called(Box<Line>),
+    /// Something became of a call of ours.
+    Call {
+        ticket: u64,
+        news: News,
+    },
+    /// The hub answered what was asked of it.
+    Done {
+        wish: Wish,
+        answer: Result<Value, Wrong>,
+    },
+    Log {
+        server: String,
+        lines: Vec<String>,
+    },
+    /// Somebody wants this to end.
+    End,
+}
+
+/// How the servers are.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) hub: Hub,
+    pub(crate) servers: Vec<Server>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) approvals: Vec<Case>,
+    pub(crate) processes: Vec<(String, Vec<Process>)>,
+}
+
+/// What became of a call.
+#[derive(Debug, Clone)]
+pub(crate) enum News {
+    Progress(Value),
+    Question(Asked),
+    Done { result: Value, note: Option<String> },
+    Failed(Wrong),
+}
+
+/// Something to be done outside.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    Quit,
+    /// To be put into the background, as every program of a terminal can be.
+    Suspend,
+    /// Everything drawn anew.
+    Redraw,
+    /// Somebody is told who may look elsewhere.
+    Notify(String),
+    /// A page is opened in the browser.
+    Open(String),
+    Ask(Request),
+    Call {
+        ticket: u64,
+        body: Value,
+    },
+    /// Dropped, a call is cancelled at its server.
+    Cancel {
+        ticket: u64,
+    },
+    Follow {
+        server: String,
+    },
+    Unfollow,
+    /// A line of the history.
+    Remember(String),
+    /// A hub is started where none runs.
+    StartHub,
+}
+
+/// One request to the hub.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Request {
+    pub(crate) wish: Wish,
+    pub(crate) method: Method,
+    pub(crate) path: Path,
+    pub(crate) body: Option<Value>,
+}
+
+/// The methods there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+
+/// Where something is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// In the whole hub.
+    Hub(String),
+    /// In the workspace.
+    Here(String),
+}
+
+/// What a request is for; comes back with the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Something is changed, and then this can be said.
+    Say(String),
+    /// An entry is shown, to be changed.
+    Entry {
+        server: String,
+    },
+    /// It is written.
+    Save {
+        server: String,
+    },
+    Add,
+    Answer {
+        id: String,
+    },
+}

@@ -1,0 +1,363 @@
+//! A form: fields made from a schema, and what is to become of what is filled in.
+//!
+//! It knows what was given and whether that fits; it refuses to know how it looks and where it goes.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use serde_json::Value;
+use switchboard_core::catalog::Prompt;
+use switchboard_wire::json::{Raw, quote};
+
+use super::calling::Calling;
+use super::known::{Item, ItemKind};
+use super::typed::Typed;
+use crate::ask::field::{Field, Kind, Taken};
+use crate::ask::form::fields;
+
+/// One form.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) title: String,
+    /// What is said above the fields.
+    pub(crate) about: Vec<(String, String)>,
+    pub(crate) text: String,
+    pub(crate) blanks: Vec<Blank>,
+    /// The field that is being filled in; past the last one it is the button.
+    pub(crate) focus: usize,
+    pub(crate) purpose: Purpose,
+    pub(crate) problem: Option<String>,
+    /// What came of it, of a call.
+    pub(crate) calling: Option<Calling>,
+    /// What the field could become, as its server says.
+    pub(crate) offered: Vec<String>,
+}
+
+/// One field, and what it was given.
+#[derive(Debug)]
+pub(crate) struct Blank {
+    pub(crate) field: Field,
+    pub(crate) given: Given,
+}
+
+/// What a field was given.
+#[derive(Debug)]
+pub(crate) enum Given {
+    Text(Typed),
+    One(Option<usize>),
+    Several { ticked: Vec<bool>, at: usize },
+}
+
+/// What a form is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Tool {
+        name: String,
+    },
+    Prompt {
+        name: String,
+        server: String,
+    },
+    Resource {
+        server: String,
+        template: Option<String>,
+    },
+    Answer {
+        id: String,
+    },
+    /// A model is asked, and a person answers.
+    Sampling {
+        id: String,
+    },
+    Add,
+}
+
+/// Words for yes and no; a truth is a choice between them.
+const TRUTHS: [&str; 2] = ["yes", "no"];
+
+// === impl Form ===
+
+impl Form {
+    pub(crate) fn new(title: impl Into<String>, purpose: Purpose, schema: &Raw) -> Self {
+        Self {
+            title: title.into(),
+            about: Vec::new(),
+            text: String::new(),
+            blanks: fields(schema).into_iter().map(Blank::new).collect(),
+            focus: 0,
+            purpose,
+            problem: None,
+            calling: None,
+            offered: Vec::new(),
+        }
+    }
+
+    /// To call a tool, fill in a prompt, or read a resource.
+    pub(crate) fn of(item: &Item) -> Self {
+        let mut form = match item.kind {
+            ItemKind::Tool => {
+                let schema = member(&item.item, "inputSchema");
+                Self::new(&item.title, Purpose::Tool { name: item.name.clone() }, &schema)
+            }
+            ItemKind::Prompt => {
+                let (name, server) = (item.name.clone(), item.server.clone());
+                Self::new(&item.title, Purpose::Prompt { name, server }, &arguments(&item.item))
+            }
+            ItemKind::Resource => Self::reading(&item.title, &item.server, &item.name, None),
+            ItemKind::Template => {
+                Self::reading(&item.title, &item.server, &item.name, Some(item.name.clone()))
+            }
+        };
+        form.text.clone_from(&item.description);
+        form.about = facts(item);
+        form
+    }
+
+    /// To read a resource.
+    pub(crate) fn reading(title: &str, server: &str, uri: &str, template: Option<String>) -> Self {
+        let schema =
+            r#"{"required":["uri"],"properties":{"uri":{"type":"string","title":"Address"}}}"#;
+        let schema = Raw::parse(schema).unwrap_or_else(|_| Raw::empty_object());
+        let purpose = Purpose::Resource { server: server.to_owned(), template };
+        let mut form = Self::new(title, purpose, &schema);
+        form.fill(&[uri.to_owned()]);
+        form
+    }
+
+    /// Puts texts into the first fields.
+    pub(crate) fn fill(&mut self, texts: &[String]) {
+        for (blank, text) in self.blanks.iter_mut().zip(texts) {
+            blank.given.fill(text, &blank.field);
+        }
+    }
+
+    /// What stands in the fields.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.blanks.iter().map(|blank| blank.given.text(&blank.field)).collect()
+    }
+
+    /// What the button says.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self.purpose {
+            Purpose::Tool { .. } => "Call",
+            Purpose::Prompt { .. } => "Fill in",
+            Purpose::Resource { .. } => "Read",
+            Purpose::Answer { .. } => "Send",
+            Purpose::Sampling { .. } => "Answer",
+            Purpose::Add => "Add",
+        }
+    }
+
+    pub(crate) fn is_on_button(&self) -> bool {
+        self.focus >= self.blanks.len()
+    }
+
+    pub(crate) fn turn(&mut self, to: Turn) {
+        self.focus = match to {
+            Turn::Next => (self.focus + 1).min(self.blanks.len()),
+            Turn::Before => self.focus.saturating_sub(1),
+        };
+        self.offered.clear();
+    }
+
+    /// Whether the key was one for the field that is being filled in.
+    pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
+        let Some(blank) = self.blanks.get_mut(self.focus) else { return false };
+        let choices = blank.labels().len();
+        blank.given.press(key, choices)
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Some(Blank { given: Given::Text(typed), .. }) = self.blanks.get_mut(self.focus) {
+            typed.paste(text);
+        }
+    }
+
+    /// Takes what the server offers for the field, one after another.
+    pub(crate) fn take_offer(&mut self) {
+        let Some(Blank { given: Given::Text(typed), .. }) = self.blanks.get_mut(self.focus) else {
+            return;
+        };
+        if !self.offered.is_empty() {
+            *typed = Typed::new(&self.offered[0]);
+            self.offered.rotate_left(1);
+        }
+    }
+
+    /// Everything that was filled in, as an object; or which field is wrong, and how.
+    pub(crate) fn value(&self) -> Result<Value, (usize, String)> {
+        let mut members = Vec::new();
+        for (number, blank) in self.blanks.iter().enumerate() {
+            let taken = blank.take();
+            match taken.map_err(|why| (number, format!("{}: {why}", blank.field.title)))? {
+                Taken::Value(value) => members.push(format!("{}:{value}", quote(&blank.field.key))),
+                Taken::Nothing => {}
+            }
+        }
+        let text = format!("{{{}}}", members.join(","));
+        serde_json::from_str(&text).map_err(|error| (0, error.to_string()))
+    }
+}
+
+/// Which way through the fields.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Turn {
+    Next,
+    Before,
+}
+
+/// The arguments of a prompt as the schema of a form: nothing but text.
+fn arguments(item: &Raw) -> Raw {
+    let Ok(prompt) = Prompt::parse(item) else { return Raw::empty_object() };
+    let mut properties = serde_json::Map::new();
+    let mut required = Vec::new();
+    for argument in &prompt.arguments {
+        let description = argument.description.clone();
+        let schema = serde_json::json!({ "type": "string", "description": description });
+        properties.insert(argument.name.clone(), schema);
+        required.extend(argument.required.then(|| argument.name.clone()));
+    }
+    let schema = serde_json::json!({ "properties": properties, "required": required });
+    Raw::of(&schema).unwrap_or_else(|_| Raw::empty_object())
+}
+
+/// What is said of an item above its form.
+fn facts(item: &Item) -> Vec<(String, String)> {
+    let text = |key| item.item.get(key).ok().flatten().and_then(|raw| raw.to_text());
+    let mut facts = vec![("Server", item.server.clone()), ("Name", item.name.clone())];
+    facts.extend(item.cost.map(|cost| ("Costs", format!("{cost} tokens"))));
+    facts.extend(text("mimeType").map(|kind| ("Kind", kind)));
+    let annotations: Value = member(&item.item, "annotations").decode().unwrap_or_default();
+    let hints = annotations.as_object().into_iter().flatten();
+    let hints = hints.filter(|(_, value)| **value == Value::Bool(true));
+    let hints: Vec<_> = hints.map(|(key, _)| key.trim_end_matches("Hint")).collect();
+    if !hints.is_empty() {
+        facts.push(("Says", hints.join(", ")));
+    }
+    facts.into_iter().map(|(what, how)| (what.to_owned(), how)).collect()
+}
+
+fn member(raw: &Raw, key: &str) -> Raw {
+    raw.get(key).ok().flatten().unwrap_or_else(Raw::empty_object)
+}
+
+// === impl Purpose ===
+
+impl Purpose {
+    /// The question that is answered with it.
+    pub(crate) fn question(&self) -> Option<&str> {
+        match self {
+            Self::Answer { id } | Self::Sampling { id } => Some(id),
+            _ => None,
+        }
+    }
+}
+
+// === impl Blank ===
+
+impl Blank {
+    fn new(field: Field) -> Self {
+        let usual = field.usual();
+        let given = match (field.kind, field.choices.len()) {
+            (Kind::Several, length) => Given::Several {
+                ticked: (0..length).map(|number| usual.contains(&number)).collect(),
+                at: 0,
+            },
+            (Kind::Truth, _) => Given::One(None),
+            (_, 0) => Given::Text(Typed::default()),
+            _ => Given::One(usual.first().copied()),
+        };
+        Self { field, given }
+    }
+
+    fn take(&self) -> Result<Taken, String> {
+        match &self.given {
+            Given::Text(typed) => self.field.take(typed.text().trim()),
+            Given::One(Some(number)) if self.field.kind == Kind::Truth => {
+                self.field.take(TRUTHS[*number])
+            }
+            Given::One(None) => self.field.take(""),
+            Given::One(Some(number)) => self.field.choose(&[*number]),
+            Given::Several { ticked, .. } => {
+                let numbered = ticked.iter().enumerate().filter(|(_, ticked)| **ticked);
+                let numbers: Vec<_> = numbered.map(|(number, _)| number).collect();
+                match numbers.as_slice() {
+                    [] => self.field.take(""),
+                    numbers => self.field.choose(numbers),
+                }
+            }
+        }
+    }
+
+    /// The words of its choices.
+    pub(crate) fn labels(&self) -> Vec<&str> {
+        match self.field.kind {
+            Kind::Truth => TRUTHS.to_vec(),
+            _ => self.field.choices.iter().map(|choice| &*choice.label).collect(),
+        }
+    }
+}
+
+// === impl Given ===
+
+impl Given {
+    /// Whether the key was one for it, among so many choices.
+    fn press(&mut self, key: KeyEvent, length: usize) -> bool {
+        match (self, key.code) {
+            (Self::Text(typed), _) => return typed.press(key),
+            (Self::One(at), KeyCode::Right | KeyCode::Char(' ')) => {
+                *at = at.map_or(Some(0), |at| (at + 1 < length).then_some(at + 1));
+            }
+            (Self::One(at), KeyCode::Left) => {
+                *at = at.map_or(length.checked_sub(1), |at| at.checked_sub(1));
+            }
+            (Self::One(at), KeyCode::Char(digit @ '1'..='9')) => {
+                let number = usize::from(digit as u8 - b'1');
+                *at = (number < length).then_some(number);
+            }
+            (Self::One(at), KeyCode::Backspace | KeyCode::Delete) => *at = None,
+            (Self::Several { at, .. }, KeyCode::Right) => *at = (*at + 1).min(length.max(1) - 1),
+            (Self::Several { at, .. }, KeyCode::Left) => *at = at.saturating_sub(1),
+            (Self::Several { ticked, at }, KeyCode::Char(' ')) => {
+                if let Some(ticked) = ticked.get_mut(*at) {
+                    *ticked = !*ticked;
+                }
+            }
+            (Self::Several { ticked, .. }, KeyCode::Char(digit @ '1'..='9')) => {
+                if let Some(ticked) = ticked.get_mut(usize::from(digit as u8 - b'1')) {
+                    *ticked = !*ticked;
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn fill(&mut self, text: &str, field: &Field) {
+        match self {
+            Self::Text(typed) => *typed = Typed::new(text),
+            Self::One(at) if field.kind == Kind::Truth => {
+                *at = TRUTHS.iter().position(|truth| *truth == text);
+            }
+            Self::One(at) => *at = field.choices.iter().position(|choice| choice.label == text),
+            Self::Several { ticked, .. } => {
+                for (ticked, choice) in ticked.iter_mut().zip(&field.choices) {
+                    *ticked = text.split(", ").any(|label| label == choice.label);
+                }
+            }
+        }
+    }
+
+    fn text(&self, field: &Field) -> String {
+        match self {
+            Self::Text(typed) => typed.text(),
+            Self::One(Some(at)) if field.kind == Kind::Truth => TRUTHS[*at].to_owned(),
+            Self::One(at) => {
+                let choice = at.and_then(|at| field.choices.get(at));
+                choice.map(|choice| choice.label.clone()).unwrap_or_default()
+            }
+            Self::Several { ticked, .. } => {
+                let ticked = field.choices.iter().zip(ticked).filter(|(_, ticked)| **ticked);
+                ticked.map(|(choice, _)| &*choice.label).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What is known of the hub: the answers of its API, as far as they are shown.
+//!
+//! Members that are not known here are skipped, as the API asks of its readers.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use switchboard_core::audit::Line;
+use switchboard_core::catalog::{Told, ToldItem};
+use switchboard_core::problem::Problem;
+use switchboard_core::told::Server;
+use switchboard_wire::json::Raw;
+
+/// Calls that are remembered.
+pub(crate) const CALLS: usize = 2_000;
+
+/// Everything that is known. Only events write it.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) link: Link,
+    pub(crate) hub: Hub,
+    pub(crate) servers: Vec<Server>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) approvals: Vec<Case>,
+    pub(crate) tools: Vec<Item>,
+    pub(crate) prompts: Vec<Item>,
+    pub(crate) resources: Vec<Item>,
+    /// In the order in which they were asked.
+    pub(crate) questions: Vec<Asked>,
+    /// The newest first.
+    pub(crate) calls: Vec<Line>,
+    /// What the processes of servers use, by server, where the hub says so.
+    pub(crate) processes: BTreeMap<String, Vec<Process>>,
+}
+
+/// How the connection to the hub is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Link {
+    #[default]
+    Opening,
+    Open,
+    /// It is gone, and looked for.
+    Lost {
+        why: String,
+    },
+}
+
+/// The hub itself.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Hub {
+    pub(crate) version: String,
+    pub(crate) pid: u32,
+    pub(crate) clients: usize,
+    pub(crate) attached: Vec<Client>,
+    pub(crate) calls: usize,
+}
+
+/// A client of the hub.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Client {
+    pub(crate) session: String,
+    pub(crate) name: String,
+    /// How often it has called which server.
+    pub(crate) servers: BTreeMap<String, u64>,
+}
+
+/// One process of a server.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    #[serde(default)]
+    pub(crate) parent: Option<u32>,
+    #[serde(default, alias = "command")]
+    pub(crate) name: String,
+    /// What it keeps in memory, in bytes.
+    #[serde(default, alias = "memoryBytes", alias = "rss", alias = "bytes")]
+    pub(crate) memory: u64,
+}
+
+/// Something that awaits approval.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Case {
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) at: Value,
+    pub(crate) content: Value,
+    #[serde(default)]
+    pub(crate) changes: Vec<Change>,
+    pub(crate) digest: String,
+}
+
+/// What differs from what was agreed to last.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Change {
+    pub(crate) field: String,
+    #[serde(default)]
+    pub(crate) before: Option<Value>,
+    #[serde(default)]
+    pub(crate) after: Option<Value>,
+}
+
+/// A question that waits.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Asked {
+    pub(crate) id: String,
+    pub(crate) server: String,
+    /// Who made the call that waits, where the hub says so.
+    #[serde(default)]
+    pub(crate) client: Option<String>,
+    pub(crate) about: Value,
+}
+
+/// A tool, a prompt, a resource, or a template of resources.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    /// Its full name, or its address.
+    pub(crate) name: String,
+    pub(crate) server: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) cost: Option<usize>,
+    pub(crate) kind: ItemKind,
+    /// As the server lists it.
+    pub(crate) item: Raw,
+    /// What is searched.
+    words: String,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ItemKind {
+    Tool,
+    Prompt,
+    Resource,
+    Template,
+}
+
+/// The lists of all servers, ready to be shown.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    pub(crate) tools: Vec<Item>,
+    pub(crate) prompts: Vec<Item>,
+    pub(crate) resources: Vec<Item>,
+}
+
+/// What went wrong with something that was asked of the hub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) title: String,
+    pub(crate) hint: Option<String>,
+}
+
+// === impl Known ===
+
+impl Known {
+    pub(crate) fn server(&self, name: &str) -> Option<&Server> {
+        self.servers.iter().find(|server| server.name == name)
+    }
+
+    pub(crate) fn question(&self, id: &str) -> Option<&Asked> {
+        self.questions.iter().find(|asked| asked.id == id)
+    }
+
+    pub(crate) fn prompt(&self, name: &str) -> Option<&Item> {
+        self.prompts.iter().find(|prompt| prompt.name == name)
+    }
+
+    /// Whether a server says what a value could become.
+    pub(crate) fn completes(&self, server: &str) -> bool {
+        self.server(server).is_some_and(|server| server.offers.iter().any(|o| o == "completions"))
+    }
+
+    /// The clients that have called a server.
+    pub(crate) fn users(&self, server: &str) -> Vec<&str> {
+        let users = self.hub.attached.iter().filter(|client| client.servers.contains_key(server));
+        users
+            .map(|client| if client.name.is_empty() { &*client.session } else { &*client.name })
+            .collect()
+    }
+
+    /// Keeps a question, once.
+    pub(crate) fn ask(&mut self, asked: Asked) {
+        if self.question(&asked.id).is_none() {
+            self.questions.push(asked);
+        }
+    }
+
+    /// Puts a call on top.
+    pub(crate) fn called(&mut self, line: Line) {
+        self.calls.insert(0, line);
+        self.calls.truncate(CALLS);
+    }
+}
+
+// === impl Item ===
+
+impl Item {
+    fn new(told: ToldItem, kind: ItemKind) -> Self {
+        let text = |key| told.item.get(key).ok().flatten().and_then(|raw| raw.to_text());
+        let address = text("uri").or_else(|| text("uriTemplate"));
+        let name = told.name.clone().or_else(|| address.clone()).unwrap_or_default();
+        let title = text("title").or_else(|| text("name")).unwrap_or_else(|| name.clone());
+        let description = text("description").or(address).unwrap_or_default();
+        let words = [&*name, &told.server, &title, &description].join(" ").to_lowercase();
+        let ToldItem { server, cost, item, .. } = told;
+        Self { name, server, title, description, cost, kind, item, words }
+    }
+
+    /// Whether every word of `typed`, in small letters, is in it.
+    pub(crate) fn fits(&self, typed: &str) -> bool {
+        fits(&self.words, typed)
+    }
+}
+
+/// Whether every word of `typed` is somewhere in `words`; both in small letters.
+pub(crate) fn fits(words: &str, typed: &str) -> bool {
+    typed.split_whitespace().all(|word| words.contains(word))
+}
+
+// === impl Catalog ===
+
+impl From<Told> for Catalog {
+    fn from(told: Told) -> Self {
+        let all = |items: Vec<ToldItem>, kind| -> Vec<Item> {
+            items.into_iter().map(|item| Item::new(item, kind)).collect()
+        };
+        let mut resources = all(told.resources, ItemKind::Resource);
+        resources.extend(all(told.templates, ItemKind::Template));
+        Self {
+            tools: all(told.tools, ItemKind::Tool),
+            prompts: all(told.prompts, ItemKind::Prompt),
+            resources,
+        }
+    }
+}
+
+// === impl Wrong ===
+
+impl Wrong {
+    pub(crate) fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), hint: None }
+    }
+
+    /// On one line.
+    pub(crate) fn line(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{} ({hint})", self.title),
+            None => self.title.clone(),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What is chosen of a list, what of it is seen, and what is looked for in it.
+
+use super::typed::Typed;
+
+/// The state of one list. How long it is and how much of it fits is said with each question.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct List {
+    chosen: usize,
+    top: usize,
+    /// What is looked for.
+    pub(crate) find: Typed,
+}
+
+/// A way to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Move {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+}
+
+// === impl List ===
+
+impl List {
+    /// The row that is chosen, of so many.
+    pub(crate) fn chosen(&self, length: usize) -> usize {
+        self.chosen.min(length.saturating_sub(1))
+    }
+
+    /// The first row that is seen, where `height` rows fit.
+    pub(crate) fn top(&self, length: usize, height: usize) -> usize {
+        let (chosen, height) = (self.chosen(length), height.max(1));
+        let lowest = (chosen + 1).saturating_sub(height);
+        self.top.min(length.saturating_sub(height)).clamp(lowest, chosen)
+    }
+
+    pub(crate) fn choose(&mut self, row: usize) {
+        self.chosen = row;
+    }
+
+    pub(crate) fn go(&mut self, step: Move, length: usize, height: usize) {
+        self.top = self.top(length, height);
+        let chosen = self.chosen(length);
+        let page = height.max(2) - 1;
+        self.chosen = match step {
+            Move::Up => chosen.saturating_sub(1),
+            Move::Down => chosen + 1,
+            Move::PageUp => chosen.saturating_sub(page),
+            Move::PageDown => chosen + page,
+            Move::First => 0,
+            Move::Last => length,
+        };
+        self.chosen = self.chosen(length);
+        self.top = self.top(length, height);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_row_is_seen() {
+        use Move::{Down, First, Last, PageDown, PageUp, Up};
+        for (moves, length, chosen, top) in [
+            (&[Up][..], 5, 0, 0),
+            (&[Down, Down, Down], 5, 3, 1),
+            (&[Last], 5, 4, 2),
+            (&[Last, Up], 5, 3, 2),
+            (&[Last, Up, Up, Up], 5, 1, 1),
+            (&[PageDown], 5, 2, 0),
+            (&[PageDown, PageDown, PageUp], 10, 2, 2),
+            (&[Last, First], 10, 0, 0),
+            (&[Down, Last], 0, 0, 0),
+        ] {
+            let mut list = List::default();
+            moves.iter().for_each(|step| list.go(*step, length, 3));
+            assert_eq!((list.chosen(length), list.top(length, 3)), (chosen, top), "{moves:?}");
+        }
+        // A list that has become shorter.
+        let mut list = List::default();
+        list.go(Last, 100, 10);
+        assert_eq!((list.chosen(5), list.top(5, 10)), (4, 0));
+    }
+}

@@ -1,0 +1,242 @@
+//! The program as a function: what is known, what happened, and so what is to be done.
+//!
+//! [`Model::update`] takes an [`Event`] and gives [`Effect`]s. Nothing here reads a key, draws a cell or asks the hub, so
+//! that tests are data.
+
+mod act;
+mod answer;
+mod calling;
+mod event;
+mod form;
+mod known;
+mod list;
+mod perform;
+mod problems;
+mod server;
+mod typed;
+mod update;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use switchboard_core::audit::Line;
+use switchboard_core::told::Server;
+
+pub(crate) use act::{Act, Answer, Choice, ServerAct, Verdict, choices};
+pub(crate) use calling::{Calling, State};
+pub(crate) use event::{Effect, Event, Look, Method, News, Path, Request, Wish};
+pub(crate) use form::{Blank, Form, Given, Purpose};
+pub(crate) use known::{
+    Asked, CALLS, Case, Catalog, Hub, Item, ItemKind, Known, Link, Process, Wrong,
+};
+pub(crate) use list::{List, Move};
+pub(crate) use problems::{Trouble, troubles};
+pub(crate) use typed::Typed;
+pub(crate) use window::{Entry, Kind, Scroll, Window, Writing};
+
+use super::input::History;
+use known::fits;
+
+/// Everything the screen is made from.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) known: Known,
+    pub(crate) view: View,
+    lists: [List; View::ALL.len()],
+    pub(crate) typing: Typing,
+    /// The one on top last.
+    pub(crate) windows: Vec<Window>,
+    pub(crate) notice: Option<Notice>,
+    pub(crate) history: History,
+    pub(crate) notify: Notify,
+    /// Columns and rows of the terminal.
+    pub(crate) size: (u16, u16),
+    /// Counts calls.
+    last: u64,
+    /// The call that asks where somebody signs in, and to what.
+    signing_in: Option<(u64, String)>,
+    /// The call that asks what a value could become, and for which value.
+    completing: Option<(u64, String)>,
+    /// What was filled in last, by the name of the tool.
+    filled: HashMap<String, Vec<String>>,
+}
+
+/// One of the seven views.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum View {
+    #[default]
+    Servers,
+    Tools,
+    Prompts,
+    Resources,
+    Queue,
+    Activity,
+    Problems,
+}
+
+/// Where letters go.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Typing {
+    /// They are commands.
+    #[default]
+    Nowhere,
+    /// Into what is looked for in the list.
+    Find,
+    /// Into the command line.
+    Line(Typed),
+}
+
+/// Something that was said, until the next key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Notice {
+    Good(String),
+    Bad(String),
+}
+
+/// Whether somebody who looks elsewhere is told of questions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Notify {
+    #[default]
+    Nobody,
+    Desktop,
+}
+
+// === impl View ===
+
+impl View {
+    /// In the order of their numbers.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Servers,
+        Self::Tools,
+        Self::Prompts,
+        Self::Resources,
+        Self::Queue,
+        Self::Activity,
+        Self::Problems,
+    ];
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Servers => "Servers",
+            Self::Tools => "Tools",
+            Self::Prompts => "Prompts",
+            Self::Resources => "Resources",
+            Self::Queue => "Queue",
+            Self::Activity => "Activity",
+            Self::Problems => "Problems",
+        }
+    }
+
+    /// So many further on, around the end.
+    pub(crate) fn further(self, steps: usize) -> Self {
+        Self::ALL[(self as usize + steps) % Self::ALL.len()]
+    }
+}
+
+// === impl Model ===
+
+impl Model {
+    pub(crate) fn new(size: (u16, u16), notify: Notify, history: History) -> Self {
+        Self { size, notify, history, ..Self::default() }
+    }
+
+    /// The list of the view that is shown.
+    pub(crate) fn list(&self) -> &List {
+        &self.lists[self.view as usize]
+    }
+
+    fn list_mut(&mut self) -> &mut List {
+        &mut self.lists[self.view as usize]
+    }
+
+    /// What is looked for, in small letters.
+    fn sought(&self) -> String {
+        self.list().find.text().to_lowercase()
+    }
+
+    /// How many rows the list has, and how many there would be if nothing were looked for.
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        let known = &self.known;
+        match self.view {
+            View::Servers => (self.servers().len(), known.servers.len()),
+            View::Tools => (self.items().len(), known.tools.len()),
+            View::Prompts => (self.items().len(), known.prompts.len()),
+            View::Resources => (self.items().len(), known.resources.len()),
+            View::Queue => (known.questions.len(), known.questions.len()),
+            View::Activity => (self.calls().len(), known.calls.len()),
+            View::Problems => {
+                let troubles = troubles(known).len();
+                (troubles, troubles)
+            }
+        }
+    }
+
+    /// The servers that fit what is looked for.
+    pub(crate) fn servers(&self) -> Vec<&Server> {
+        let sought = self.sought();
+        let fit = |server: &&Server| {
+            let words = [&*server.name, server.scope.name(), &server.state];
+            let words = [words.join(" "), server.transport.clone().unwrap_or_default()].join(" ");
+            fits(&words.to_lowercase(), &sought)
+        };
+        self.known.servers.iter().filter(fit).collect()
+    }
+
+    /// The tools, prompts or resources that do.
+    pub(crate) fn items(&self) -> Vec<&Item> {
+        let sought = self.sought();
+        let all = match self.view {
+            View::Prompts => &self.known.prompts,
+            View::Resources => &self.known.resources,
+            _ => &self.known.tools,
+        };
+        all.iter().filter(|item| item.fits(&sought)).collect()
+    }
+
+    /// The calls that do.
+    pub(crate) fn calls(&self) -> Vec<&Line> {
+        let sought = self.sought();
+        let fit = |line: &&Line| {
+            let Line { name, server, client, outcome, method, .. } = *line;
+            let (decision, rule) = (line.decision.as_deref(), line.rule.as_deref());
+            let words = [name, server, client, outcome, method].map(String::as_str).join(" ");
+            let words = [&words, decision.unwrap_or_default(), rule.unwrap_or_default()].join(" ");
+            sought.is_empty() || fits(&words.to_lowercase(), &sought)
+        };
+        self.known.calls.iter().filter(fit).collect()
+    }
+
+    pub(crate) fn chosen_server(&self) -> Option<&str> {
+        let servers = self.servers();
+        let chosen = self.list().chosen(servers.len());
+        servers.get(chosen).map(|server| &*server.name)
+    }
+
+    pub(crate) fn window(&self) -> Option<&Window> {
+        self.windows.last()
+    }
+
+    fn form_mut(&mut self) -> Option<&mut Form> {
+        match self.windows.last_mut() {
+            Some(Window { kind: Kind::Form(form), .. }) => Some(form),
+            _ => None,
+        }
+    }
+
+    fn ticket(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn say(&mut self, text: impl Into<String>) {
+        self.notice = Some(Notice::Good(text.into()));
+    }
+
+    /// Says what went wrong.
+    pub(crate) fn complain(&mut self, text: impl Into<String>) {
+        self.notice = Some(Notice::Bad(text.into()));
+    }
+}

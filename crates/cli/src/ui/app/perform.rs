@@ -1,0 +1,350 @@
+//! What a person does.
+
+use serde_json::{Value, json};
+
+use super::form::Purpose;
+use super::window::Window;
+use super::{
+    Act, Calling, Effect, Form, Item, Kind, List, Method, Model, Path, Request, Scroll, Trouble,
+    Typed, Typing, Verdict, View, Wish, Wrong, calling, troubles,
+};
+use crate::ui::input::{self, words};
+use crate::ui::view;
+
+/// Tools whose last arguments are remembered.
+const FILLED: usize = 200;
+
+impl Model {
+    /// Does it.
+    pub(crate) fn perform(&mut self, act: Act) -> Vec<Effect> {
+        match act {
+            Act::Quit => return vec![Effect::Quit],
+            Act::Suspend => return vec![Effect::Suspend],
+            Act::Redraw => return vec![Effect::Redraw],
+            Act::StartHub => return vec![Effect::StartHub],
+            Act::Help => self.windows.push(Window::new(Kind::Help)),
+            Act::Turn(view) => return self.turn(view),
+            Act::NextView => return self.turn(self.view.further(1)),
+            Act::ViewBefore => return self.turn(self.view.further(View::ALL.len() - 1)),
+            Act::Go(step) => self.go(step),
+            Act::Open => self.open(),
+            Act::Close => return self.leave(),
+            Act::Find => self.typing = Typing::Find,
+            Act::Command(begin) => self.typing = Typing::Line(Typed::new(begin)),
+            Act::Server(act, name) => return self.with_server(act, &name),
+            Act::Add => self.windows.push(Window::new(Kind::Form(Box::new(adding())))),
+            Act::Decide(verdict) => return self.decide(verdict),
+            Act::Say(answer) => return self.answer(answer),
+            Act::Visit => return self.visit(),
+            Act::Submit => return self.submit(),
+            Act::CancelCall => return self.cancel_call(),
+            Act::Repeat => self.repeat(),
+            Act::RemoveIt => return self.remove(),
+        }
+        Vec::new()
+    }
+
+    fn go(&mut self, step: super::Move) {
+        let Some(window) = self.windows.last() else {
+            let (length, height) = (self.lengths().0, view::rows(self.size));
+            return self.list_mut().go(step, length, height);
+        };
+        let extent = view::extent(self, window);
+        let page = extent.height.max(2) - 1;
+        let to = match step {
+            super::Move::Up => extent.offset.saturating_sub(1),
+            super::Move::Down => extent.offset + 1,
+            super::Move::PageUp => extent.offset.saturating_sub(page),
+            super::Move::PageDown => extent.offset + page,
+            super::Move::First => 0,
+            super::Move::Last => extent.length,
+        };
+        let lowest = extent.length.saturating_sub(extent.height);
+        let is_log = matches!(window.kind, Kind::Log { .. });
+        let scroll = if is_log && to >= lowest { Scroll::End } else { Scroll::At(to.min(lowest)) };
+        if let Some(window) = self.windows.last_mut() {
+            window.scroll = scroll;
+        }
+    }
+
+    /// Leaves what is being typed, else the window, else what is looked for.
+    fn leave(&mut self) -> Vec<Effect> {
+        match (&self.typing, self.windows.is_empty()) {
+            (Typing::Line(_), _) => self.typing = Typing::Nowhere,
+            (Typing::Nowhere, false) => return self.close(),
+            (Typing::Find | Typing::Nowhere, _) => {
+                self.typing = Typing::Nowhere;
+                *self.list_mut() = List::default();
+            }
+        }
+        Vec::new()
+    }
+
+    fn open(&mut self) {
+        let chosen = self.list().chosen(self.lengths().0);
+        let kind = match self.view {
+            View::Servers => {
+                self.chosen_server().map(|name| Kind::Server { name: name.to_owned() })
+            }
+            View::Tools | View::Prompts | View::Resources => {
+                let form = self.items().get(chosen).map(|item| self.form_of(item));
+                form.map(|form| Kind::Form(Box::new(form)))
+            }
+            View::Queue => {
+                if let Some(asked) = self.known.questions.get(chosen).cloned() {
+                    self.open_question(&asked);
+                }
+                None
+            }
+            View::Activity => {
+                self.calls().get(chosen).map(|line| Kind::Record(Box::new((*line).clone())))
+            }
+            View::Problems => match troubles(&self.known).get(chosen) {
+                Some(Trouble::Server(server)) => Some(Kind::Server { name: server.name.clone() }),
+                Some(Trouble::Approval(case)) => Some(Kind::Review { name: case.name.clone() }),
+                Some(Trouble::Problem(problem)) => {
+                    problem.server.clone().map(|name| Kind::Server { name })
+                }
+                None => None,
+            },
+        };
+        self.windows.extend(kind.map(Window::new));
+    }
+
+    /// A form for an item, with what was filled in last.
+    fn form_of(&self, item: &Item) -> Form {
+        let mut form = Form::of(item);
+        if let Some(filled) = self.filled.get(&item.name) {
+            form.fill(filled);
+            form.focus = form.blanks.len();
+        }
+        form
+    }
+
+    /// Opens the form of a call of the past. What it was called with is known only of our own calls: the hub does not
+    /// write arguments down.
+    fn repeat(&mut self) {
+        let name = match self.windows.last().map(|window| &window.kind) {
+            Some(Kind::Record(line)) => line.name.clone(),
+            _ => {
+                let calls = self.calls();
+                let chosen = self.list().chosen(calls.len());
+                calls.get(chosen).map(|line| line.name.clone()).unwrap_or_default()
+            }
+        };
+        let known = &self.known;
+        let mut all = known.tools.iter().chain(&known.prompts).chain(&known.resources);
+        let form = all.find(|item| item.name == name).map(|item| self.form_of(item));
+        match form {
+            Some(form) => self.windows.push(Window::new(Kind::Form(Box::new(form)))),
+            None => self.complain(format!("there is no {name} now")),
+        }
+    }
+
+    /// Does what the form or the entry on top is for.
+    fn submit(&mut self) -> Vec<Effect> {
+        match self.windows.last_mut().map(|window| &mut window.kind) {
+            Some(Kind::Entry(entry)) => {
+                let parsed: Result<Value, _> = serde_json::from_str(&entry.text.text());
+                match parsed {
+                    Ok(value) => {
+                        let (server, scope) = (entry.server.clone(), entry.scope.clone());
+                        self.save(&server, &scope, &value)
+                    }
+                    Err(error) => {
+                        entry.problem = Some(format!("that is no JSON: {error}"));
+                        Vec::new()
+                    }
+                }
+            }
+            Some(Kind::Form(form)) => {
+                form.problem = None;
+                match form.value() {
+                    Ok(value) => self.submit_form(value),
+                    Err((field, why)) => {
+                        form.focus = field;
+                        form.problem = Some(why);
+                        Vec::new()
+                    }
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn submit_form(&mut self, value: Value) -> Vec<Effect> {
+        let ticket = self.ticket();
+        let Some(form) = self.form_mut() else { return Vec::new() };
+        match form.purpose.clone() {
+            Purpose::Answer { id } => {
+                self.reply(&id, json!({ "action": "accept", "content": value }))
+            }
+            Purpose::Sampling { id } => {
+                let text = value.get("text").cloned().unwrap_or_default();
+                let content = json!({ "type": "text", "text": text });
+                let result =
+                    json!({ "role": "assistant", "model": "a person", "content": content });
+                self.reply(&id, json!({ "action": "result", "result": result }))
+            }
+            Purpose::Add => vec![add(&value)],
+            purpose => {
+                let earlier = form.calling.replace(Calling::new(ticket));
+                let texts = form.texts();
+                self.remember(&purpose, texts);
+                if let Some(window) = self.windows.last_mut() {
+                    window.scroll = Scroll::Outcome;
+                }
+                let earlier = earlier.filter(Calling::is_underway);
+                let cancel = earlier.map(|calling| Effect::Cancel { ticket: calling.ticket });
+                let call = calling::body(&purpose, value).map(|body| Effect::Call { ticket, body });
+                cancel.into_iter().chain(call).collect()
+            }
+        }
+    }
+
+    fn remember(&mut self, purpose: &Purpose, texts: Vec<String>) {
+        let (Purpose::Tool { name } | Purpose::Prompt { name, .. }) = purpose else { return };
+        if self.filled.len() >= FILLED {
+            self.filled.clear();
+        }
+        self.filled.insert(name.clone(), texts);
+    }
+
+    fn cancel_call(&mut self) -> Vec<Effect> {
+        let Some(form) = self.form_mut() else { return Vec::new() };
+        let Some(calling) = form.calling.as_mut().filter(|calling| calling.is_underway()) else {
+            return Vec::new();
+        };
+        calling.state = super::State::Cancelled;
+        vec![Effect::Cancel { ticket: calling.ticket }]
+    }
+
+    /// Has the server of the form say what the field could become, one question at a time.
+    pub(super) fn complete(&mut self) -> Vec<Effect> {
+        if self.completing.is_some() {
+            return Vec::new();
+        }
+        let ticket = self.ticket();
+        let Some(Window { kind: Kind::Form(form), .. }) = self.windows.last() else {
+            return Vec::new();
+        };
+        let (Purpose::Prompt { server, .. } | Purpose::Resource { server, .. }) = &form.purpose
+        else {
+            return Vec::new();
+        };
+        if !self.known.completes(server) {
+            return Vec::new();
+        }
+        let Some(blank) = form.blanks.get(form.focus) else { return Vec::new() };
+        let value = form.texts().swap_remove(form.focus);
+        let Some(body) = calling::completion(&form.purpose, &blank.field.key, &value) else {
+            return Vec::new();
+        };
+        self.completing = Some((ticket, value));
+        vec![Effect::Call { ticket, body }]
+    }
+
+    fn decide(&mut self, verdict: Verdict) -> Vec<Effect> {
+        let Some(Window { kind: Kind::Review { name }, .. }) = self.windows.last() else {
+            return Vec::new();
+        };
+        let Some(case) = self.known.approvals.iter().find(|case| case.name == *name) else {
+            self.complain(Wrong::new("nothing of that name awaits approval any more").line());
+            return Vec::new();
+        };
+        let (word, done) = match verdict {
+            Verdict::Approve => ("approve", format!("{} is approved", case.name)),
+            Verdict::Reject => ("reject", format!("{} is rejected", case.name)),
+        };
+        let body = json!({ "name": case.name, "digest": case.digest, "verdict": word });
+        let path = Path::Here("approvals".to_owned());
+        self.windows.pop();
+        let (wish, method, body) = (Wish::Say(done), Method::Post, Some(body));
+        vec![Effect::Ask(Request { wish, method, path, body })]
+    }
+
+    /// A line was typed, and is done.
+    pub(crate) fn run(&mut self, line: &str) -> Vec<Effect> {
+        match input::read(line, &self.known) {
+            Ok(command) => self.obey(command),
+            Err(why) => {
+                self.complain(why);
+                Vec::new()
+            }
+        }
+    }
+
+    fn obey(&mut self, command: input::Command) -> Vec<Effect> {
+        use input::Command;
+        match command {
+            Command::Act(act) => self.perform(act),
+            Command::Servers(acts) => {
+                let turned = self.turn(View::Servers);
+                let acts = acts.into_iter().flat_map(|(act, name)| self.with_server(act, &name));
+                let acts: Vec<_> = acts.collect();
+                turned.into_iter().chain(acts).collect()
+            }
+            Command::Prompt { name, arguments } => {
+                let Some(item) = self.known.prompt(&name) else { return Vec::new() };
+                let mut form = Form::of(item);
+                form.fill(&arguments);
+                self.place(form)
+            }
+            Command::Read { server, uri } => self.place(Form::reading(&uri, &server, &uri, None)),
+        }
+    }
+
+    /// Opens a form and does what it is for, unless something is missing.
+    fn place(&mut self, mut form: Form) -> Vec<Effect> {
+        let missing = form.value().err();
+        form.focus = missing.as_ref().map_or(form.blanks.len(), |(field, _)| *field);
+        self.windows.push(Window::new(Kind::Form(Box::new(form))));
+        if missing.is_some() { Vec::new() } else { self.submit() }
+    }
+}
+
+/// The form a server is added with.
+fn adding() -> Form {
+    let schema = json!({
+        "required": ["what", "scope"],
+        "properties": {
+            "what": {
+                "type": "string", "title": "Server",
+                "description": "an address, a command with its arguments, or JSON as documentation shows it",
+            },
+            "name": { "type": "string", "title": "Name", "description": "JSON may bring its own" },
+            "scope": {
+                "type": "string", "title": "Where", "default": "local",
+                "oneOf": [
+                    { "const": "local", "title": "this project, for me alone" },
+                    { "const": "project", "title": "this project, for everybody in it" },
+                    { "const": "user", "title": "everywhere, for me" },
+                ],
+            },
+        },
+    });
+    let schema = switchboard_wire::json::Raw::of(&schema);
+    let schema = schema.unwrap_or_else(|_| switchboard_wire::json::Raw::empty_object());
+    Form::new("Add a server", Purpose::Add, &schema)
+}
+
+/// What was typed into it: JSON, an address, or a command and its arguments.
+fn add(filled: &Value) -> Effect {
+    let text =
+        |key: &str| filled.get(key).and_then(Value::as_str).unwrap_or_default().trim().to_owned();
+    let what = text("what");
+    let mut body = json!({ "scope": text("scope") });
+    if !text("name").is_empty() {
+        body["name"] = json!(text("name"));
+    }
+    if what.starts_with('{') {
+        body["snippet"] = json!(what);
+    } else if crate::args::looks_like_url(&what) {
+        body["url"] = json!(what);
+    } else {
+        let mut words = words(&what).into_iter();
+        body["entry"] = json!({ "command": words.next(), "args": words.collect::<Vec<_>>() });
+    }
+    let path = Path::Here("servers".to_owned());
+    Effect::Ask(Request { wish: Wish::Add, method: Method::Post, path, body: Some(body) })
+}

@@ -1,0 +1,70 @@
+//! Everything that is wrong, in one list.
+
+use switchboard_core::problem::Problem;
+use switchboard_core::told::Server;
+
+use super::known::{Case, Known};
+
+/// States in which a server wants somebody.
+const WRONG: [&str; 5] = ["failed", "needs-auth", "invalid", "blocked", "awaiting-approval"];
+
+/// Why something that a project brought along does not count.
+const NOBODY: &str = "the project brought it along, and nobody has agreed yet";
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Trouble<'a> {
+    Server(&'a Server),
+    /// Something that awaits approval and is no server.
+    Approval(&'a Case),
+    Problem(&'a Problem),
+}
+
+/// All of it, the worst first.
+pub(crate) fn troubles(known: &Known) -> Vec<Trouble<'_>> {
+    let servers = known.servers.iter().filter(|server| WRONG.contains(&&*server.state));
+    let approvals = known.approvals.iter().filter(|case| case.kind != "server");
+    servers
+        .map(Trouble::Server)
+        .chain(approvals.map(Trouble::Approval))
+        .chain(known.problems.iter().map(Trouble::Problem))
+        .collect()
+}
+
+// === impl Trouble ===
+
+impl Trouble<'_> {
+    /// What is wrong, in a few words.
+    pub(crate) fn title(&self) -> String {
+        match self {
+            Self::Server(server) => {
+                let state = match &*server.state {
+                    "needs-auth" => "needs sign-in".to_owned(),
+                    state => state.replace('-', " "),
+                };
+                format!("{}: {state}", server.name)
+            }
+            Self::Approval(case) => format!("the {} {} awaits approval", case.kind, case.name),
+            Self::Problem(problem) => {
+                let names = [problem.server.as_deref(), problem.item.as_deref()];
+                names.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+            }
+        }
+    }
+
+    /// Why, and what to do.
+    pub(crate) fn why(&self) -> String {
+        match self {
+            Self::Server(server) => match (&server.why, &server.error) {
+                (Some(why), _) => why.clone(),
+                (None, Some(error)) => {
+                    let hint = error.hint.as_ref().map(|hint| format!("; {hint}"));
+                    format!("{}{}", error.causes.join(": "), hint.unwrap_or_default())
+                }
+                (None, None) => NOBODY.to_owned(),
+            },
+            Self::Approval(_) => NOBODY.to_owned(),
+            Self::Problem(problem) => problem.message.clone(),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Keys, and what is done about them.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::ui::fixture::{model, press};
+
+const SIZE: (u16, u16) = (80, 24);
+
+/// Effects in few words.
+fn said(effects: &[Effect]) -> Vec<String> {
+    let said = effects.iter().map(|effect| match effect {
+        Effect::Ask(Request { method, path, body, .. }) => {
+            let path = match path {
+                Path::Hub(path) => format!("/{path}"),
+                Path::Here(path) => path.clone(),
+            };
+            let body = body.as_ref().map(|body| format!(" {body}")).unwrap_or_default();
+            format!("{method:?} {path}{body}")
+        }
+        Effect::Call { body, .. } => {
+            format!("call {} {}", body["method"].as_str().unwrap(), body["params"])
+        }
+        Effect::Cancel { .. } => "cancel".to_owned(),
+        other => format!("{other:?}"),
+    });
+    said.collect()
+}
+
+#[test]
+fn keys_become_requests() {
+    for (keys, expected) in [
+        ("d", &["Post servers/kiosk/disable"][..]),
+        ("r", &["Post servers/kiosk/reconnect"]),
+        ("e", &[]),
+        (
+            "End e",
+            &[
+                "Post servers/%E6%97%A5%E6%9C%AC%E8%AA%9E%E3%82%B5%E3%83%BC%E3%83%90%E3%83%BC/enable",
+            ],
+        ),
+        ("Down o", &["Post servers/docs/sign-out"]),
+        ("o", &[]),
+        ("x", &[]),
+        ("x Esc y", &[]),
+        ("x y", &["Delete servers/kiosk?scope=user"]),
+        ("Enter d", &["Post servers/kiosk/disable"]),
+        ("c", &["Get servers/kiosk"]),
+        (
+            "Down Down i",
+            &[r#"call tools/call {"name":"mcp__github__authenticate","arguments":{}}"#],
+        ),
+        ("i", &[]),
+        (
+            "Down Down Down Down a a",
+            &[r#"Post approvals {"name":"shelf","digest":"6f1e","verdict":"approve"}"#],
+        ),
+        (
+            "Down Down Down Down a r",
+            &[r#"Post approvals {"name":"shelf","digest":"6f1e","verdict":"reject"}"#],
+        ),
+        (
+            "n \"https://example.com/mcp\" Tab \"new\" ^S",
+            &[r#"Post servers {"scope":"local","name":"new","url":"https://example.com/mcp"}"#],
+        ),
+        (
+            "n \"npx -y 'a b'\" Tab \"new\" Tab Right ^S",
+            &[
+                r#"Post servers {"scope":"project","name":"new","entry":{"command":"npx","args":["-y","a b"]}}"#,
+            ],
+        ),
+        ("n ^S", &[]),
+        (
+            "2 Enter \"tea\" Tab \"2\" Tab Right Tab Space Right Space Tab Right Enter \"{}\" Enter Enter",
+            &[
+                r#"call tools/call {"name":"mcp__kiosk__order","arguments":{"what":"tea","count":2,"size":"large","extras":["milk","sugar"],"wrapped":true,"note":{}}}"#,
+            ],
+        ),
+        (
+            "2 Enter \"tea\" Tab \"2\" ^S Esc",
+            &[
+                r#"call tools/call {"name":"mcp__kiosk__order","arguments":{"what":"tea","count":2,"size":"small"}}"#,
+                "cancel",
+            ],
+        ),
+        ("2 Enter \"t\" ^S", &[]),
+        ("2 Enter \"tea\" Tab \"x\" ^S", &[]),
+        ("3 Enter ^S", &[]),
+        ("4 Down Enter ^S", &[r#"call resources/read {"uri":"kiosk://menu"}"#]),
+        ("5 Enter o", &[r#"Post /questions/q1 {"action":"allow","remember":"once"}"#]),
+        ("5 Enter s", &[r#"Post /questions/q1 {"action":"allow","remember":"session"}"#]),
+        ("5 Enter p", &[r#"Post /questions/q1 {"action":"allow","remember":"project"}"#]),
+        ("5 Enter a", &[r#"Post /questions/q1 {"action":"allow","remember":"always"}"#]),
+        ("5 Enter d", &[r#"Post /questions/q1 {"action":"deny","remember":"once"}"#]),
+        ("5 Enter n", &[r#"Post /questions/q1 {"action":"deny","remember":"never"}"#]),
+        (
+            "5 Down Enter \"Ada\" Tab 2 ^S",
+            &[r#"Post /questions/q2 {"action":"accept","content":{"name":"Ada","colour":"g"}}"#],
+        ),
+        ("5 Down Enter \"A\" Tab 2 ^S", &[]),
+        ("5 Down Enter ^D", &[r#"Post /questions/q2 {"action":"decline"}"#]),
+        ("5 Down Enter ^X", &[r#"Post /questions/q2 {"action":"cancel"}"#]),
+        (
+            "5 Down Down Enter o",
+            &[
+                r#"Post /questions/q3 {"action":"accept"}"#,
+                r#"Open("http://xn--pay-8ka.example/checkout?id=1")"#,
+            ],
+        ),
+        ("5 Down Down Enter c", &[r#"Post /questions/q3 {"action":"cancel"}"#]),
+        ("7 Down r", &["Post servers/broken/reconnect"]),
+        ("q", &["Quit"]),
+        ("2 Enter q", &[]),
+        ("? q", &[]),
+        ("^C", &["Quit"]),
+        ("2 Enter ^C", &["Quit"]),
+        ("^Z", &["Suspend"]),
+        ("^L", &["Redraw"]),
+    ] {
+        assert_eq!(said(&press(&mut model(SIZE), keys)), expected, "{keys}");
+    }
+}
+
+#[test]
+fn lines_become_requests() {
+    let read = r#"call resources/read {"uri":"docs://readme"}"#;
+    let letter = r#"call prompts/get {"name":"mcp__kiosk__letter","arguments":{"to":"Ada L.","tone":"warm"}}"#;
+    for (keys, expected) in [
+        ("/ \"mcp\" Enter", &[][..]),
+        ("/ \"mcp disable kiosk\" Enter", &["Post servers/kiosk/disable"]),
+        (": \"/mcp reconnect docs\" Enter", &["Post servers/docs/reconnect"]),
+        (": \"mcp reconnect docs\" Enter", &["Post servers/docs/reconnect"]),
+        ("/ \"mcp reconnect nowhere\" Enter", &[]),
+        (
+            "/ \"mcp enable all\" Enter",
+            &[
+                "Post servers/%E6%97%A5%E6%9C%AC%E8%AA%9E%E3%82%B5%E3%83%BC%E3%83%90%E3%83%BC/enable",
+            ],
+        ),
+        (
+            "/ \"mcp disable\" Enter",
+            &[
+                "Post servers/kiosk/disable",
+                "Post servers/docs/disable",
+                "Post servers/github/disable",
+                "Post servers/broken/disable",
+                "Post servers/shelf/disable",
+            ],
+        ),
+        ("/ \"mcp__kiosk__letter 'Ada L.' warm\" Enter", &[letter]),
+        ("/ \"mcp__kiosk__letter\" Enter", &[]),
+        ("/ \"mcp__kiosk__nothing\" Enter", &[]),
+        ("@ \"docs:docs://readme\" Enter", &[read]),
+        ("@ \"d\" Tab Tab Enter", &[read]),
+        ("@ \"nowhere:x\" Enter", &[]),
+        ("/ \"mc\" Esc", &[]),
+        (": \"quit\" Enter", &["Quit"]),
+        // The line before comes back.
+        (
+            "/ \"mcp reconnect docs\" Enter : Up Enter",
+            &["Post servers/docs/reconnect", "Post servers/docs/reconnect"],
+        ),
+    ] {
+        let mut said = said(&press(&mut model(SIZE), keys));
+        said.retain(|said| !said.starts_with("Remember"));
+        assert_eq!(said, expected, "{keys}");
+    }
+}
+
+#[test]
+fn lines_are_completed() {
+    for (line, expected) in [
+        ("/m", &["/mcp", "/mcp__kiosk__letter "][..]),
+        ("/mcp e", &["/mcp enable "]),
+        ("/mcp reconnect ki", &["/mcp reconnect kiosk"]),
+        ("/mcp disable a", &["/mcp disable all"]),
+        ("/mcp reconnect a", &[]),
+        ("@ki", &["@kiosk:"]),
+        ("@kiosk:", &["@kiosk:kiosk://menu", "@kiosk:kiosk://thing/{name}"]),
+        ("hello", &[]),
+    ] {
+        assert_eq!(crate::ui::input::complete(line, &model(SIZE).known), expected, "{line}");
+    }
+}
+
+#[test]
+fn values_are_completed_one_question_at_a_time() {
+    let mut model = model(SIZE);
+    let effects = press(&mut model, "3 Enter \"A\"");
+    let [Effect::Call { ticket, body }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(body["params"]["argument"], json!({ "name": "to", "value": "A" }));
+    // The next letter waits for the answer, and is asked for then.
+    assert_eq!(press(&mut model, "d"), []);
+    let result = json!({ "completion": { "values": ["Ada", "Alan"] } });
+    let news = News::Done { result: result.clone(), note: None };
+    let effects = model.update(Event::Call { ticket: *ticket, news });
+    let [Effect::Call { ticket, body }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(body["params"]["argument"]["value"], "Ad");
+    let news = News::Done { result, note: None };
+    assert_eq!(model.update(Event::Call { ticket: *ticket, news }), []);
+    press(&mut model, "^N ^N");
+    let Some(Window { kind: Kind::Form(form), .. }) = model.window() else { panic!() };
+    assert_eq!(form.texts(), ["Alan", ""]);
+}
+
+#[test]
+fn questions_come_and_go() {
+    let asked: Asked = serde_json::from_value(json!({
+        "id": "q9", "server": "kiosk",
+        "about": { "kind": "permission", "tool": "t", "arguments": {}, "allow": "t" },
+    }))
+    .unwrap();
+    let mut model = model(SIZE);
+    assert_eq!(model.update(Event::Question(asked.clone())), []);
+    assert_eq!(model.update(Event::Question(asked.clone())), []);
+    assert_eq!(model.known.questions.len(), 4);
+    // Somebody else answers the one that is open.
+    press(&mut model, "5 End Enter");
+    assert!(model.window().is_some());
+    model.update(Event::Answered { id: "q9".to_owned() });
+    assert!(model.window().is_none());
+    assert_eq!(model.known.questions.len(), 3);
+    // Whoever wants to be told is told.
+    model.notify = Notify::Desktop;
+    let told = [Effect::Notify("Switchboard: kiosk asks".to_owned())];
+    assert_eq!(model.update(Event::Question(asked)), told);
+}
+
+#[test]
+fn a_question_of_our_own_call_is_put_at_once() {
+    let mut model = model(SIZE);
+    let effects = press(&mut model, "2 Down Down Enter Enter");
+    let [Effect::Call { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
+    let schema = json!({ "properties": { "name": { "type": "string" } } });
+    let params = json!({ "message": "Who?", "requestedSchema": schema });
+    let asked: Asked = serde_json::from_value(json!({
+        "id": "c1", "server": "kiosk", "about": { "kind": "elicitation", "params": params },
+    }))
+    .unwrap();
+    model.update(Event::Call { ticket, news: News::Question(asked) });
+    let effects = press(&mut model, "\"Ada\" ^S");
+    let answer = r#"Post /questions/c1 {"action":"accept","content":{"name":"Ada"}}"#;
+    assert_eq!(said(&effects), [answer]);
+    // The call goes on below.
+    model.update(Event::Call { ticket, news: News::Done { result: Value::Null, note: None } });
+    let Some(Window { kind: Kind::Form(form), .. }) = model.window() else { panic!() };
+    assert!(matches!(form.calling, Some(Calling { state: State::Done { .. }, .. })));
+}
+
+#[test]
+fn a_call_is_repeated_with_what_was_filled_in() {
+    let mut model = model(SIZE);
+    let first = said(&press(&mut model, "2 Enter \"tea\" Tab \"2\" ^S"));
+    press(&mut model, "Esc 6 Down");
+    let again = said(&press(&mut model, "r Enter"));
+    assert_eq!(first, again);
+}
+
+#[test]
+fn what_the_hub_refuses_is_said_beside_it() {
+    let mut model = model(SIZE);
+    press(&mut model, "n \"npx x\" ^S");
+    let wrong = Wrong { title: "a name is needed".to_owned(), hint: None };
+    model.update(Event::Done { wish: Wish::Add, answer: Err(wrong) });
+    let Some(Window { kind: Kind::Form(form), .. }) = model.window() else { panic!() };
+    assert_eq!(form.problem.as_deref(), Some("a name is needed"));
+    let added = json!({ "added": [{ "name": "x" }] });
+    model.update(Event::Done { wish: Wish::Add, answer: Ok(added) });
+    assert!(model.window().is_none());
+    assert_eq!(model.notice, Some(Notice::Good("added x".to_owned())));
+}
+
+#[test]
+fn a_paste_is_no_command() {
+    let mut model = model(SIZE);
+    assert_eq!(model.update(Event::Paste("dq\n".to_owned())), []);
+    press(&mut model, "n");
+    model.update(Event::Paste("{\"mcpServers\":\n{\"a\": {\"command\": \"x\"}}}".to_owned()));
+    let effects = said(&press(&mut model, "^S"));
+    let snippet = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+    let body = json!({ "scope": "local", "snippet": snippet });
+    assert_eq!(effects, [format!("Post servers {body}")]);
+}

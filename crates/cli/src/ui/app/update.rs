@@ -1,0 +1,305 @@
+//! What happened changes what is known, and what is shown of it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use serde_json::Value;
+
+use super::known::{Asked, Wrong};
+use super::window::extend;
+use super::{
+    Act, Calling, Effect, Entry, Event, Kind, Link, Look, Model, Move, News, Notify, Scroll,
+    Typing, View, Window, Wish, form, window,
+};
+use crate::ui::input::{self, Press};
+use crate::ui::view::{self, Spot};
+
+/// Rows that one turn of the wheel goes.
+const WHEEL: usize = 3;
+
+impl Model {
+    /// Takes something that happened; gives what is to be done about it.
+    pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
+        match event {
+            Event::Key(key) if key.kind == KeyEventKind::Release => {}
+            Event::Key(key) => return self.pressed(key),
+            Event::Mouse(mouse) => return self.pointed(mouse),
+            Event::Paste(text) => self.pasted(&text),
+            Event::Resize(columns, rows) => self.size = (columns, rows),
+            Event::Link(link) => self.linked(link),
+            Event::Looked(look) => self.looked(*look),
+            Event::Listed(catalog) => {
+                self.known.tools = catalog.tools;
+                self.known.prompts = catalog.prompts;
+                self.known.resources = catalog.resources;
+            }
+            Event::Questions(questions) => {
+                // Those of our own calls are not in the hub's queue, and stay.
+                self.known.questions.retain(|asked| asked.is_ours());
+                questions.into_iter().for_each(|asked| self.known.ask(asked));
+            }
+            Event::Question(asked) => return self.asked(asked),
+            Event::Answered { id } => self.answered(&id),
+            Event::Calls(calls) => self.known.calls = calls,
+            Event::Called(line) => self.known.called(*line),
+            Event::Call { ticket, news } => return self.heard(ticket, news),
+            Event::Done { wish, answer } => self.done(&wish, answer),
+            Event::Log { server, lines } => self.logged(&server, lines),
+            Event::End => return vec![Effect::Quit],
+        }
+        Vec::new()
+    }
+
+    fn linked(&mut self, link: Link) {
+        if matches!(link, Link::Lost { .. }) {
+            self.known.questions.clear();
+            self.known.hub = super::Hub::default();
+        }
+        self.known.link = link;
+    }
+
+    fn looked(&mut self, look: Look) {
+        let Look { hub, servers, problems, approvals, processes } = look;
+        let known = &mut self.known;
+        known.hub = hub;
+        known.servers = servers;
+        known.problems = problems;
+        known.approvals = approvals;
+        known.processes = processes.into_iter().collect();
+    }
+
+    fn asked(&mut self, asked: Asked) -> Vec<Effect> {
+        let told = format!("Switchboard: {} asks", asked.server);
+        self.known.ask(asked);
+        match self.notify {
+            Notify::Desktop => vec![Effect::Notify(told)],
+            Notify::Nobody => Vec::new(),
+        }
+    }
+
+    /// A question no longer waits. Whoever is about to answer it is told.
+    fn answered(&mut self, id: &str) {
+        self.known.questions.retain(|asked| asked.id != id);
+        let before = self.windows.len();
+        self.windows.retain(|window| !window.kind.asks(id));
+        if self.windows.len() < before {
+            self.say("that question no longer waits");
+        }
+    }
+
+    fn heard(&mut self, ticket: u64, news: News) -> Vec<Effect> {
+        if self.signing_in.as_ref().is_some_and(|(signing_in, _)| *signing_in == ticket) {
+            self.shown_where(news);
+            return Vec::new();
+        }
+        if self.completing.as_ref().is_some_and(|(completing, _)| *completing == ticket) {
+            return self.offered(&news);
+        }
+        if let News::Question(asked) = &news {
+            let asked = asked.clone();
+            self.known.ask(asked.clone());
+            self.open_question(&asked);
+            return Vec::new();
+        }
+        let is_over = !matches!(news, News::Progress(_));
+        let forms = self.windows.iter_mut().filter_map(|window| match &mut window.kind {
+            Kind::Form(form) => Some((form, &mut window.scroll)),
+            _ => None,
+        });
+        for (form, scroll) in forms {
+            if let Some(calling) = form.calling.as_mut().filter(|calling| calling.ticket == ticket)
+            {
+                calling.hear(news.clone());
+                if is_over {
+                    *scroll = Scroll::Outcome;
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// What a server says a value could become. Whoever has typed on meanwhile has it asked again.
+    fn offered(&mut self, news: &News) -> Vec<Effect> {
+        let asked = self.completing.take().map(|(_, value)| value);
+        let result = match news {
+            News::Done { result, .. } => result,
+            News::Failed(_) => return Vec::new(),
+            News::Progress(_) | News::Question(_) => {
+                return Vec::new();
+            }
+        };
+        let values = result.pointer("/completion/values").and_then(Value::as_array);
+        let values = values.into_iter().flatten().filter_map(Value::as_str);
+        let values: Vec<_> = values.map(str::to_owned).collect();
+        let Some(form) = self.form_mut() else { return Vec::new() };
+        form.offered = values;
+        let now = form.texts().get(form.focus).cloned();
+        if now == asked { Vec::new() } else { self.complete() }
+    }
+
+    fn done(&mut self, wish: &Wish, answer: Result<Value, Wrong>) {
+        match (wish, answer) {
+            (Wish::Say(text), Ok(_)) => self.say(text.clone()),
+            (Wish::Entry { server }, Ok(told)) => {
+                self.windows.push(Window::new(Kind::Entry(Box::new(Entry::new(server, &told)))));
+            }
+            (Wish::Save { server }, Ok(_)) => {
+                self.windows.retain(
+                    |window| !matches!(&window.kind, Kind::Entry(entry) if entry.server == *server),
+                );
+                self.say(format!("{server} is changed"));
+            }
+            (Wish::Save { .. }, Err(wrong)) => self.refused(&wrong),
+            (Wish::Add, Ok(told)) => {
+                self.windows.retain(|window| !is_adding(window));
+                let added = told.get("added").and_then(Value::as_array).into_iter().flatten();
+                let names: Vec<_> = added.filter_map(|each| each["name"].as_str()).collect();
+                self.say(format!("added {}", names.join(", ")));
+            }
+            (Wish::Add, Err(wrong)) => self.refused(&wrong),
+            (Wish::Answer { .. }, Ok(_)) => {}
+            (_, Err(wrong)) => self.complain(wrong.line()),
+        }
+    }
+
+    /// The hub does not take what was written: it is said beside it.
+    fn refused(&mut self, wrong: &Wrong) {
+        match self.windows.last_mut().map(|window| &mut window.kind) {
+            Some(Kind::Entry(entry)) => entry.problem = Some(wrong.line()),
+            Some(Kind::Form(form)) => form.problem = Some(wrong.line()),
+            _ => self.complain(wrong.line()),
+        }
+    }
+
+    fn logged(&mut self, of: &str, more: Vec<String>) {
+        for window in &mut self.windows {
+            if let Kind::Log { server, lines } = &mut window.kind
+                && server == of
+            {
+                extend(lines, more);
+                return;
+            }
+        }
+    }
+
+    fn pasted(&mut self, text: &str) {
+        if let Typing::Line(line) = &mut self.typing {
+            return line.paste(text);
+        }
+        if matches!(self.typing, Typing::Find) {
+            return self.list_mut().find.paste(text);
+        }
+        match self.windows.last_mut().map(|window| &mut window.kind) {
+            Some(Kind::Entry(entry)) => entry.text.paste(text),
+            Some(Kind::Form(form)) => form.paste(text),
+            _ => {}
+        }
+    }
+
+    fn pressed(&mut self, key: KeyEvent) -> Vec<Effect> {
+        self.notice = None;
+        match input::meant(self, key) {
+            Some(Press::Act(act)) => self.perform(act),
+            Some(Press::Typed) => self.typed(key),
+            None => Vec::new(),
+        }
+    }
+
+    /// A key that is text, or moves in it.
+    fn typed(&mut self, key: KeyEvent) -> Vec<Effect> {
+        match &mut self.typing {
+            Typing::Line(_) => return self.press_line(key),
+            Typing::Find => {
+                if matches!(key.code, KeyCode::Enter) {
+                    self.typing = Typing::Nowhere;
+                } else if self.list_mut().find.press(key) {
+                    self.list_mut().choose(0);
+                }
+                return Vec::new();
+            }
+            Typing::Nowhere => {}
+        }
+        match self.windows.last_mut() {
+            Some(Window { kind: Kind::Entry(entry), .. }) => {
+                entry.text.press(key);
+                entry.problem = None;
+                Vec::new()
+            }
+            Some(Window { kind: Kind::Form(_), scroll }) => {
+                *scroll = Scroll::Focus;
+                self.press_form(key)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn press_form(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let Some(form) = self.form_mut() else { return Vec::new() };
+        match key.code {
+            KeyCode::Enter if form.is_on_button() => return self.perform(Act::Submit),
+            KeyCode::Enter | KeyCode::Tab | KeyCode::Down => form.turn(form::Turn::Next),
+            KeyCode::BackTab | KeyCode::Up => form.turn(form::Turn::Before),
+            KeyCode::Char('n') if key.modifiers.contains(input::CONTROL) => form.take_offer(),
+            _ => {
+                if form.press(key) {
+                    form.problem = None;
+                    return self.complete();
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    fn pointed(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+        match mouse.kind {
+            MouseEventKind::ScrollUp => return self.wheel(Move::Up),
+            MouseEventKind::ScrollDown => return self.wheel(Move::Down),
+            MouseEventKind::Down(MouseButton::Left) => {}
+            _ => return Vec::new(),
+        }
+        self.notice = None;
+        match view::spot(self, mouse.column, mouse.row) {
+            Some(Spot::Tab(view)) => self.perform(Act::Turn(view)),
+            Some(Spot::Choice(act)) => self.perform(act),
+            Some(Spot::Row(row)) => {
+                let (length, _) = self.lengths();
+                let is_chosen = self.list().chosen(length) == row;
+                self.list_mut().choose(row);
+                if is_chosen { self.perform(Act::Open) } else { Vec::new() }
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn wheel(&mut self, step: Move) -> Vec<Effect> {
+        (0..WHEEL).flat_map(|_| self.perform(Act::Go(step))).collect()
+    }
+
+    /// Leaves everything that lies over the view.
+    pub(super) fn turn(&mut self, view: View) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        while !self.windows.is_empty() {
+            effects.extend(self.close());
+        }
+        self.typing = Typing::Nowhere;
+        self.view = view;
+        effects
+    }
+
+    /// Closes the window on top, and ends what it stands for.
+    pub(super) fn close(&mut self) -> Vec<Effect> {
+        match self.windows.pop().map(|window| window.kind) {
+            Some(Kind::Log { .. }) => vec![Effect::Unfollow],
+            Some(Kind::Form(form)) => {
+                let underway = form.calling.filter(Calling::is_underway);
+                underway
+                    .map(|calling| Effect::Cancel { ticket: calling.ticket })
+                    .into_iter()
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn is_adding(window: &window::Window) -> bool {
+    matches!(&window.kind, Kind::Form(form) if form.purpose == form::Purpose::Add)
+}

@@ -1,0 +1,87 @@
+//! A hub as its API tells of it, and keys as people name them.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::Value;
+
+use super::app::{Catalog, Effect, Event, Link, Look, Model, Notify, Process};
+use super::input::History;
+
+/// What the API says.
+pub(super) fn told(what: &str) -> Value {
+    let all: Value = serde_json::from_str(include_str!("fixture.json")).unwrap();
+    all[what].clone()
+}
+
+fn read<T: serde::de::DeserializeOwned>(what: &str) -> T {
+    serde_json::from_value(told(what)).unwrap()
+}
+
+/// A program that knows all of it.
+pub(super) fn model(size: (u16, u16)) -> Model {
+    let mut model = Model::new(size, Notify::Nobody, History::default());
+    let processes: Vec<Process> =
+        serde_json::from_value(told("servers")[0]["stats"]["processes"].clone()).unwrap();
+    let look = Look {
+        hub: read("status"),
+        servers: read("servers"),
+        problems: read("problems"),
+        approvals: read("approvals"),
+        processes: vec![("kiosk".to_owned(), processes)],
+    };
+    let lists: switchboard_core::catalog::Told = read("catalog");
+    let mut calls: Vec<_> = read("activity");
+    calls.reverse();
+    for event in [
+        Event::Link(Link::Open),
+        Event::Looked(Box::new(look)),
+        Event::Listed(Box::new(Catalog::from(lists))),
+        Event::Questions(read("questions")),
+        Event::Calls(calls),
+    ] {
+        assert_eq!(model.update(event), []);
+    }
+    model
+}
+
+/// Presses keys, with blanks between them; what stands in quotes is typed letter by letter.
+pub(super) fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for (number, part) in keys.split('"').enumerate() {
+        if number % 2 == 1 {
+            for letter in part.chars() {
+                let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+                effects.extend(model.update(Event::Key(key)));
+            }
+            continue;
+        }
+        for name in part.split_whitespace() {
+            effects.extend(model.update(Event::Key(key(name))));
+        }
+    }
+    effects
+}
+
+fn key(name: &str) -> KeyEvent {
+    let (code, modifiers) = match name {
+        "Enter" => (KeyCode::Enter, KeyModifiers::NONE),
+        "Esc" => (KeyCode::Esc, KeyModifiers::NONE),
+        "Tab" => (KeyCode::Tab, KeyModifiers::NONE),
+        "BackTab" => (KeyCode::BackTab, KeyModifiers::SHIFT),
+        "Up" => (KeyCode::Up, KeyModifiers::NONE),
+        "Down" => (KeyCode::Down, KeyModifiers::NONE),
+        "Left" => (KeyCode::Left, KeyModifiers::NONE),
+        "Right" => (KeyCode::Right, KeyModifiers::NONE),
+        "PgDn" => (KeyCode::PageDown, KeyModifiers::NONE),
+        "End" => (KeyCode::End, KeyModifiers::NONE),
+        "Space" => (KeyCode::Char(' '), KeyModifiers::NONE),
+        "Backspace" => (KeyCode::Backspace, KeyModifiers::NONE),
+        name => match name.strip_prefix('^') {
+            Some(letter) => {
+                let letter = letter.to_ascii_lowercase().chars().next().unwrap();
+                (KeyCode::Char(letter), KeyModifiers::CONTROL)
+            }
+            None => (KeyCode::Char(name.chars().next().unwrap()), KeyModifiers::NONE),
+        },
+    };
+    KeyEvent::new(code, modifiers)
+}

@@ -1,0 +1,117 @@
+//! The command line: `/mcp`, `/mcp__server__prompt`, `@server:uri`.
+
+use switchboard_core::catalog::mention;
+
+use super::words;
+use crate::ui::app::{Act, Known, ServerAct, View};
+
+/// What a line asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Command {
+    Act(Act),
+    /// Something is done with servers, and the view of servers shows it.
+    Servers(Vec<(ServerAct, String)>),
+    Prompt {
+        name: String,
+        arguments: Vec<String>,
+    },
+    Read {
+        server: String,
+        uri: String,
+    },
+}
+
+/// What can follow `/mcp`.
+const VERBS: [&str; 3] = ["enable", "disable", "reconnect"];
+/// What needs no `/mcp`.
+const PLAIN: [&str; 3] = ["/help", "/mcp", "/quit"];
+
+/// Reads a line, or says why it cannot be.
+pub(crate) fn read(line: &str, known: &Known) -> Result<Command, String> {
+    let line = line.trim();
+    if line.starts_with('@') {
+        return mentioned(line, known);
+    }
+    let words = words(line.strip_prefix('/').unwrap_or(line));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["mcp"] => Ok(Command::Act(Act::Turn(View::Servers))),
+        ["mcp", "enable"] | ["mcp", "enable", "all"] => Ok(all(ServerAct::Enable, known)),
+        ["mcp", "disable"] | ["mcp", "disable", "all"] => Ok(all(ServerAct::Disable, known)),
+        ["mcp", "enable", name] => one(ServerAct::Enable, name, known),
+        ["mcp", "disable", name] => one(ServerAct::Disable, name, known),
+        ["mcp", "reconnect", name] => one(ServerAct::Reconnect, name, known),
+        ["mcp", "reconnect"] => Err("say which: `/mcp reconnect NAME`".to_owned()),
+        ["mcp", ..] => Err(format!("`/mcp` takes {}, and a name", VERBS.join(", "))),
+        ["q" | "quit" | "exit"] => Ok(Command::Act(Act::Quit)),
+        ["h" | "help"] => Ok(Command::Act(Act::Help)),
+        [name, arguments @ ..] if known.prompt(name).is_some() => Ok(Command::Prompt {
+            name: (*name).to_owned(),
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+        }),
+        [name, ..] if name.starts_with("mcp__") => Err(format!("there is no prompt `{name}`")),
+        _ => match View::ALL.iter().find(|view| view.title().eq_ignore_ascii_case(line)) {
+            Some(view) => Ok(Command::Act(Act::Turn(*view))),
+            None => Err(format!("`{line}` is no command; `/help` shows what there is")),
+        },
+    }
+}
+
+fn mentioned(line: &str, known: &Known) -> Result<Command, String> {
+    let names: Vec<_> = known.servers.iter().map(|server| &*server.name).collect();
+    match mention::find(line, &names).into_iter().next() {
+        Some(mention) => Ok(Command::Read { server: mention.server, uri: mention.uri }),
+        None => Err("write `@server:uri`, with a server that is there".to_owned()),
+    }
+}
+
+/// Every server that is not that way already.
+fn all(act: ServerAct, known: &Known) -> Command {
+    let is_meant = |state: &str| (state == "disabled") == (act == ServerAct::Enable);
+    let meant = known.servers.iter().filter(|server| is_meant(&server.state));
+    Command::Servers(meant.map(|server| (act, server.name.clone())).collect())
+}
+
+fn one(act: ServerAct, name: &str, known: &Known) -> Result<Command, String> {
+    match known.server(name) {
+        Some(server) => Ok(Command::Servers(vec![(act, server.name.clone())])),
+        None => Err(format!("there is no server `{name}`")),
+    }
+}
+
+/// Every way to go on with what stands before the cursor, as whole lines.
+pub(crate) fn complete(line: &str, known: &Known) -> Vec<String> {
+    let names: Vec<_> = known.servers.iter().map(|server| &*server.name).collect();
+    if line.starts_with('@') {
+        let uris = |server: &str| {
+            let of = known.resources.iter().filter(|item| item.server == server);
+            of.map(|item| item.name.clone()).collect::<Vec<_>>()
+        };
+        let Some(completion) = mention::complete(line, &names, &uris) else { return Vec::new() };
+        let start = &line[..completion.range.start];
+        return completion.candidates.iter().map(|rest| format!("{start}{rest}")).collect();
+    }
+    let fitting = |ways: Vec<String>| -> Vec<String> {
+        ways.into_iter().filter(|way| way.starts_with(line)).collect()
+    };
+    let Some(rest) = line.strip_prefix("/mcp ") else {
+        let prompts = known.prompts.iter().map(|prompt| format!("/{} ", prompt.name));
+        return fitting(PLAIN.iter().map(ToString::to_string).chain(prompts).collect());
+    };
+    match rest.split_once(' ') {
+        None => fitting(VERBS.iter().map(|verb| format!("/mcp {verb} ")).collect()),
+        Some((verb, _)) => {
+            let all = (verb != "reconnect").then_some("all");
+            let names = names.into_iter().chain(all);
+            fitting(names.map(|name| format!("/mcp {verb} {}", quoted(name))).collect())
+        }
+    }
+}
+
+/// A name as it is typed as one word.
+fn quoted(name: &str) -> String {
+    match words(name).as_slice() {
+        [only] if only == name => name.to_owned(),
+        _ => format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")),
+    }
+}

@@ -1,0 +1,168 @@
+//! `switchboard ui`: the hub, full screen.
+//!
+//! Thin: [`app`] is a function from what happened to what is to be done, [`view`] draws it, [`input`] reads keys and
+//! lines, [`link`] speaks with the hub, [`terminal`] has the terminal. No logic about servers is here: every verb is one
+//! of the admin API, and `docs/reference/admin.md` lists them.
+
+mod app;
+#[cfg(test)]
+mod fixture;
+mod input;
+mod link;
+mod terminal;
+mod view;
+
+use std::io;
+
+use switchboard_gateway::admin::Room;
+use switchboard_gateway::attach::{self, AttachOptions};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::args::{Global, Ui};
+use crate::report::{Failure, Kind};
+use crate::surroundings::{self, Caller};
+use crate::wait::Ending;
+use crate::{ask, hub};
+use app::{Effect, Event, Model, Notify};
+use input::{History, Kept};
+use link::Link;
+use terminal::{Palette, Terminal};
+
+/// Events that may wait to be drawn.
+const EVENTS: usize = 1024;
+
+/// The program while it runs.
+struct Running {
+    model: Model,
+    terminal: Terminal,
+    link: Link,
+    kept: Kept,
+}
+
+/// What is to happen after some effects.
+enum Then {
+    GoOn,
+    End,
+}
+
+pub(crate) async fn run(
+    ui: &Ui,
+    global: &Global,
+    caller: &Caller,
+    options: AttachOptions,
+) -> Result<(), Failure> {
+    check(global, caller)?;
+    let woken = attach::wake(&options).await;
+    woken.map_err(|error| Failure::new("cannot start the hub", error))?;
+    let failed = |error: io::Error| Failure::new("cannot use this terminal", error);
+    let mut suspended = signal(SignalKind::from_raw(nix::libc::SIGTSTP)).map_err(failed)?;
+    let mut ending = Ending::listen();
+    let (events, heard) = mpsc::channel(EVENTS);
+    let link = Link::start(options, hub::whose(caller, Room::Screen), events.clone());
+    let kept = Kept::in_folder(&caller.surroundings.state_dir);
+    let notify = if ui.notify { Notify::Desktop } else { Notify::Nobody };
+    let size = Terminal::size().map_err(failed)?;
+    let model = Model::new(size, notify, History::new(kept.read()));
+    let terminal = Terminal::take(palette(global)).map_err(failed)?;
+    terminal::read(events).map_err(failed)?;
+    let mut running = Running { model, terminal, link, kept };
+    let done = running.go_on(heard, &mut ending, &mut suspended).await.map_err(failed);
+    drop(running);
+    done
+}
+
+/// Where there is nothing to draw on, or nothing to share, this cannot be.
+fn check(global: &Global, caller: &Caller) -> Result<(), Failure> {
+    if caller.is_alone() {
+        let message =
+            "`switchboard ui` shows the hub, and `--standalone` and `--mcp-config` go without it";
+        return Err(Failure::usage(message, "leave them out"));
+    }
+    if !terminal::is_there() || global.json {
+        let failure =
+            Failure::plain(Kind::Failed, "`switchboard ui` draws on a terminal, and this is none");
+        return Err(
+            failure.hinted("`switchboard list` and `switchboard status` print what they know")
+        );
+    }
+    Ok(())
+}
+
+/// Colour where it is wanted: not with `NO_COLOR`, not on a terminal that has none.
+fn palette(global: &Global) -> Palette {
+    match global.color {
+        clap::ColorChoice::Always => Palette::Colours,
+        clap::ColorChoice::Never => Palette::Plain,
+        clap::ColorChoice::Auto if surroundings::is_colourless() => Palette::Plain,
+        clap::ColorChoice::Auto => Palette::Colours,
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    async fn go_on(
+        &mut self,
+        mut heard: mpsc::Receiver<Event>,
+        ending: &mut Ending,
+        suspended: &mut Signal,
+    ) -> io::Result<()> {
+        loop {
+            let model = &self.model;
+            self.terminal.show(model.size, |buffer| view::draw(model, buffer))?;
+            let event = tokio::select! {
+                Some(event) = heard.recv() => event,
+                () = ending.wanted() => Event::End,
+                _ = suspended.recv() => {
+                    self.suspend()?;
+                    continue;
+                }
+            };
+            let mut effects = self.model.update(event);
+            // What has come meanwhile is drawn together.
+            for _ in 0..EVENTS {
+                let Ok(event) = heard.try_recv() else { break };
+                effects.extend(self.model.update(event));
+            }
+            for effect in effects {
+                if matches!(self.perform(effect).await?, Then::End) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect) -> io::Result<Then> {
+        match effect {
+            Effect::Quit => return Ok(Then::End),
+            Effect::Suspend => self.suspend()?,
+            Effect::Redraw => self.terminal.forget()?,
+            Effect::Notify(text) => self.terminal.notify(&text)?,
+            Effect::Open(page) => {
+                if !ask::open(&page) {
+                    self.model.complain("no browser could be started; open the address yourself");
+                }
+            }
+            Effect::Ask(request) => self.link.ask(request).await,
+            Effect::Call { ticket, body } => self.link.call(ticket, body),
+            Effect::Cancel { ticket } => self.link.cancel(ticket),
+            Effect::Follow { server } => self.link.follow(server),
+            Effect::Unfollow => self.link.unfollow(),
+            Effect::StartHub => self.link.start_hub(),
+            Effect::Remember(line) => {
+                if let Err(error) = self.kept.add(&line) {
+                    self.model.complain(format!("the history is not kept: {error}"));
+                }
+            }
+        }
+        Ok(Then::GoOn)
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        self.terminal.suspend()?;
+        // It may be of another size by now.
+        self.model.size = Terminal::size()?;
+        Ok(())
+    }
+}

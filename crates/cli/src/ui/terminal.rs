@@ -1,0 +1,177 @@
+//! The terminal, taken and given back: when the program ends, is put into the background, or panics.
+//!
+//! Draws the difference between one screen and the next, and reads what is typed on a thread of its own. This module
+//! refuses to know what is shown.
+
+mod cells;
+
+use std::io::{self, IsTerminal as _, Stdout, Write as _};
+use std::sync::Once;
+use std::time::Duration;
+
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{
+    self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use crossterm::style::Print;
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+use nix::sys::signal::{Signal, raise};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::{Position, Rect};
+use tokio::sync::mpsc;
+
+use super::app::Event;
+
+/// How long the reader waits for a key before it looks whether anybody still wants one.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The terminal, for as long as it is ours.
+pub(super) struct Terminal {
+    out: Stdout,
+    palette: Palette,
+    shown: Buffer,
+}
+
+/// Whether colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Palette {
+    Colours,
+    /// Bold, faint and reversed are enough.
+    Plain,
+}
+
+/// Whether there is a terminal to take.
+pub(super) fn is_there() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+// === impl Terminal ===
+
+impl Terminal {
+    pub(super) fn take(palette: Palette) -> io::Result<Self> {
+        restore_on_panic();
+        let mut terminal = Self { out: io::stdout(), palette, shown: Buffer::default() };
+        terminal.enter()?;
+        Ok(terminal)
+    }
+
+    fn enter(&mut self) -> io::Result<()> {
+        enable_raw_mode()?;
+        execute!(self.out, EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste, Hide)?;
+        self.forget()
+    }
+
+    /// Columns and rows.
+    pub(super) fn size() -> io::Result<(u16, u16)> {
+        crossterm::terminal::size()
+    }
+
+    /// Forgets what is shown, so that everything is drawn anew.
+    pub(super) fn forget(&mut self) -> io::Result<()> {
+        self.shown = Buffer::default();
+        execute!(self.out, Clear(ClearType::All))
+    }
+
+    /// Shows what `draw` draws; it says where the cursor belongs.
+    pub(super) fn show(
+        &mut self,
+        (columns, rows): (u16, u16),
+        draw: impl FnOnce(&mut Buffer) -> Option<Position>,
+    ) -> io::Result<()> {
+        let area = Rect::new(0, 0, columns, rows);
+        if self.shown.area != area {
+            self.forget()?;
+            self.shown = Buffer::empty(area);
+        }
+        let mut next = Buffer::empty(area);
+        let cursor = draw(&mut next);
+        queue!(self.out, BeginSynchronizedUpdate, Hide)?;
+        cells::write(&mut self.out, self.shown.diff(&next), self.palette)?;
+        if let Some(Position { x, y }) = cursor {
+            queue!(self.out, MoveTo(x, y), Show)?;
+        }
+        queue!(self.out, EndSynchronizedUpdate)?;
+        self.shown = next;
+        self.out.flush()
+    }
+
+    /// Tells whoever looks at another window. The text is one line, and clean.
+    pub(super) fn notify(&mut self, text: &str) -> io::Result<()> {
+        let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
+        execute!(self.out, Print(format!("\u{1b}]9;{text}\u{7}\u{7}")))
+    }
+
+    /// Gives the terminal back, stops as every program does on Ctrl-Z, and takes it again afterwards.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        give_back();
+        // The polite signal is one that we hear ourselves.
+        raise(Signal::SIGSTOP)?;
+        self.enter()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Leaves the terminal as it was. What fails here cannot be said anywhere.
+fn give_back() {
+    let _ = execute!(
+        io::stdout(),
+        DisableBracketedPaste,
+        DisableMouseCapture,
+        LeaveAlternateScreen,
+        Show
+    );
+    let _ = disable_raw_mode();
+}
+
+/// Whoever panics wants to be read.
+fn restore_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            usual(panic);
+        }));
+    });
+}
+
+/// Reads what is typed until nobody wants it any more. Reading blocks, hence a thread.
+pub(super) fn read(events: mpsc::Sender<Event>) -> io::Result<()> {
+    let reading = move || {
+        while !events.is_closed() {
+            match event::poll(PATIENCE) {
+                Ok(false) => continue,
+                Ok(true) => {}
+                Err(_) => break,
+            }
+            let Ok(read) = event::read() else { break };
+            if let Some(event) = told(read)
+                && events.blocking_send(event).is_err()
+            {
+                return;
+            }
+        }
+        // A terminal that cannot be read has gone, and so do we.
+        let _ = events.blocking_send(Event::End);
+    };
+    std::thread::Builder::new().name("keyboard".to_owned()).spawn(reading).map(drop)
+}
+
+fn told(event: event::Event) -> Option<Event> {
+    match event {
+        event::Event::Key(key) => Some(Event::Key(key)),
+        event::Event::Mouse(mouse) => Some(Event::Mouse(mouse)),
+        event::Event::Paste(text) => Some(Event::Paste(text)),
+        event::Event::Resize(columns, rows) => Some(Event::Resize(columns, rows)),
+        event::Event::FocusGained | event::Event::FocusLost => None,
+    }
+}

@@ -1,0 +1,89 @@
+//! Every call that was made: by whom, what was decided, how it ended.
+
+use ratatui_core::text::Line as Row;
+use switchboard_core::audit::Line;
+
+use super::page::Page;
+use super::server::bytes;
+use super::text::{Cell, Tone, Width, row};
+use crate::ui::app::Model;
+
+pub(super) fn head(width: usize) -> Row<'static> {
+    let cells = [
+        Cell::new("TIME", Width::Columns(8), Tone::Faint),
+        Cell::new("OUTCOME", Width::Columns(11), Tone::Faint),
+        Cell::new("CALL", Width::Rest, Tone::Faint),
+        Cell::new("DECISION", Width::Columns(16), Tone::Faint),
+        Cell::new("TOOK", Width::Columns(8), Tone::Faint),
+    ];
+    row(&cells, width)
+}
+
+pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Vec<Row<'static>> {
+    let calls = model.calls();
+    calls.into_iter().skip(top).take(height).map(|line| one(line, width)).collect()
+}
+
+fn one(line: &Line, width: usize) -> Row<'static> {
+    let (outcome, tone) = outcome(&line.outcome);
+    let clock = line.time.get(11..19).unwrap_or(&line.time);
+    let cells = [
+        Cell::new(clock, Width::Columns(8), Tone::Faint),
+        Cell::new(outcome, Width::Columns(11), tone),
+        Cell::new(named(line), Width::Rest, Tone::Strong),
+        Cell::new(decided(line), Width::Columns(16), Tone::Plain),
+        Cell::new(took(line.micros), Width::Columns(8), Tone::Plain),
+    ];
+    row(&cells, width)
+}
+
+fn outcome(word: &str) -> (String, Tone) {
+    match word {
+        "ok" => (format!("✔ {word}"), Tone::Good),
+        "asked" => (format!("? {word}"), Tone::Plain),
+        "cancelled" => (format!("⊘ {word}"), Tone::Warn),
+        _ => (format!("✘ {word}"), Tone::Bad),
+    }
+}
+
+fn named(line: &Line) -> &str {
+    if line.name.is_empty() { &line.method } else { &line.name }
+}
+
+fn decided(line: &Line) -> String {
+    let words = [line.decision.as_deref(), line.by.as_deref()];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" by ")
+}
+
+fn took(micros: u64) -> String {
+    match micros {
+        0..1_000 => format!("{micros} µs"),
+        1_000..1_000_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
+        _ => format!("{}.{} s", micros / 1_000_000, micros % 1_000_000 / 100_000),
+    }
+}
+
+/// One call, with everything that was written down of it.
+pub(super) fn page(line: &Line, page: &mut Page) -> String {
+    let (word, tone) = outcome(&line.outcome);
+    page.toned("Outcome", word, tone);
+    page.toned("Error", line.error.as_deref().unwrap_or_default(), tone);
+    page.fact("When", &line.time);
+    let who = [&*line.principal, &*line.client, &*line.transport];
+    page.fact("Who", who.into_iter().filter(|who| !who.is_empty()).collect::<Vec<_>>().join(", "));
+    page.fact("Session", &line.session);
+    page.fact("Folder", &line.workspace);
+    page.fact("Server", &line.server);
+    page.fact("Method", &line.method);
+    page.fact("Decision", decided(line));
+    page.fact("Rule", line.rule.as_deref().unwrap_or_default());
+    page.fact("Rule stands at", line.at.as_deref().unwrap_or_default());
+    page.fact("Took", took(line.micros));
+    page.fact("Size", format!("{} sent, {} received", bytes(line.sent), bytes(line.received)));
+    page.gap();
+    page.text(
+        "Arguments and results are never written down. r opens the form, with what you filled in last.",
+        Tone::Faint,
+    );
+    named(line).to_owned()
+}

@@ -1,0 +1,41 @@
+//! A server's entry while it is changed.
+
+use ratatui_core::text::{Line, Span};
+
+use super::Content;
+use super::page::Page;
+use super::text::{Tone, clean, tail, wide};
+use crate::ui::app::{Entry, Writing};
+
+pub(super) fn content(entry: &Entry, width: usize) -> Content {
+    let mut page = Page::new(width);
+    page.fact("File", &entry.file);
+    match entry.writing {
+        Writing::Allowed => {
+            page.text("What is hidden as ******** stays what it is. ^S saves it; the hub checks it first.", Tone::Faint);
+        }
+        Writing::Forbidden => page.text("It cannot be changed here.", Tone::Warn),
+    }
+    page.text(entry.problem.as_deref().unwrap_or_default(), Tone::Bad);
+    page.gap();
+    let first = page.length();
+    for (number, line) in entry.text.lines().iter().enumerate() {
+        let shown = match number == entry.text.line() {
+            true => tail(&line.text(), width.saturating_sub(6)),
+            false => line.text(),
+        };
+        let spans = [
+            Span::styled(format!("{:>4} ", number + 1), Tone::Faint.style()),
+            Span::raw(clean(&shown)),
+        ];
+        page.line(Line::from(spans.to_vec()));
+    }
+    let line = &entry.text.lines()[entry.text.line()];
+    let column = 5 + wide(&tail(&line.before(), width.saturating_sub(6)));
+    Content {
+        title: format!("entry of {}", entry.server),
+        lines: page.lines(),
+        focus: Some((first + entry.text.line(), u16::try_from(column).unwrap_or(0))),
+        outcome: None,
+    }
+}

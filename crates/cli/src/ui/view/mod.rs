@@ -1,0 +1,293 @@
+//! What is known, drawn. One file for each view.
+//!
+//! Pure: the same model gives the same cells. Only the rows that are seen are made, however many there are.
+
+mod activity;
+mod bars;
+mod catalog;
+mod entry;
+mod form;
+mod help;
+mod page;
+mod problems;
+mod queue;
+mod review;
+mod server;
+mod servers;
+mod text;
+mod told;
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::{Position, Rect};
+use ratatui_core::text::Line;
+
+use super::app::{Act, Choice, Kind, Model, Scroll, Typing, View, Window, choices};
+use page::Page;
+use text::Tone;
+
+/// The least that everything fits into.
+const LEAST: (u16, u16) = (80, 24);
+
+/// Where everything is.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    tabs: Rect,
+    /// The names of columns, and what is looked for.
+    head: Rect,
+    body: Rect,
+    choices: Rect,
+    message: Rect,
+    status: Rect,
+}
+
+/// Something that can be pointed at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Spot {
+    Tab(View),
+    Row(usize),
+    Choice(Act),
+}
+
+/// How much there is in a window, and what of it is seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent {
+    pub(crate) length: usize,
+    pub(crate) height: usize,
+    pub(crate) offset: usize,
+}
+
+/// What a window is made of.
+struct Content {
+    title: String,
+    lines: Vec<Line<'static>>,
+    /// The line that is being filled in, with the column of the cursor.
+    focus: Option<(usize, u16)>,
+    /// Where what came of a call begins.
+    outcome: Option<usize>,
+}
+
+/// Draws everything; says where the cursor belongs, if anywhere.
+pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<Position> {
+    let area = buffer.area;
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        too_small(area, buffer);
+        return None;
+    }
+    let frame = Frame::of(area);
+    bars::tabs(model, frame.tabs, buffer);
+    let mut cursor = match model.window() {
+        None => list(model, frame, buffer),
+        Some(window) => over(model, window, frame, buffer),
+    };
+    bars::choices(&choices(model), frame.choices, buffer);
+    if let Some(at) = bars::message(model, frame.message, buffer) {
+        cursor = Some(at);
+    }
+    bars::status(model, frame.status, buffer);
+    cursor
+}
+
+/// How many rows of a list fit.
+pub(crate) fn rows(size: (u16, u16)) -> usize {
+    Frame::of(Rect::new(0, 0, size.0, size.1)).body.height.into()
+}
+
+/// What is at a place of the screen.
+pub(crate) fn spot(model: &Model, column: u16, row: u16) -> Option<Spot> {
+    let frame = Frame::of(Rect::new(0, 0, model.size.0, model.size.1));
+    let at = Position::new(column, row);
+    if frame.tabs.contains(at) {
+        return bars::tab_at(model, column).map(Spot::Tab);
+    }
+    if frame.choices.contains(at) {
+        let choice: Option<Choice> = bars::choice_at(choices(model), frame.choices, column);
+        return choice.map(|choice| Spot::Choice(choice.act));
+    }
+    if !frame.body.contains(at) || !model.windows.is_empty() {
+        return None;
+    }
+    let (length, _) = model.lengths();
+    let top = model.list().top(length, frame.body.height.into());
+    let row = top + usize::from(row - frame.body.y);
+    (row < length).then_some(Spot::Row(row))
+}
+
+/// How much there is in a window.
+pub(crate) fn extent(model: &Model, window: &Window) -> Extent {
+    let frame = Frame::of(Rect::new(0, 0, model.size.0, model.size.1));
+    let inner = inner(frame);
+    measured(window, &content(model, window, inner.width.into()), inner)
+}
+
+fn measured(window: &Window, content: &Content, inner: Rect) -> Extent {
+    let (length, height) = (content.lines.len(), usize::from(inner.height));
+    let lowest = length.saturating_sub(height);
+    let offset = match window.scroll {
+        Scroll::At(line) => line,
+        Scroll::End => lowest,
+        // The field, and what is said below it.
+        Scroll::Focus => content.focus.map_or(0, |(line, _)| (line + 3).saturating_sub(height)),
+        Scroll::Outcome => content.outcome.unwrap_or(0),
+    };
+    Extent { length, height, offset: offset.min(lowest) }
+}
+
+fn too_small(area: Rect, buffer: &mut Buffer) {
+    let said = format!(
+        "This needs {}×{}; the terminal is {}×{}.",
+        LEAST.0, LEAST.1, area.width, area.height
+    );
+    for (row, line) in (0..area.height).zip(text::wrap(&said, area.width.into())) {
+        buffer.set_stringn(area.x, area.y + row, line, area.width.into(), Tone::Plain.style());
+    }
+}
+
+/// The list of the view.
+fn list(model: &Model, frame: Frame, buffer: &mut Buffer) -> Option<Position> {
+    let width = usize::from(frame.body.width);
+    let (length, all) = model.lengths();
+    let cursor = head(model, (length, all), frame.head, buffer);
+    if length == 0 {
+        let said = nothing(model, all);
+        let mut page = Page::new(width.saturating_sub(4));
+        page.text(&said, Tone::Faint);
+        paint(&page.lines(), 0, Rect { x: 2, y: frame.body.y + 1, ..frame.body }, buffer);
+        return cursor;
+    }
+    let height = usize::from(frame.body.height);
+    let (top, chosen) = (model.list().top(length, height), model.list().chosen(length));
+    let lines = match model.view {
+        View::Servers => servers::rows(model, top, height, width),
+        View::Tools | View::Prompts | View::Resources => catalog::rows(model, top, height, width),
+        View::Queue => queue::rows(model, top, height, width),
+        View::Activity => activity::rows(model, top, height, width),
+        View::Problems => problems::rows(model, top, height, width),
+    };
+    paint(&lines, 0, frame.body, buffer);
+    let row = u16::try_from(chosen - top).unwrap_or(0);
+    let bar = Rect { y: frame.body.y + row, height: 1, ..frame.body };
+    buffer.set_style(bar, Tone::Chosen.style());
+    cursor
+}
+
+/// The names of the columns, or what is looked for.
+fn head(
+    model: &Model,
+    (length, all): (usize, usize),
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<Position> {
+    let find = &model.list().find;
+    let is_typing = matches!(model.typing, Typing::Find);
+    if is_typing || !find.is_empty() {
+        let label = format!("find ({length} of {all}): ");
+        buffer.set_stringn(area.x, area.y, &label, area.width.into(), Tone::Strong.style());
+        let at = u16::try_from(text::wide(&label)).unwrap_or(0);
+        let room = area.width.saturating_sub(at);
+        let typed = text::tail(&find.text(), room.saturating_sub(1).into());
+        buffer.set_stringn(area.x + at, area.y, &typed, room.into(), Tone::Accent.style());
+        let before = text::wide(&text::tail(&find.before(), room.saturating_sub(1).into()));
+        let x = area.x + at + u16::try_from(before).unwrap_or(0);
+        return is_typing.then_some(Position::new(x, area.y));
+    }
+    let width = usize::from(area.width);
+    let line = match model.view {
+        View::Servers => servers::head(width),
+        View::Tools | View::Prompts | View::Resources => catalog::head(model.view, width),
+        View::Queue => queue::head(width),
+        View::Activity => activity::head(width),
+        View::Problems => problems::head(width),
+    };
+    buffer.set_line(area.x, area.y, &line, area.width);
+    buffer.set_style(area, Tone::Faint.style());
+    None
+}
+
+fn nothing(model: &Model, all: usize) -> String {
+    let said = match model.view {
+        _ if all > 0 => "Nothing fits; Esc forgets what is looked for.",
+        View::Servers => "No server is configured yet: n adds one.",
+        View::Tools => "There are no tools.",
+        View::Prompts => "There are no prompts.",
+        View::Resources => "There are no resources.",
+        View::Queue => "Nobody asks anything. While this is open, it may be asked.",
+        View::Activity => "No call was made yet.",
+        View::Problems => "Nothing is wrong.",
+    };
+    said.to_owned()
+}
+
+/// A window over the list.
+fn over(model: &Model, window: &Window, frame: Frame, buffer: &mut Buffer) -> Option<Position> {
+    let inner = inner(frame);
+    let content = content(model, window, inner.width.into());
+    let extent = measured(window, &content, inner);
+    bars::border(&content.title, extent, outer(frame), buffer);
+    paint(&content.lines, extent.offset, inner, buffer);
+    let (line, column) = content.focus?;
+    let row = line.checked_sub(extent.offset).filter(|row| *row < extent.height)?;
+    let (row, column) = (u16::try_from(row).ok()?, column.min(inner.width.saturating_sub(1)));
+    Some(Position::new(inner.x + column, inner.y + row))
+}
+
+fn content(model: &Model, window: &Window, width: usize) -> Content {
+    let mut page = Page::new(width);
+    let title = match &window.kind {
+        Kind::Form(form) => return form::content(form, width),
+        Kind::Entry(entry) => return entry::content(entry, width),
+        Kind::Help => help::page(&mut page),
+        Kind::Server { name } => server::page(model, name, &mut page),
+        Kind::Log { server, lines } => server::log(server, lines, &mut page),
+        Kind::Review { name } => review::page(model, name, &mut page),
+        Kind::Record(line) => activity::page(line, &mut page),
+        Kind::Question { id } => queue::page(model, id, &mut page),
+        Kind::SignIn { server, page: at, said } => {
+            server::sign_in(model, server, at.as_deref(), said, &mut page)
+        }
+        Kind::Remove { server, scope, file } => review::removal(server, scope, file, &mut page),
+    };
+    Content { title, lines: page.lines(), focus: None, outcome: None }
+}
+
+fn outer(frame: Frame) -> Rect {
+    Rect { y: frame.head.y, height: frame.head.height + frame.body.height, ..frame.body }
+}
+
+fn inner(frame: Frame) -> Rect {
+    let outer = outer(frame);
+    Rect {
+        x: outer.x + 2,
+        y: outer.y + 1,
+        width: outer.width.saturating_sub(4),
+        height: outer.height.saturating_sub(2),
+    }
+}
+
+/// Lines from the one given on, as many as fit.
+fn paint(lines: &[Line<'static>], from: usize, area: Rect, buffer: &mut Buffer) {
+    for (row, line) in (0..area.height).zip(lines.iter().skip(from)) {
+        buffer.set_line(area.x, area.y + row, line, area.width);
+    }
+}
+
+// === impl Frame ===
+
+impl Frame {
+    fn of(area: Rect) -> Self {
+        let row =
+            |y: u16| Rect { y: area.y + y.min(area.height.saturating_sub(1)), height: 1, ..area };
+        let last = area.height.saturating_sub(1);
+        let body = Rect { y: area.y + 2, height: area.height.saturating_sub(5), ..area };
+        Self {
+            tabs: row(0),
+            head: row(1),
+            body,
+            choices: row(last.saturating_sub(2)),
+            message: row(last.saturating_sub(1)),
+            status: row(last),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

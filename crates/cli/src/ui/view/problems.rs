@@ -1,0 +1,38 @@
+//! Everything that is wrong, each with what helps.
+
+use ratatui_core::text::Line;
+
+use super::text::{Cell, Tone, Width, row};
+use crate::ui::app::{Model, Trouble, troubles};
+
+/// How wide what is wrong may get, of a screen this wide.
+fn what(width: usize) -> Width {
+    Width::Columns((width * 2 / 5).clamp(30, 60))
+}
+
+pub(super) fn head(width: usize) -> Line<'static> {
+    let cells =
+        [Cell::new("  WHAT", what(width), Tone::Faint), Cell::new("WHY", Width::Rest, Tone::Faint)];
+    row(&cells, width)
+}
+
+pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Vec<Line<'static>> {
+    let troubles = troubles(&model.known);
+    troubles.into_iter().skip(top).take(height).map(|trouble| one(&trouble, width)).collect()
+}
+
+fn one(trouble: &Trouble<'_>, width: usize) -> Line<'static> {
+    let (symbol, tone) = match trouble {
+        Trouble::Server(server) if matches!(&*server.state, "needs-auth" | "awaiting-approval") => {
+            ('!', Tone::Warn)
+        }
+        Trouble::Server(_) => ('✘', Tone::Bad),
+        Trouble::Approval(_) => ('⏸', Tone::Warn),
+        Trouble::Problem(_) => ('!', Tone::Warn),
+    };
+    let cells = [
+        Cell::new(format!("{symbol} {}", trouble.title()), what(width), tone),
+        Cell::new(trouble.why(), Width::Rest, Tone::Plain),
+    ];
+    row(&cells, width)
+}

@@ -1,0 +1,152 @@
+//! One server: everything that is known of it, its log, and signing in to it.
+
+use std::collections::VecDeque;
+
+use switchboard_core::told::{Server, Stats};
+
+use super::page::Page;
+use super::servers::{state, why};
+use super::text::Tone;
+use crate::show;
+use crate::ui::app::{Model, Process};
+
+pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
+    let title = format!("server {name}");
+    let Some(server) = model.known.server(name) else {
+        page.text("It is gone.", Tone::Faint);
+        return title;
+    };
+    let (word, tone) = state(&server.state);
+    page.toned("State", word, tone);
+    page.toned("Why", why(server).unwrap_or_default(), tone);
+    let hint = server.error.as_ref().and_then(|error| error.hint.clone());
+    page.fact("What to do", hint.unwrap_or_default());
+    let retry = server.retry_in_millis.map(|millis| format!("in {} s", millis.div_ceil(1000)));
+    page.fact("Tried again", retry.unwrap_or_default());
+    page.gap();
+    configured(server, page);
+    spoken(server, page);
+    if let Some(stats) = &server.stats {
+        counted(stats, page);
+    }
+    page.fact("Used by", model.known.users(name).join(", "));
+    if let Some(processes) = model.known.processes.get(name) {
+        tree(processes, page);
+    }
+    title
+}
+
+fn configured(server: &Server, page: &mut Page) {
+    page.fact("Scope", server.scope.name());
+    let at = server.at.as_ref().map(|at| format!("{}:{}", at.origin, at.line));
+    page.fact("File", at.unwrap_or_default());
+    page.fact("Via", server.transport.as_deref().unwrap_or_default());
+}
+
+fn spoken(server: &Server, page: &mut Page) {
+    let names = [server.server_name.as_deref(), server.server_version.as_deref()];
+    page.fact("Calls itself", names.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    let era = server.era.as_deref().unwrap_or_default();
+    let protocol = server.protocol.as_ref().map(|protocol| format!("{protocol}, {era}"));
+    page.fact("Protocol", protocol.unwrap_or_default());
+    page.fact("Offers", server.offers.join(", "));
+    let took = server.connect_millis.map(|millis| format!("{millis} ms"));
+    page.fact("Connected in", took.unwrap_or_default());
+    if server.tool_count > 0 {
+        let tools = show::count(server.tool_count, "tool");
+        page.fact("Tools", format!("{tools}, which cost {} tokens", show::grouped(server.cost)));
+    }
+}
+
+fn counted(stats: &Stats, page: &mut Page) {
+    page.fact("Calls in flight", stats.calls_in_flight.to_string());
+    let latency = stats.latency.map(|latency| {
+        format!(
+            "half within {} ms, all but one of a hundred within {} ms",
+            latency.p50_millis, latency.p99_millis
+        )
+    });
+    page.fact("Latency", latency.unwrap_or_default());
+    page.fact("Restarts", stats.restarts.to_string());
+    page.fact("Process", stats.pid.map(|pid| pid.to_string()).unwrap_or_default());
+    let trouble = stats.last_error.as_ref().map(|error| error.causes.join(": "));
+    page.fact("Last trouble", trouble.unwrap_or_default());
+}
+
+/// Its processes, each below the one that started it.
+fn tree(processes: &[Process], page: &mut Page) {
+    let memory: u64 = processes.iter().map(|process| process.memory).sum();
+    page.fact("Memory", bytes(memory));
+    page.heading("Processes");
+    let is_root = |process: &&Process| {
+        !processes.iter().any(|other| Some(other.pid) == process.parent && other.pid != process.pid)
+    };
+    for root in processes.iter().filter(is_root) {
+        branch(root, processes, 0, page);
+    }
+}
+
+fn branch(process: &Process, all: &[Process], depth: usize, page: &mut Page) {
+    let name = format!("{}{}", "  ".repeat(depth.min(16)), process.pid);
+    page.fact(&name, format!("{:<24} {}", process.name, bytes(process.memory)));
+    // A tree has no more levels than processes, whatever is claimed of them.
+    if depth < all.len() {
+        let children = all.iter().filter(|child| child.parent == Some(process.pid));
+        children
+            .filter(|child| child.pid != process.pid)
+            .for_each(|child| branch(child, all, depth + 1, page));
+    }
+}
+
+/// A size, in the unit that people would use.
+pub(super) fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
+/// What it wrote to its standard error.
+pub(super) fn log(server: &str, lines: &VecDeque<String>, page: &mut Page) -> String {
+    if lines.is_empty() {
+        page.text("It has written nothing.", Tone::Faint);
+    }
+    for line in lines {
+        page.text(line, Tone::Plain);
+    }
+    format!("log of {server}")
+}
+
+/// Where somebody signs in, and whether they have.
+pub(super) fn sign_in(
+    model: &Model,
+    server: &str,
+    at: Option<&str>,
+    said: &str,
+    page: &mut Page,
+) -> String {
+    let word = model.known.server(server).map(|server| server.state.as_str());
+    match (word, at) {
+        (Some("connected"), _) => page.text("✔ Signed in, and connected.", Tone::Good),
+        (_, Some(at)) => {
+            page.text("You sign in at a page of", Tone::Plain);
+            page.gap();
+            let url = crate::ask::page(at);
+            let host = url.as_ref().and_then(|url| url.host_str()).unwrap_or_default();
+            page.text(&format!("  {host}"), Tone::Strong);
+            page.gap();
+            page.text(at, Tone::Accent);
+            page.gap();
+            page.text(
+                "o opens it in your browser. This window says when you are signed in.",
+                Tone::Faint,
+            );
+        }
+        (_, None) => page.text(said, Tone::Plain),
+    }
+    page.gap();
+    let (word, tone) = state(word.unwrap_or_default());
+    page.toned("State", word, tone);
+    format!("sign in to {server}")
+}

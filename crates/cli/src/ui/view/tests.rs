@@ -1,0 +1,334 @@
+//! Every view and state as a person sees it, from what the API says and the keys that lead there.
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use serde_json::json;
+
+use super::*;
+use crate::ui::app::{Effect, Event, Link, News, Wish, Wrong};
+use crate::ui::fixture::{model, press, told};
+
+const SMALL: (u16, u16) = (80, 24);
+const LARGE: (u16, u16) = (120, 34);
+
+/// The screen as text.
+fn screen(model: &Model) -> String {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, model.size.0, model.size.1));
+    draw(model, &mut buffer);
+    let width = usize::from(model.size.0.max(1));
+    let row = |cells: &[ratatui_core::buffer::Cell]| {
+        let mut line = String::new();
+        let mut covered = 0;
+        for cell in cells {
+            // A wide letter covers the cell after it.
+            if covered == 0 {
+                line.push_str(cell.symbol());
+                covered = text::wide(cell.symbol()).max(1);
+            }
+            covered -= 1;
+        }
+        line.trim_end().to_owned()
+    };
+    buffer.content.chunks(width).map(row).collect::<Vec<_>>().join("\n")
+}
+
+fn shown(size: (u16, u16), keys: &str) -> String {
+    let mut model = model(size);
+    press(&mut model, keys);
+    screen(&model)
+}
+
+#[test]
+fn views() {
+    for (name, keys) in [
+        ("servers", ""),
+        ("tools", "2"),
+        ("prompts", "3"),
+        ("resources", "4"),
+        ("queue", "5"),
+        ("activity", "6"),
+        ("problems", "7"),
+    ] {
+        insta::assert_snapshot!(format!("{name}"), shown(SMALL, keys));
+        insta::assert_snapshot!(format!("{name}_large"), shown(LARGE, keys));
+    }
+}
+
+#[test]
+fn windows() {
+    for (name, keys) in [
+        ("help", "?"),
+        ("server", "Enter"),
+        ("server_failed", "Down Down Down Enter"),
+        ("review", "Down Down Down Down a"),
+        ("remove", "x"),
+        ("add", "n"),
+        ("tool", "2 Enter"),
+        ("tool_choices", "2 Enter Tab Tab Right Tab Space Tab"),
+        ("tool_wrong", "2 Enter \"x\" ^S"),
+        ("prompt", "3 Enter"),
+        ("resource", "4 Enter"),
+        ("permission", "5 Enter"),
+        ("form", "5 Down Enter"),
+        ("page", "5 Down Down Enter"),
+        ("call", "6 Down Enter"),
+    ] {
+        insta::assert_snapshot!(format!("window_{name}"), shown(SMALL, keys));
+    }
+    insta::assert_snapshot!("window_server_large", shown(LARGE, "Enter"));
+    insta::assert_snapshot!("window_tool_large", shown(LARGE, "2 Enter"));
+}
+
+#[test]
+fn lines() {
+    for (name, keys) in [
+        ("find", "2 f \"kiosk co\""),
+        ("find_nothing", "2 f \"nowhere\" Enter"),
+        ("command", ": \"/mcp reco\" Tab"),
+        ("ways", ": \"/mcp \" Tab"),
+        ("unknown", ": \"/mcp explode\" Enter"),
+    ] {
+        insta::assert_snapshot!(format!("line_{name}"), shown(SMALL, keys));
+    }
+}
+
+/// The ticket of the call that the effects place.
+fn ticket(effects: &[Effect]) -> u64 {
+    let call = effects.iter().find_map(|effect| match effect {
+        Effect::Call { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    call.expect("a call")
+}
+
+#[test]
+fn calls() {
+    let progress = json!({ "progressToken": 1, "progress": 3, "total": 8, "message": "at 3" });
+    let content = json!([
+        { "type": "text", "text": "Two teas.\n\u{1b}[2JAnd \u{202e}nothing else." },
+        { "type": "image", "mimeType": "image/png", "data": "aGVsbG8gd29ybGQ=" },
+        { "type": "audio", "mimeType": "audio/wav", "data": "aGVsbG8=" },
+        { "type": "resource_link", "name": "Receipt", "uri": "kiosk://receipt/1" },
+    ]);
+    let result = json!({ "content": content, "structuredContent": { "paid": true, "sum": 4.5 } });
+    let wrong = Wrong {
+        title: "the call was refused: a rule denies it".to_owned(),
+        hint: Some("see `switchboard logs --audit`".to_owned()),
+    };
+    for (name, news) in [
+        ("underway", vec![]),
+        ("progress", vec![News::Progress(progress)]),
+        ("done", vec![News::Done { result, note: None }]),
+        (
+            "error",
+            vec![News::Done {
+                result: json!({ "isError": true, "content": [{ "type": "text", "text": "sold out" }] }),
+                note: None,
+            }],
+        ),
+        ("failed", vec![News::Failed(wrong)]),
+    ] {
+        let mut model = model(SMALL);
+        let ticket = ticket(&press(&mut model, "2 Enter \"tea\" Tab \"2\" ^S"));
+        for news in news {
+            model.update(Event::Call { ticket, news });
+        }
+        insta::assert_snapshot!(format!("call_{name}"), timeless(&screen(&model)));
+    }
+    let mut model = model(SMALL);
+    let ticket = ticket(&press(&mut model, "2 Enter \"tea\" Tab \"2\" ^S"));
+    assert_eq!(press(&mut model, "^X"), [Effect::Cancel { ticket }]);
+    insta::assert_snapshot!("call_cancelled", screen(&model));
+}
+
+/// How long something took is of no account here.
+fn timeless(screen: &str) -> String {
+    let lines =
+        screen.lines().map(|line| match line.find("done in ").or(line.find("error, after ")) {
+            Some(at) => {
+                let rest: String =
+                    line[at..].chars().filter(|letter| !letter.is_ascii_digit()).collect();
+                format!("{}{rest}", &line[..at])
+            }
+            None => line.to_owned(),
+        });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn prompts_and_resources_are_read() {
+    let messages = json!({ "messages": [
+        { "role": "user", "content": { "type": "text", "text": "Dear Ada," } },
+        { "role": "assistant", "content": { "type": "text", "text": "Thank you." } },
+    ] });
+    let contents = json!({ "contents": [
+        { "uri": "docs://readme", "text": "# Read me" },
+        { "uri": "docs://logo", "mimeType": "image/png", "blob": "aGVsbG8=" },
+    ] });
+    for (name, keys, result) in
+        [("prompt", "3 Enter \"Ada\" ^S", messages), ("resource", "4 Enter ^S", contents)]
+    {
+        let mut model = model(SMALL);
+        let ticket = ticket(&press(&mut model, keys));
+        model.update(Event::Call { ticket, news: News::Done { result, note: None } });
+        insta::assert_snapshot!(format!("done_{name}"), timeless(&screen(&model)));
+    }
+}
+
+#[test]
+fn states_of_the_hub() {
+    let mut model = model(SMALL);
+    model.update(Event::Link(Link::Lost { why: "it has ended".to_owned() }));
+    insta::assert_snapshot!("hub_lost", screen(&model));
+    model.update(Event::Link(Link::Open));
+    model.update(Event::Done {
+        wish: Wish::Say("kiosk is off".to_owned()),
+        answer: Err(Wrong {
+            title: "the file cannot be written".to_owned(),
+            hint: Some("look at its rights".to_owned()),
+        }),
+    });
+    insta::assert_snapshot!("hub_refuses", screen(&model));
+    let empty =
+        Model::new(SMALL, crate::ui::app::Notify::Nobody, crate::ui::input::History::default());
+    insta::assert_snapshot!("hub_opening", screen(&empty));
+}
+
+#[test]
+fn servers_are_signed_in_to_and_changed() {
+    let mut model = model(SMALL);
+    let ticket = ticket(&press(&mut model, "Down Down i"));
+    let text = "Open https://login.example/authorize?client=1&state=x to sign in.";
+    let result = json!({ "content": [{ "type": "text", "text": text }] });
+    model.update(Event::Call { ticket, news: News::Done { result, note: None } });
+    insta::assert_snapshot!("sign_in", screen(&model));
+    assert_eq!(
+        press(&mut model, "o"),
+        [Effect::Open("https://login.example/authorize?client=1&state=x".to_owned())]
+    );
+    model.known.servers[2].state = "connected".to_owned();
+    insta::assert_snapshot!("signed_in", screen(&model));
+    press(&mut model, "Esc Up Up");
+
+    let effects = press(&mut model, "c");
+    assert!(
+        matches!(&effects[..], [Effect::Ask(request)] if request.wish == Wish::Entry { server: "kiosk".to_owned() })
+    );
+    let entry = json!({
+        "name": "kiosk", "scope": "user", "writable": true, "at": told("servers")[0]["at"],
+        "entry": { "command": "kiosk", "args": ["--token", "********"] },
+    });
+    model.update(Event::Done {
+        wish: Wish::Entry { server: "kiosk".to_owned() },
+        answer: Ok(entry),
+    });
+    insta::assert_snapshot!("entry", screen(&model));
+    press(&mut model, "Down End \"oops\" ^S");
+    insta::assert_snapshot!("entry_wrong", screen(&model));
+}
+
+#[test]
+fn logs_are_followed() {
+    let mut model = model(SMALL);
+    assert_eq!(press(&mut model, "l"), [Effect::Follow { server: "kiosk".to_owned() }]);
+    let lines = (1..=60).map(|number| format!("2026-11-15T09:00:00.000Z line {number}")).collect();
+    model.update(Event::Log { server: "kiosk".to_owned(), lines });
+    insta::assert_snapshot!("log", screen(&model));
+    press(&mut model, "g");
+    assert!(screen(&model).contains("line 1\n") || screen(&model).contains("line 1 "));
+    assert_eq!(press(&mut model, "Esc"), [Effect::Unfollow]);
+}
+
+#[test]
+fn a_terminal_that_is_too_small_is_told() {
+    for size in [(1, 1), (0, 0), (3, 2), (79, 24), (80, 23), (20, 5)] {
+        let mut model = model(size);
+        for keys in ["", "2 Enter", "Esc PgDn End", "? PgDn", "Esc : \"/mcp\""] {
+            press(&mut model, keys);
+            let shown = screen(&model);
+            assert!(size.0 < 10 || size.1 < 4 || shown.contains("needs 80×24"), "{size:?} {shown}");
+        }
+    }
+    insta::assert_snapshot!("too_small", shown((40, 10), ""));
+}
+
+#[test]
+fn ten_thousand_tools_are_as_quick_as_ten() {
+    let item = |number: usize| {
+        let item = json!({ "name": format!("tool {number}"), "description": "does it" });
+        json!({ "name": format!("mcp__many__tool_{number}"), "server": "many", "item": item })
+    };
+    let tools: Vec<_> = (0..10_000).map(item).collect();
+    let lists =
+        json!({ "servers": [], "tools": tools, "prompts": [], "resources": [], "templates": [] });
+    let lists: switchboard_core::catalog::Told = serde_json::from_value(lists).unwrap();
+    let mut model = model(SMALL);
+    model.update(Event::Listed(Box::new(crate::ui::app::Catalog::from(lists))));
+    press(&mut model, "2 End");
+    let rows = catalog::rows(&model, 9_981, 19, 80);
+    assert_eq!(rows.len(), 19);
+    assert!(screen(&model).contains("tool 9999"));
+    press(&mut model, "f \"tool 77\"");
+    assert!(screen(&model).contains("find (280 of 10000): tool 77"), "{}", screen(&model));
+}
+
+#[test]
+fn the_mouse_points() {
+    let mut model = model(SMALL);
+    let tab = screen(&model).lines().next().unwrap().find("Queue").unwrap();
+    assert_eq!(spot(&model, u16::try_from(tab).unwrap(), 0), Some(Spot::Tab(View::Queue)));
+    assert_eq!(spot(&model, 5, 4), Some(Spot::Row(2)));
+    assert_eq!(spot(&model, 5, 20), None);
+    let bar = screen(&model);
+    let at = bar.lines().nth(21).unwrap().find("disable").unwrap();
+    let choice = spot(&model, u16::try_from(at).unwrap(), 21);
+    let disable = Act::Server(crate::ui::app::ServerAct::Disable, "kiosk".to_owned());
+    assert_eq!(choice, Some(Spot::Choice(disable)));
+    press(&mut model, "Enter");
+    assert_eq!(spot(&model, 5, 4), None);
+}
+
+/// The screens in the guide are the snapshots. `INSTA_UPDATE=always` puts them there.
+#[test]
+fn the_guide_shows_these_screens() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = root.join("../../docs/terminal-ui.md");
+    let found = std::fs::read_to_string(&page).unwrap();
+    let snapshot = |name: &str| {
+        let file = format!("src/ui/view/snapshots/switchboard__ui__view__tests__{name}.snap");
+        let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|_| panic!("{name}"));
+        text.splitn(3, "---\n").nth(2).unwrap().to_owned()
+    };
+    let mut expected = String::new();
+    let mut screens = SCREENS.iter();
+    for (number, part) in found.split("```").enumerate() {
+        if number > 0 {
+            expected.push_str("```");
+        }
+        match part.starts_with("text\n") {
+            true => expected.push_str(&format!("text\n{}", snapshot(screens.next().unwrap()))),
+            false => expected.push_str(part),
+        }
+    }
+    assert_eq!(screens.next(), None);
+    if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
+        std::fs::write(&page, &expected).unwrap();
+    } else {
+        assert!(
+            found == expected,
+            "docs/terminal-ui.md is not current; run with INSTA_UPDATE=always"
+        );
+    }
+}
+
+/// In the order in which the guide shows them.
+const SCREENS: [&str; 8] = [
+    "servers",
+    "window_help",
+    "window_server",
+    "window_review",
+    "call_done",
+    "window_permission",
+    "window_page",
+    "problems",
+];

@@ -1,0 +1,260 @@
+//! The terminal UI in a real terminal, driven by keys: against a hub with real servers and clients.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+use switchboard_testkit::openid::{OpenId, Tokens, peers, person};
+use switchboard_testkit::programs::program;
+
+use crate::gateway::{Client, stop};
+use crate::{Home, Story};
+
+/// How often a screen is looked at before it is said that it does not come. A look takes some milliseconds.
+const LOOKS: usize = 3_000;
+
+/// A terminal with a shell in it.
+struct Screen {
+    story: Story,
+    socket: PathBuf,
+}
+
+// === impl Screen ===
+
+impl Screen {
+    /// A terminal of the usual size, with the program in it.
+    fn new(story: Story) -> Self {
+        let socket = story.home.path().join("tmux");
+        let screen = Self { story, socket };
+        let usual = screen.story.command(&[]);
+        let mut shell = Command::new("tmux");
+        shell.env_clear().current_dir(screen.story.path(""));
+        shell.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.env("LANG", "C.UTF-8").arg("-S").arg(&screen.socket);
+        shell.args(["-u", "-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "sh"]);
+        assert!(shell.status().unwrap().success());
+        screen.begin("ui");
+        screen
+    }
+
+    /// Starts the program, and says in the shell what became of it.
+    fn begin(&self, args: &str) {
+        let program = env!("CARGO_BIN_EXE_switchboard");
+        self.types(&format!("{program} {args}; echo ended with $?"));
+        self.press("Enter");
+        self.shows("1 Servers");
+    }
+
+    fn tmux(&self, args: &[&str]) -> String {
+        let output = Command::new("tmux").arg("-S").arg(&self.socket).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn seen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// Presses keys, as tmux names them.
+    fn press(&self, keys: &str) {
+        let keys: Vec<_> = keys.split(' ').collect();
+        self.tmux(&[&["send-keys"], &keys[..]].concat());
+    }
+
+    fn types(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+    }
+
+    /// Looks until it is there.
+    fn shows(&self, text: &str) -> String {
+        let mut seen = String::new();
+        for _ in 0..LOOKS {
+            seen = self.seen();
+            if seen.contains(text) {
+                return seen;
+            }
+        }
+        panic!("`{text}` is not shown:\n{seen}");
+    }
+
+    /// Looks until the row of a server says so.
+    fn state(&self, server: &str, state: &str) {
+        let is_so = |line: &str| line.contains(server) && line.contains(state);
+        for _ in 0..LOOKS {
+            if self.seen().lines().any(is_so) {
+                return;
+            }
+        }
+        panic!("{server} is not {state}:\n{}", self.seen());
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").status();
+        self.story.quietly(&["stop"]);
+    }
+}
+
+fn kiosk() -> Story {
+    let story = Story::new();
+    let program = program("kiosk");
+    story.quietly(&["add", "-s", "user", "kiosk", "--", program.to_str().unwrap()]);
+    let settings = story.home.path().join(".config/switchboard/settings.json");
+    let text = std::fs::read_to_string(&settings).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    value["permissions"] = json!({ "ask": ["mcp__kiosk__erase"] });
+    std::fs::write(&settings, value.to_string()).unwrap();
+    story
+}
+
+#[test]
+fn a_person_works_at_a_terminal() {
+    let screen = Screen::new(kiosk());
+    screen.state("kiosk", "✔ connected");
+    // A tool is found while it is typed, called, and watched.
+    screen.press("2 f");
+    screen.types("count");
+    screen.shows("find (1 of ");
+    screen.press("Enter Enter");
+    screen.shows("mcp__kiosk__count");
+    screen.types("3");
+    screen.press("C-s");
+    screen.shows("counted to 3");
+    screen.press("Escape Escape");
+    // A prompt and a resource, from the command line.
+    screen.types("/mcp__kiosk__letter Ada");
+    screen.press("Enter");
+    screen.shows("Write to Ada.");
+    screen.press("Escape");
+    screen.types("@kiosk:kiosk://leaf");
+    screen.press("Tab Enter");
+    screen.shows("take one");
+    screen.press("Escape");
+    // A client that cannot be asked calls; the terminal is asked in its place.
+    let mut client = Client::spawn(screen.story.command(&["connect"]));
+    let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
+    screen.shows("5 Queue (1)");
+    screen.press("5 Enter");
+    screen.shows("mcp__kiosk__erase");
+    screen.press("o");
+    assert_eq!(client.hear(erase).unwrap()["content"][0]["text"], "erased");
+    let register =
+        client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
+    screen.shows("Who are you?");
+    screen.press("Enter");
+    screen.shows("As your friends say it");
+    screen.types("A");
+    screen.press("C-s");
+    screen.shows("Name: That does not fit");
+    screen.types("da");
+    screen.press("Tab Tab Tab Tab Right Right C-s");
+    let answered = client.hear(register).unwrap().to_string();
+    assert!(answered.contains("Ada") && answered.contains("\\\"g\\\""), "{answered}");
+    // Everything is on record.
+    screen.press("6");
+    screen.shows("mcp__kiosk__register");
+    client.leave();
+    // Servers are switched off and on, here and in the file.
+    screen.types("/mcp disable kiosk");
+    screen.press("Enter");
+    screen.state("kiosk", "⊘ disabled");
+    screen.types("/mcp enable all");
+    screen.press("Enter");
+    screen.state("kiosk", "✔ connected");
+    // The hub goes, and comes back.
+    assert!(stop(&screen.story.home).is_some());
+    screen.shows("✘ no hub");
+    screen.press("S");
+    screen.shows("✔ hub");
+    screen.state("kiosk", "✔ connected");
+    // It goes to the background and comes back, and leaves the terminal as it was.
+    screen.press("C-z");
+    screen.shows("Stopped");
+    screen.types("fg");
+    screen.press("Enter");
+    screen.shows("1 Servers");
+    screen.press("q");
+    screen.types("echo left with $?");
+    screen.press("Enter");
+    let left = screen.shows("left with 0");
+    assert!(!left.contains("1 Servers"), "{left}");
+    screen.types("stty -a | tr -s ' ' '\\n' | grep -cx -e icanon -e echo");
+    screen.press("Enter");
+    screen.shows("\n2\n");
+}
+
+#[test]
+fn a_server_is_added_reviewed_and_removed() {
+    let story = Story::new();
+    let wants =
+        json!({ "mcpServers": { "shelf": { "command": program("kiosk"), "args": ["--shelf"] } } });
+    story.write(".mcp.json", &wants.to_string());
+    let screen = Screen::new(story);
+    screen.state("shelf", "⏸ awaiting approval");
+    screen.press("a");
+    screen.shows("--shelf");
+    screen.press("a");
+    screen.state("shelf", "✔ connected");
+    screen.press("n");
+    screen.shows("Add a server");
+    screen.types(program("kiosk").to_str().unwrap());
+    screen.press("Tab");
+    screen.types("stand");
+    screen.press("C-s");
+    screen.state("stand", "✔ connected");
+    screen.press("f");
+    screen.types("stand");
+    screen.press("Enter l");
+    screen.shows("the kiosk is open");
+    screen.press("Escape");
+    screen.shows("c change");
+    screen.press("c");
+    screen.shows("entry of stand");
+    screen.press("Down End");
+    screen.types("oops");
+    screen.press("C-s");
+    screen.shows("that is no JSON");
+    screen.press("Escape");
+    screen.shows("x remove");
+    screen.press("x");
+    screen.shows("is taken out of");
+    screen.press("y");
+    screen.shows("Nothing fits");
+    // A signal ends it as politely as a key does.
+    let shell = screen.tmux(&["display-message", "-p", "#{pane_pid}"]);
+    let child = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", shell.trim()));
+    let child: i32 = child.unwrap().trim().parse().unwrap();
+    let child = nix::unistd::Pid::from_raw(child);
+    nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGTERM).unwrap();
+    screen.shows("ended with 0");
+}
+
+#[test]
+fn a_person_signs_in_from_a_terminal() {
+    let (provider, mut story) = (OpenId::start(Tokens::Opaque(3600)), Story::new());
+    let person = person();
+    let words = std::iter::once(person.get_program()).chain(person.get_args());
+    let words: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
+    story.set("BROWSER", &words.join(" "));
+    story.set("SWITCHBOARD_PEERS", peers().to_str().unwrap());
+    story.quietly(&["add", "web", provider.url()]);
+    let screen = Screen::new(story);
+    screen.state("web", "! needs sign-in");
+    screen.shows("i sign in");
+    screen.press("i");
+    screen.shows("You sign in at a page of");
+    screen.press("o");
+    screen.shows("Signed in, and connected");
+    screen.press("Escape");
+    screen.state("web", "✔ connected");
+    screen.press("q");
+    screen.shows("ended with 0");
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let home = Home::new();
+    insta::assert_snapshot!("ui_no_terminal", home.run(&["ui"]));
+    insta::assert_snapshot!("ui_standalone", home.run(&["ui", "--standalone"]));
+}
