@@ -213,8 +213,10 @@ impl Task {
     fn shown(&self, id: &str) -> Value {
         let mut shown = self.outline(id);
         match &self.standing().status {
-            Status::Working | Status::Cancelled => {}
-            Status::Asking(question) => shown["inputRequests"] = requests(&question.open()),
+            Status::Asking(question) if !question.open().is_empty() => {
+                shown["inputRequests"] = requests(&question.open());
+            }
+            Status::Working | Status::Asking(_) | Status::Cancelled => {}
             Status::Completed(result) => shown["result"] = value(result),
             Status::Failed(error) => shown["error"] = value(&error.to_raw()),
         }
@@ -310,8 +312,9 @@ impl Task {
 impl Status {
     fn word(&self) -> &'static str {
         match self {
-            Self::Working => "working",
-            Self::Asking(_) => "input_required",
+            Self::Asking(question) if !question.open().is_empty() => "input_required",
+            // The plugin is about to hear the last answer.
+            Self::Working | Self::Asking(_) => "working",
             Self::Completed(_) => "completed",
             Self::Failed(_) => "failed",
             Self::Cancelled => "cancelled",
