@@ -351,7 +351,11 @@ fn settings_say_how_plugins_are_run() {
         let output = home.command(&["call", "plugins/act", how]).output().unwrap();
         String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
     };
-    assert!(called("how=limits").contains("123456789 99"), "{}", called("how=limits"));
+    assert!(
+        called("how=limits").contains("123456789 99 no new privileges"),
+        "{}",
+        called("how=limits")
+    );
     assert!(called("how=hang").contains("did not answer within 250 ms"), "{}", called("how=hang"));
 
     let mut served = Served::start(&home, &[]);
@@ -362,7 +366,7 @@ fn settings_say_how_plugins_are_run() {
         .to_string()
     };
     let limits = served.ask(&call("limits"));
-    assert_eq!(limits["result"]["content"][0]["text"], "123456789 99");
+    assert_eq!(limits["result"]["content"][0]["text"], "123456789 99 no new privileges");
     let hung = served.ask(&call("hang"))["error"]["message"].clone();
     assert_eq!(hung, "plugin `v1`: it did not answer within 250 ms");
     drop(served.input.take());

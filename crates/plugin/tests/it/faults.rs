@@ -157,6 +157,23 @@ async fn a_plugin_that_is_closed_in_writes_and_starts_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_that_only_crashes_is_given_a_rest() {
+    let folder = Folder::new();
+    folder.compile("v1", &["ALWAYS_CRASH"]);
+    let mut options = options();
+    options.times.rest = Duration::from_secs(60);
+    options.times.longest_rest = Duration::from_secs(60);
+    let plugins = Arc::new(host_with(&folder, options).await);
+    let mut client = Client::greeted(&plugins).await;
+    // The first end may be bad luck, so the second start comes at once.
+    let expected = ["its worker ended: ", "its worker ended: ", "it is started again in "];
+    for expected in expected {
+        let found = client.call("act", json!({})).await;
+        assert!(found.starts_with(&format!("error: plugin `v1`: {expected}")), "{found}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_plugin_is_run_on_its_own_terms() {
     let folder = Folder::new();
     folder.compile("libown", &["NAME=\"own\"", "TOOL=\"own\""]);
@@ -167,8 +184,8 @@ async fn each_plugin_is_run_on_its_own_terms() {
     let plugins = Arc::new(host_with(&folder, Options { own, ..options() }).await);
     let mut client = Client::greeted(&plugins).await;
     let rows = [
-        ("own", "limits", "67108864 32"),
-        ("other", "limits", "1073741824 256"),
+        ("own", "limits", "67108864 32 no new privileges"),
+        ("other", "limits", "1073741824 256 no new privileges"),
         ("own", "hang", "error: plugin `own`: it did not answer within 600 ms"),
         ("other", "hang", "error: plugin `other`: it did not answer within 1500 ms"),
     ];

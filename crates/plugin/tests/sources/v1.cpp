@@ -3,6 +3,7 @@
 #include "switchboard_plugin_v1.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -123,7 +124,9 @@ static char *handle(const char *text) {
         rlimit memory, files;
         getrlimit(RLIMIT_DATA, &memory);
         getrlimit(RLIMIT_NOFILE, &files);
-        return copied(said(std::to_string(memory.rlim_cur) + " " + std::to_string(files.rlim_cur)));
+        const bool humble = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+        return copied(said(std::to_string(memory.rlim_cur) + " " + std::to_string(files.rlim_cur) +
+                           (humble ? " no new privileges" : "")));
     }
     return copied(said(VERSION));
 }
