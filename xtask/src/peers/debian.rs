@@ -11,6 +11,7 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("python3", "python3"),
     // Builds the plugins that tests load.
     ("g++", "g++"),
+    ("cmake", "cmake"),
     // A private session bus, and a Secret Service on it.
     ("dbus-run-session", "dbus-daemon"),
     ("gnome-keyring-daemon", "gnome-keyring"),

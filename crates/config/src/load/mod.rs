@@ -147,9 +147,8 @@ pub(crate) fn honours(scope: Scope, member: &str) -> bool {
             matches!(scope, Scope::User | Scope::Local | Scope::Enterprise)
         }
         "allowManagedMcpServersOnly" => scope == Scope::Enterprise,
-        "allowedMcpServers" | "connectors" | "xaaIdp" | "nativePlugins" | "ideTools" | "limits" => {
-            matches!(scope, Scope::User | Scope::Enterprise)
-        }
+        "allowedMcpServers" | "connectors" | "xaaIdp" | "nativePlugins" | "plugins"
+        | "ideTools" | "limits" => matches!(scope, Scope::User | Scope::Enterprise),
         "inherit" => scope == Scope::User,
         // `permissions` and `$schema` are for everyone; what is unknown is mentioned as such.
         _ => true,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use super::PluginSettings;
 use crate::entry::Entry;
 use crate::policy::ServerRule;
 use crate::source::{Located, Member};
@@ -44,6 +45,8 @@ pub struct Settings {
     pub xaa_idp: Option<Located<IdentityProvider>>,
     /// Native plugins to load besides those in the plugin folder.
     pub native_plugins: Vec<Located<String>>,
+    /// How native plugins are run.
+    pub plugins: PluginSettings,
     /// Other clients whose servers are read along, never written.
     pub inherit: Vec<Located<String>>,
     /// The tools of an editor that are shown.

@@ -22,10 +22,11 @@ fn every_published_member_is_read() {
     let schema = switchboard_config::schema::settings();
     let nulls = |names: Vec<String>| names.into_iter().map(|name| (name, serde_json::Value::Null));
     let mut settings: serde_json::Map<_, _> = nulls(names(&schema)).collect();
-    for inner in ["Permissions", "Limits"] {
-        let member = inner.to_lowercase();
+    for (inner, member) in
+        [("Permissions", "permissions"), ("Limits", "limits"), ("PluginSettings", "plugins")]
+    {
         let members: serde_json::Map<_, _> = nulls(names(&schema["$defs"][inner])).collect();
-        settings.insert(member, members.into());
+        settings.insert(member.to_owned(), members.into());
     }
     let common = names(&schema["$defs"]["Entry"]);
     let mut servers = serde_json::Map::new();
