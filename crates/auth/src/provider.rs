@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use switchboard_wire::http::{
-    self as wire_http, CredentialError, Credentials, Outgoing, SignInPage, Verdict,
+    self as wire_http, CredentialError, Credentials, Outgoing, SignInPage, SignedOut, Verdict,
 };
 use tokio::time::{Instant, sleep};
 
@@ -29,6 +29,7 @@ use crate::headers::authorization;
 use crate::organisation::IdentityProvider;
 use crate::scopes;
 use crate::sign_in::{Demand, SignIn};
+use crate::sign_out::sign_out;
 use crate::store::{Stamp, StoreError};
 use crate::token::now;
 
@@ -134,6 +135,10 @@ impl Credentials for Provider {
     fn sign_in_page(&self) -> Option<&dyn SignInPage> {
         let is_later = matches!(self.inner.presence, Presence::Later);
         (is_later && self.inner.sign_in.takes_a_person()).then_some(self)
+    }
+
+    fn sign_out(&self) -> BoxFuture<'_, Result<SignedOut, CredentialError>> {
+        Box::pin(self.inner.sign_out())
     }
 }
 
@@ -313,6 +318,18 @@ impl Inner {
             self.seen().stamp = self.sign_in.shelf().stamp();
         }
         Ok(())
+    }
+
+    /// Nobody renews or signs in meanwhile, and what was known is read anew.
+    async fn sign_out(&self) -> Result<SignedOut, CredentialError> {
+        let _turn = self.turn.lock().await;
+        let ended = sign_out(&self.sign_in).await.map_err(failed)?;
+        self.look().await.map_err(unusable)?;
+        Ok(match ended {
+            None => SignedOut::Nobody,
+            Some(Ok(())) => SignedOut::Ended,
+            Some(Err(error)) => SignedOut::Forgotten { why: error.in_one_line() },
+        })
     }
 
     // --- what is known

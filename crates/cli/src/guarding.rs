@@ -5,6 +5,7 @@ mod issued;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_auth::Trust;
@@ -105,7 +106,12 @@ impl Door {
     }
 
     /// What the faces are told that are reached at `bound`.
-    pub(crate) fn options(self, guarding: &Guarding, bound: SocketAddr) -> FaceOptions {
+    pub(crate) fn options(
+        self,
+        guarding: &Guarding,
+        settings: &switchboard_config::Limits,
+        bound: SocketAddr,
+    ) -> FaceOptions {
         let base = self.base(guarding, bound);
         let own: Arc<dyn Tokens> = Arc::new(Checked::new(self.store));
         let tokens = match self.trust {
@@ -113,6 +119,8 @@ impl Door {
             None => own,
         };
         let rate = guarding.rate.map_or(Rate::Unlimited, |rate| Rate::PerSecond(rate.get()));
+        let times = Times::default();
+        let idle = guarding.idle.or(settings.session_idle_ms.map(Duration::from_millis));
         FaceOptions {
             access: Access {
                 tokens: Some(tokens),
@@ -129,7 +137,7 @@ impl Door {
                 rate,
                 ..Limits::default()
             },
-            times: Times { idle: guarding.idle, ..Times::default() },
+            times: Times { idle: idle.unwrap_or(times.idle), ..times },
             tls: self.tls,
             ..FaceOptions::local()
         }

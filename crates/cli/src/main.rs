@@ -26,6 +26,10 @@ use args::Args;
 use printer::Printer;
 use report::Failure;
 
+/// How it is set up is said in `.cargo/config.toml`.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     // This program is also the guard of the servers it starts, and then nothing else.
     switchboard_wire::process::guard::run_if_guard();

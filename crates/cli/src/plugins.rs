@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
-use switchboard_config::{Desired, Surroundings};
+use switchboard_config::{Desired, PluginSettings, PluginTerms, Surroundings};
 use switchboard_core::engine::InProcess;
 use switchboard_core::logs::Logs;
-use switchboard_plugin::worker::{Builtin, Builtins};
-use switchboard_plugin::{Options, Plugins, Sources};
+use switchboard_plugin::worker::{Builtin, Builtins, Limits, Sandbox};
+use switchboard_plugin::{Options, Plugins, Sources, Terms};
 use switchboard_plugin_bacio_quote as bacio_quote;
 use switchboard_plugin_code_review as code_review;
 use switchboard_plugin_hello as hello;
@@ -97,33 +98,57 @@ pub(crate) async fn configured(
     if folders.is_empty() || desired.exclusive || strict {
         return Ok(None);
     }
-    let plugins = shared(folders, surroundings).await?;
+    let plugins = shared(folders, &desired.settings.plugins, surroundings).await?;
     let changes = plugins.changes();
     Ok(Some(InProcess::new(NAME, plugins, changes)))
 }
 
-/// Workspaces with the same folders share one host.
+/// Workspaces with the same folders and settings share one host.
 async fn shared(
     folders: Vec<PathBuf>,
+    settings: &PluginSettings,
     surroundings: &Surroundings,
 ) -> Result<Arc<Plugins>, Failure> {
-    static HOSTS: Mutex<BTreeMap<Vec<PathBuf>, Weak<Plugins>>> = Mutex::new(BTreeMap::new());
+    static HOSTS: Mutex<BTreeMap<(Vec<PathBuf>, PluginSettings), Weak<Plugins>>> =
+        Mutex::new(BTreeMap::new());
     let hosts = || HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(host) = hosts().get(&folders).and_then(Weak::upgrade) {
+    let key = (folders, settings.clone());
+    if let Some(host) = hosts().get(&key).and_then(Weak::upgrade) {
         return Ok(host);
     }
-    let sources = Sources { builtins: &[], folders: folders.clone() };
-    let host = Arc::new(Plugins::start(hosted(surroundings)?, sources).await);
-    hosts().insert(folders, Arc::downgrade(&host));
+    let sources = Sources { builtins: &[], folders: key.0.clone() };
+    let host = Arc::new(Plugins::start(hosted(settings, surroundings)?, sources).await);
+    hosts().insert(key, Arc::downgrade(&host));
     Ok(host)
 }
 
 /// How the user's plugins are run.
-pub(crate) fn hosted(surroundings: &Surroundings) -> Result<Options, Failure> {
+pub(crate) fn hosted(
+    settings: &PluginSettings,
+    surroundings: &Surroundings,
+) -> Result<Options, Failure> {
     let state = &surroundings.state_dir;
     let mut options = options(NAME)?;
+    options.terms = terms(&settings.all);
+    let own = settings.each.iter().map(|(name, own)| (name.clone(), terms(own)));
+    options.own = own.collect();
     options.copies = state.join("plugins");
     // Without a log the last lines are still there.
     options.logs = Logs::open(state.join("logs")).ok();
     Ok(options)
+}
+
+/// What settings say of a plugin; of what they do not, the host knows better.
+fn terms(said: &PluginTerms) -> Terms {
+    let usual = Terms::default();
+    let sandbox = if said.sandbox == Some(true) { Sandbox::Closed } else { Sandbox::Open };
+    Terms {
+        limits: Limits {
+            memory: said.memory_bytes.unwrap_or(usual.limits.memory),
+            files: said.open_files.unwrap_or(usual.limits.files),
+            sandbox,
+        },
+        pool: said.pool.and_then(|pool| pool.try_into().ok()).unwrap_or(usual.pool),
+        call: said.deadline_ms.map_or(usual.call, Duration::from_millis),
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::Duration;
 
 use switchboard_auth::Presence;
 use switchboard_config::{Asked, Desired, Mode, Surroundings, resolve};
@@ -59,7 +60,11 @@ impl Serving {
         if let Some(failure) = wrong(view, &served.snapshot().desired) {
             return Err(failure);
         }
-        let bridge = Bridge::new(engine, served.workspace().clone(), self::options(view));
+        let mut options = self::options(view);
+        if let Some(millis) = served.snapshot().desired.settings.limits.first_list_wait_ms {
+            options.first_list = Duration::from_millis(millis);
+        }
+        let bridge = Bridge::new(engine, served.workspace().clone(), options);
         Ok(Self { served, bridge, agents })
     }
 

@@ -39,6 +39,7 @@ pub mod mask;
 pub mod name;
 mod policy;
 mod problem;
+pub mod reference;
 mod resolve;
 pub mod schema;
 mod scope;
@@ -66,7 +67,7 @@ pub use resolve::{
 pub use scope::{Scope, UnknownScope};
 pub use settings::{
     BadRule, ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
-    Permissions, Rule, Servers, Settings,
+    Permissions, PluginSettings, PluginTerms, Rule, Servers, Settings,
 };
 pub use source::{Located, Location, Member, Node, Origin, Value};
 pub use surroundings::{Asked, Dynamic, Environment, Fetched, Platform, Surroundings};

@@ -1,7 +1,8 @@
 /** Every call that was made: by whom, what was decided, how it ended. */
 
-import { openTool } from './calling.js';
-import { button, calmly, facts, h, open } from './dom.js';
+import { ask, part } from './api.js';
+import { drawn, openTool, repeat } from './calling.js';
+import { attempt, button, calmly, facts, h, open, pre } from './dom.js';
 import { list, search } from './list.js';
 import { known } from './store.js';
 
@@ -43,16 +44,42 @@ function row(call) {
 }
 
 function openCall(call) {
-  const tool = known.catalog.tools.find(({ name }) => name === call.name);
-  open(call.name || call.method, (close) => [
-    facts([
-      ['When', new Date(call.time).toLocaleString()], ['Who', [call.principal, call.client, call.transport].filter(Boolean).join(', ')],
-      ['Session', call.session], ['Folder', call.workspace], ['Server', call.server], ['Method', call.method],
-      ['Decision', [call.decision, call.by && `by ${call.by}`, call.rule].filter(Boolean).join(' ')], ['Rule stands at', call.at],
-      ['Outcome', [call.outcome, call.error].filter(Boolean).join(': ')], ['Took', took(call.micros)],
-      ['Bytes', `${call.sent} sent, ${call.received} received`],
-    ]),
-    h('p', { className: 'faint' }, 'Arguments and results are never written down.'),
-    tool && button('Call it again', () => { close(); openTool(tool); }),
-  ]);
+  const said = h('section', { 'aria-label': 'What it said', 'aria-live': 'polite' });
+  open(call.name || call.method, (close) => {
+    if (call.id) attempt(() => ask('GET', `activity/${part(call.id)}`)).then((told) => said.replaceChildren(...(told ? shown(call, told, close) : [unknown(call)])));
+    else said.replaceChildren(unknown(call));
+    return [
+      facts([
+        ['When', new Date(call.time).toLocaleString()], ['Who', [call.principal, call.client, call.transport].filter(Boolean).join(', ')],
+        ['Session', call.session], ['Folder', call.workspace], ['Server', call.server], ['Method', call.method],
+        ['Decision', [call.decision, call.by && `by ${call.by}`, call.rule].filter(Boolean).join(' ')], ['Rule stands at', call.at],
+        ['Outcome', [call.outcome, call.error].filter(Boolean).join(': ')], ['Took', took(call.micros)],
+        ['Bytes', `${call.sent} sent, ${call.received} received`],
+      ]),
+      said,
+    ];
+  });
 }
+
+/** A call of which nothing is kept can still be made, with new arguments. */
+const unknown = (call) => h('p', { className: 'faint' }, 'What it said is not kept: it is in memory alone, of the latest calls, and only while a page like this is open. ',
+  toolOf(call) && button('Call it anew', () => openTool(toolOf(call))));
+
+const toolOf = (call) => call.method === 'tools/call' && known.catalog.tools.find(({ name }) => name === call.name);
+
+/** What it said and what came of it, and the same once more. */
+function shown(call, { params, result, error }, close) {
+  const tool = toolOf(call);
+  const anew = () => { close(); openTool(tool, params.arguments ?? {}, call.id); };
+  return [
+    h('h2', {}, 'Request'), params === undefined ? tooLong() : pre(params),
+    h('h2', {}, 'Result'),
+    ...(error ? [h('p', { className: 'wrong' }, (error.causes ?? []).join(': '), error.hint && `\nhint: ${error.hint}`)]
+      : result === undefined ? [call.received ? tooLong() : h('p', { className: 'faint' }, 'There was none.')] : drawn(call.method, result)),
+    params !== undefined && h('div', { className: 'actions' },
+      button('Repeat', () => { close(); repeat({ ...call, params }, call.id); }, 'main'),
+      tool && button('Change and repeat', anew)),
+  ].filter(Boolean);
+}
+
+const tooLong = () => h('p', { className: 'faint' }, 'It was too long to be kept.');

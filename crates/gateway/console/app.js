@@ -4,6 +4,7 @@ import { view as activity } from './activity.js';
 import { enter } from './api.js';
 import { view as catalog } from './catalog.js';
 import { calmly, h, wrong } from './dom.js';
+import { notifySwitch } from './notify.js';
 import { count, view as problems } from './problems.js';
 import { view as queue } from './questions.js';
 import { view as servers } from './servers.js';
@@ -31,6 +32,7 @@ document.getElementById('views')?.append(...Object.entries(VIEWS).map(([name, { 
   return h('a', { href: `#/${name}` }, title, ' ', badges[name]);
 }));
 select.addEventListener('change', () => choose(select.value));
+document.getElementById('link')?.before(notifySwitch());
 
 let shown = { name: '', update() {} };
 
@@ -54,6 +56,8 @@ function entitle() {
   document.title = `${asked ? `(${asked}) ` : ''}${VIEWS[shown.name]?.title ?? ''} · Switchboard`;
 }
 
+let wasRefused = false;
+
 function linked() {
   document.getElementById('link').textContent = LINKS[known.link];
   const folders = known.workspaces.map(({ root }) => root.split('/').pop() || root);
@@ -62,6 +66,8 @@ function linked() {
     const name = only ? folders[index] : root;
     return h('option', { value: id, title: root, selected: id === known.workspace }, agent ? `${name} (${agent})` : name);
   }));
+  if (wasRefused && known.link === 'open') turn();
+  wasRefused = known.link === 'refused';
   if (known.link === 'refused') refused({ title: 'This page is not let in.', hint: '`switchboard status` shows an address that lets one page in' });
   else if (known.link === 'open' && !known.workspaces.length) {
     main.replaceChildren(h('p', { className: 'empty' }, 'No project is open. Start a client there, or run `switchboard serve` in it.'));

@@ -15,13 +15,25 @@ const named = (name) => known.servers.find((server) => server.name === name);
 /** A window for it, which stays current. */
 export function openServer(name) {
   const place = h('div', {});
+  const family = h('div', {});
   const lines = h('div', {});
   const entry = h('div', {});
+  let running;
   const draw = () => place.replaceChildren(...(named(name) ? about(named(name)) : [h('p', {}, 'It is gone.')]));
-  const unfollow = follow((topic) => { if (topic === 'servers') draw(); });
-  draw();
+  const update = () => {
+    draw();
+    // Looked at when it was started anew, and not with every call.
+    const pid = named(name)?.stats?.pid;
+    if (pid !== running) {
+      if (pid) processes(name, family);
+      else family.replaceChildren();
+    }
+    running = pid;
+  };
+  const unfollow = follow((topic) => { if (topic === 'servers') update(); });
+  update();
   open(name, (close) => [
-    place,
+    place, family,
     h('div', { className: 'actions' },
       button('Show its log', () => log(name, lines)),
       button('Show its entry', () => edit(name, entry)),
@@ -63,9 +75,36 @@ export function actions({ name, state: word, transport }) {
     word === 'disabled' && button('Enable', post('enable', `${name} is on.`), 'main'),
     ['connected', 'failed', 'pending', 'needs-auth'].includes(word) && button('Reconnect', post('reconnect', `${name} is connected to anew.`), word === 'failed' ? 'main' : ''),
     word !== 'disabled' && button('Disable', post('disable', `${name} is off.`)),
-    remote && word === 'connected' && h('span', { className: 'faint' }, 'Sign out with ', h('code', {}, `switchboard logout ${name}`)),
+    remote && word === 'connected' && button('Sign out', () => signOut(name)),
   ].filter(Boolean);
 }
+
+async function signOut(name) {
+  const told = await attempt(() => ask('POST', at(name, 'sign-out')));
+  if (!told) return;
+  notice(told.signedOut ? `Signed out of ${name}.` : `Nobody was signed in to ${name}.`);
+  if (told.problem) notice(told.problem, 'wrong');
+  await attempt(look);
+}
+
+/** What runs for it, and the memory of that. */
+async function processes(name, place) {
+  const told = await ask('GET', at(name, 'processes')).catch(() => undefined);
+  if (!told?.processes.length) return place.replaceChildren();
+  const depth = new Map();
+  const rows = told.processes.map(({ pid, parent, name: program, resident }) => {
+    depth.set(pid, depth.has(parent) ? depth.get(parent) + 1 : 0);
+    return h('tr', {}, h('td', {}, `${'\u2003'.repeat(depth.get(pid))}${program}`), h('td', {}, pid), h('td', {}, memory(resident)));
+  });
+  return place.replaceChildren(
+    h('h2', { id: 'processes' }, `Processes, ${memory(told.resident)} together`),
+    h('table', { 'aria-labelledby': 'processes' },
+      h('thead', {}, h('tr', {}, ['Program', 'Process', 'Memory'].map((each) => h('th', { scope: 'col' }, each)))),
+      h('tbody', {}, rows)),
+    button('Look again', () => processes(name, place)));
+}
+
+const memory = (bytes) => (bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`);
 
 /** What would run, exactly, and what has changed since somebody agreed last. */
 export function openApproval(name) {

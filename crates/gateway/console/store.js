@@ -1,17 +1,12 @@
-/**
- * What is known of the hub, kept current.
- *
- * Two streams are open while the page is: one holds the workspace and says when it is not what it was, the other tells
- * what happens in the whole hub and makes this page one that may be asked. Both are taken up again when they end.
- */
+/** What is known of the hub, kept current from what happens in it. */
 
-import { ask, events, part } from './api.js';
+import { ask, part } from './api.js';
 import { calmly } from './dom.js';
+import { begin, lookAt } from './link.js';
+import { notify } from './notify.js';
 
 /** Calls that are remembered. */
 const CALLS = 2000;
-/** How long to wait before a stream is taken up again, at first and at most. */
-const [SOON, LATE] = [500, 8000];
 
 /** Everything that is known. Views read it and never write it. */
 export const known = {
@@ -91,39 +86,45 @@ async function lookAtWorkspaces() {
   changed('link');
 }
 
-let holding = new AbortController();
-
 /** Turns to another workspace. */
 export function choose(workspace) {
   if (workspace === known.workspace) return;
-  holding.abort();
-  holding = new AbortController();
   Object.assign(known, { workspace, session: undefined, servers: [], problems: [], approvals: [] });
   changed('link');
-  if (!workspace) return;
-  const { signal } = holding;
-  again(signal, async () => {
-    for await (const { name, data } of events('POST', here('hold'), { signal })) {
-      if (name === 'opened') known.session = data.session;
-      if (name === 'question') asked(data);
-      if (name === 'opened' || name === 'changed' || name === 'resync') { lookSoon(); catalogSoon(); }
-    }
-  });
+  lookAt(workspace);
+  lookSoon();
+  catalogSoon();
 }
 
-const asked = (question) => { known.questions.set(question.id, question); changed('questions'); };
+function asked(question) {
+  if (!known.questions.has(question.id)) notify(question);
+  known.questions.set(question.id, question);
+  changed('questions');
+}
 
 /** What became of a question. */
 export function answered(id) {
   if (known.questions.delete(id)) changed('questions');
 }
 
+const both = () => { lookSoon(); catalogSoon(); };
+const all = () => lookAtAll().catch(lost);
+
 const NEWS = {
+  ready: all,
+  resync: all,
+  link: linked,
+  changed: both,
   state: lookSoon,
   list: catalogSoon,
   question: asked,
   answered: ({ id }) => answered(id),
-  resync: () => lookAtAll().catch(lost),
+  opened({ id, session }) {
+    if (id !== known.workspace) return;
+    known.session = session;
+    both();
+  },
+  gone({ id }) { if (id === known.workspace) lookAtWorkspaces().catch(lost); },
   called(call) {
     known.calls = [call, ...known.calls].slice(0, CALLS);
     changed('calls');
@@ -132,34 +133,7 @@ const NEWS = {
 };
 
 /** Begins, and goes on for as long as the page is there. */
-export function start() {
-  let after;
-  again(new AbortController().signal, async () => {
-    for await (const { name, data, id } of events('GET', 'events?attend=1', { after })) {
-      after = id ?? after;
-      if (name === 'ready') {
-        await lookAtAll();
-        linked('open');
-      }
-      NEWS[name]?.(data);
-    }
-  });
-}
-
-/** Does it, and again when it has ended, less and less eagerly. */
-async function again(signal, work) {
-  for (let wait = SOON; !signal.aborted; wait = Math.min(wait * 2, LATE)) {
-    const began = Date.now();
-    try {
-      await work();
-    } catch (problem) {
-      if (signal.aborted) return;
-      if (problem?.kind === 'unauthorized') return linked('refused');
-      if (problem?.kind === 'no-such-workspace') await lookAtWorkspaces().catch(lost);
-    }
-    if (signal.aborted) return;
-    linked('lost');
-    if (Date.now() - began > LATE) wait = SOON;
-    await new Promise((resolve) => setTimeout(resolve, wait));
-  }
+export async function start() {
+  await all();
+  begin((name, data) => NEWS[name]?.(data));
 }

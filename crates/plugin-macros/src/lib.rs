@@ -50,14 +50,8 @@ pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
 pub fn resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let attribute = parse_macro_input!(attribute as Attribute);
     let function = parse_macro_input!(item as Function);
-    let place = match attribute.place(&function) {
-        Ok(place) => place,
-        Err(error) => return error.into_compile_error().into(),
-    };
-    let named = attribute.named(&function);
     let call = function.call_without_arguments();
-    let item = quote! { ::switchboard_plugin_sdk::Item::resource(#named, #place, #call) };
-    function.with_item(&item, None).into()
+    placed(&attribute, &function, &quote!(::switchboard_plugin_sdk::Item::resource), &call)
 }
 
 /// Makes a function a template of resources; the names in braces are its parameters.
@@ -67,12 +61,21 @@ pub fn resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
 pub fn template(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let attribute = parse_macro_input!(attribute as Attribute);
     let function = parse_macro_input!(item as Function);
-    let place = match attribute.place(&function) {
+    let call = function.call();
+    placed(&attribute, &function, &quote!(::switchboard_plugin_sdk::Item::template), &call)
+}
+
+/// An item that has an address.
+fn placed(
+    attribute: &Attribute,
+    function: &Function,
+    kind: &proc_macro2::TokenStream,
+    call: &proc_macro2::TokenStream,
+) -> TokenStream {
+    let place = match attribute.place(function) {
         Ok(place) => place,
         Err(error) => return error.into_compile_error().into(),
     };
-    let named = attribute.named(&function);
-    let call = function.call();
-    let item = quote! { ::switchboard_plugin_sdk::Item::template(#named, #place, #call) };
-    function.with_item(&item, attribute.completer()).into()
+    let named = attribute.named(function);
+    function.with_item(&quote!(#kind(#named, #place, #call)), attribute.completer()).into()
 }

@@ -57,7 +57,8 @@ typedef struct {
     /* Asks the person behind the client; params are those of elicitation/create. Waits for the answer. */
     int32_t (*elicit)(const sb_call *call, sb_text params, sb_answer *answer);
     /* Asks the client anything a server may ask. Waits for the answer. The method "switchboard/questions" asks several
-     * things at once: {"<key>": {"method", "params"}} is answered by {"<key>": {"result"} or {"error"}}. */
+     * things at once: {"<key>": {"method", "params"}} is answered by {"<key>": {"result"} or {"error"}}. The method
+     * "switchboard/task" makes the call a task: its client gets a handle, and the function goes on. */
     int32_t (*request)(const sb_call *call, sb_text method, sb_text params, sb_answer *answer);
     void (*release)(sb_answer *answer);
     const void *(*get_extension)(sb_text id); /* NULL if there is none of that name */
@@ -75,7 +76,7 @@ typedef struct {
     int32_t (*create)(const sb_host *host, void **instance, sb_answer *answer);
     void (*destroy)(void *instance);
     /* {"tools": [...], "prompts": [...], "resources": [...], "resourceTemplates": [...], "methods": ["..."],
-     *  "completions": true, "instructions": "..."}, each where there is any */
+     *  "completions": true, "extensions": {"<id>": {}}, "instructions": "..."}, each where there is any */
     int32_t (*describe)(void *instance, sb_answer *answer);
     /* Answers tools/call, prompts/get, resources/read, completion/complete and the methods it named. */
     int32_t (*handle)(void *instance, const sb_call *call, sb_text method, sb_text params, sb_answer *answer);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Failure, Result,
-    abi::v2::QUESTIONS,
+    abi::v2::{QUESTIONS, TASK},
     export::{Line, refused},
 };
 
@@ -192,6 +192,16 @@ impl Context {
         let mut answers: Value = serde_json::from_str(&answers)?;
         let answer = |(key, ..): &(&str, &str, Value)| answered(answers[*key].take());
         Ok(questions.iter().map(answer).collect())
+    }
+
+    /// Makes the call a task: its client gets a handle at once, and looks when it likes how far it is, what it asks and
+    /// what came of it. The function goes on, and what it returns is the task's result.
+    ///
+    /// An error where the client cannot be given a task: one that returns it does nothing for such a client, one that
+    /// ignores it keeps the client waiting. The plugin declares [`crate::Plugin::extension`]
+    /// `io.modelcontextprotocol/tasks`.
+    pub fn become_task(&self) -> Result<()> {
+        self.request(TASK, &json!({})).map(drop)
     }
 
     fn keep(&self, method: &str, params: Value) {

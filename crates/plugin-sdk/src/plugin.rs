@@ -20,6 +20,7 @@ pub struct Plugin {
     instructions: Option<String>,
     items: Vec<Item>,
     methods: Vec<(String, Method)>,
+    extensions: Map<String, Value>,
     subscribed: Option<Hearer>,
 }
 
@@ -67,6 +68,7 @@ impl Plugin {
             instructions: None,
             items: Vec::new(),
             methods: Vec::new(),
+            extensions: Map::new(),
             subscribed: None,
         }
     }
@@ -93,6 +95,14 @@ impl Plugin {
         answer: impl Fn(Value, &Context) -> Result<Value> + Send + Sync + 'static,
     ) -> Self {
         self.methods.push((name.to_owned(), Box::new(answer)));
+        self
+    }
+
+    /// With an extension of the protocol, and its settings: an object. Its methods are the plugin's own, but for those of
+    /// `io.modelcontextprotocol/tasks`, which the host has; see [`Context::become_task`].
+    #[must_use]
+    pub fn extension(mut self, id: &str, settings: Value) -> Self {
+        self.extensions.insert(id.to_owned(), settings);
         self
     }
 
@@ -125,6 +135,7 @@ impl Plugin {
             "resourceTemplates": list(Item::as_template),
             "methods": self.methods.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             "completions": self.items.iter().any(Item::completes),
+            "extensions": self.extensions,
         });
         if let Some(instructions) = &self.instructions {
             described["instructions"] = json!(instructions);

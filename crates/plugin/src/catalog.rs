@@ -1,9 +1,12 @@
 //! What all plugins offer together: who answers what, and the lists as clients get them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
-use serde_json::json;
-use switchboard_wire::{client::List, json::Raw, sanitize};
+use serde_json::{Map, Value, json};
+use switchboard_wire::{client::List, json::Raw, meta::TASKS_EXTENSION, sanitize};
 
 use crate::{
     fault::Problem,
@@ -22,6 +25,8 @@ pub(crate) struct Catalog {
     lists: [Option<Raw>; 4],
     pub(crate) problems: Vec<Problem>,
     pub(crate) instructions: Option<String>,
+    /// Extensions of the protocol, each with its settings.
+    pub(crate) extensions: BTreeMap<String, Map<String, Value>>,
 }
 
 /// Where an item is: whose, and which one of its kind.
@@ -100,6 +105,9 @@ impl Catalog {
             self.templates.push(place(at));
             shown[3].push(template.shown.clone());
         }
+        for (id, settings) in &offer.extensions {
+            self.extensions.entry(id.clone()).or_insert_with(|| settings.clone());
+        }
         for method in &offer.methods {
             self.methods.entry(method.clone()).or_insert_with(|| place(0));
         }
@@ -156,6 +164,11 @@ impl Catalog {
     pub(crate) fn template(&self, template: &str) -> Option<&Place> {
         let is_it = |place: &&Place| place.offer.templates[place.at].uri == template;
         self.templates.iter().find(is_it).or_else(|| self.resource(template))
+    }
+
+    /// Whether a plugin says that its calls may become tasks.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.extensions.contains_key(TASKS_EXTENSION)
     }
 
     pub(crate) fn method(&self, name: &str) -> Option<&Place> {

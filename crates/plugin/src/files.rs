@@ -57,6 +57,12 @@ pub fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// What a plugin's file is called: without its ending, and without the `lib` that linkers put before it.
+pub fn name(file: &Path) -> String {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem).to_owned()
+}
+
 fn search(folder: &Path, deeper: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let Ok(entry) = entry else { continue };

@@ -15,16 +15,17 @@ use switchboard_wire::{
 use tokio::sync::mpsc;
 
 use crate::{
-    call::{News, Next, Worker},
+    call::Next,
     catalog::Catalog,
     fault::Fault,
     files::{self, Copies, Look},
     offer::Offer,
     options::Options,
     plugins::Inner,
+    running::{News, Worker},
     seat::Seat,
     told::{Ready, said},
-    worker::{Load, Order},
+    worker::{Limits, Load, Order},
 };
 
 /// How often what waits too long is looked for.
@@ -57,9 +58,10 @@ impl Host {
     pub(crate) async fn start(
         &self,
         load: &Load,
+        limits: Limits,
         seat: usize,
     ) -> Result<(Arc<Worker>, Ready), Fault> {
-        let order = Order { load: load.clone(), limits: self.options.limits };
+        let order = Order { load: load.clone(), limits };
         Worker::start(&order, &self.options, seat, &self.news).await
     }
 
@@ -94,10 +96,11 @@ pub(crate) async fn keep(
 }
 
 async fn sweep(inner: &Arc<Inner>) {
-    let times = inner.host.options.times;
-    inner.parked.sweep(times.question);
+    inner.parked.sweep(inner.host.options.times.question);
+    inner.tasks.sweep();
     for seat in inner.seats() {
-        seat.sweep(times.call);
+        seat.sweep();
+        seat.attend(&inner.host);
     }
     if inner.polls {
         look(inner).await;
@@ -173,6 +176,7 @@ pub(crate) fn rebuild(inner: &Inner) {
         let mut current = inner.catalog.write().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *current, catalog.clone())
     };
+    inner.place_subscriptions(&catalog);
     for list in catalog.differences(&before) {
         inner.host.changes.announce(Change::List(list));
     }

@@ -1,9 +1,9 @@
 //! What one plugin offers, item by item: one bad item is a problem, and the others are there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use switchboard_core::schema::Validator;
 use switchboard_plugin_sdk::uri::UriTemplate;
 use switchboard_wire::{
@@ -34,6 +34,8 @@ pub struct Offer {
     pub(crate) templates: Vec<Template>,
     pub(crate) methods: Vec<String>,
     pub(crate) completions: bool,
+    /// Extensions of the protocol, each with its settings.
+    pub(crate) extensions: BTreeMap<String, Map<String, Value>>,
 }
 
 #[derive(Debug)]
@@ -78,6 +80,7 @@ struct Described<'a> {
     resource_templates: Vec<&'a RawValue>,
     methods: Vec<String>,
     completions: bool,
+    extensions: BTreeMap<String, Map<String, Value>>,
     instructions: Option<String>,
 }
 
@@ -119,6 +122,7 @@ impl Offer {
             ),
             methods: described.methods,
             completions: described.completions,
+            extensions: described.extensions,
             problems: Vec::new(),
         };
         Ok(Self { problems, ..offer })

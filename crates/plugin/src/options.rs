@@ -1,6 +1,6 @@
 //! How plugins are run.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
 use switchboard_core::logs::Logs;
 use switchboard_wire::process::Guard;
@@ -16,13 +16,12 @@ pub struct Options {
     pub guard: Guard,
     /// A worker's whole environment.
     pub env: Vec<(OsString, OsString)>,
-    /// What a worker may use.
-    pub limits: Limits,
+    /// How every plugin is run that has no terms of its own.
+    pub terms: Terms,
+    /// The terms of single plugins, by [name](crate::name).
+    pub own: BTreeMap<String, Terms>,
     /// How long is waited.
     pub times: Times,
-    /// Workers of one plugin of the first version, which answers one call at a time. More than one only where its
-    /// owner knows that it keeps nothing from one call to the next.
-    pub pool: usize,
     /// Where private copies of plugins are kept while they are in use.
     pub copies: PathBuf,
     /// Where all goes that plugins write to standard error; its last lines are kept for problems in any case.
@@ -31,13 +30,23 @@ pub struct Options {
     pub name: String,
 }
 
+/// How one plugin is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// What a worker may use.
+    pub limits: Limits,
+    /// Workers of a plugin that answers one call at a time (1). More than one only where its owner knows that it keeps
+    /// nothing from one call to the next.
+    pub pool: usize,
+    /// How long a sign of life of a call is waited for: a notification or the answer (5 min).
+    pub call: Duration,
+}
+
 /// How long is waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
     /// For a plugin to be loaded and say what it offers (10 s).
     pub start: Duration,
-    /// For a sign of life of a call: a notification or the answer (5 min).
-    pub call: Duration,
     /// For the answer to a question of a plugin's (10 min).
     pub question: Duration,
     /// For writing to a file to be over (200 ms).
@@ -57,13 +66,26 @@ impl Options {
             program,
             guard,
             env: Vec::new(),
-            limits: Limits::default(),
+            terms: Terms::default(),
+            own: BTreeMap::new(),
             times: Times::default(),
-            pool: 1,
             copies: std::env::temp_dir(),
             logs: None,
             name: "plugins".into(),
         }
+    }
+
+    /// How the plugin of this name is run.
+    pub(crate) fn terms_of(&self, name: &str) -> Terms {
+        self.own.get(name).copied().unwrap_or(self.terms)
+    }
+}
+
+// === impl Terms ===
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { limits: Limits::default(), pool: 1, call: Duration::from_secs(5 * 60) }
     }
 }
 
@@ -73,7 +95,6 @@ impl Default for Times {
     fn default() -> Self {
         Self {
             start: Duration::from_secs(10),
-            call: Duration::from_secs(5 * 60),
             question: Duration::from_secs(10 * 60),
             quiet: Duration::from_millis(200),
             rest: Duration::from_millis(100),

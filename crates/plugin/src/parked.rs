@@ -12,7 +12,7 @@ use std::{
 use switchboard_wire::json::Raw;
 use tokio::time::Instant;
 
-use crate::{call::Call, question::Question};
+use crate::{call::Call, catalog::Place, question::Question};
 
 /// Calls that may wait at once.
 const MOST: usize = 256;
@@ -25,17 +25,16 @@ pub(crate) struct Parked(Mutex<HashMap<String, Waiting>>);
 pub(crate) struct Waiting {
     pub(crate) call: Call,
     pub(crate) question: Question,
-    /// The plugin's name.
-    pub(crate) plugin: String,
-    pub(crate) abi: u32,
+    /// Of what it is a call.
+    pub(crate) place: Place,
     since: Instant,
 }
 
 // === impl Waiting ===
 
 impl Waiting {
-    pub(crate) fn new(call: Call, question: Question, plugin: String, abi: u32) -> Self {
-        Self { call, question, plugin, abi, since: Instant::now() }
+    pub(crate) fn new(call: Call, question: Question, place: Place) -> Self {
+        Self { call, question, place, since: Instant::now() }
     }
 }
 

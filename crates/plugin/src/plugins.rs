@@ -1,9 +1,8 @@
 //! All plugins together.
 
 use std::{
-    collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use switchboard_wire::{sanitize, server::Changes};
@@ -13,12 +12,14 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     catalog::Catalog,
     fault::Problem,
-    files::Copies,
+    files::{self, Copies},
     keeper::{self, Host},
     offer::Offer,
     options::Options,
     parked::Parked,
     seat::Seat,
+    subscriptions::Subscriptions,
+    tasks::Tasks,
     told::Ready,
     watch::{self, Watching},
     worker::Builtins,
@@ -40,7 +41,8 @@ pub(crate) struct Inner {
     seats: RwLock<Vec<Arc<Seat>>>,
     pub(crate) catalog: RwLock<Arc<Catalog>>,
     pub(crate) parked: Parked,
-    pub(crate) subscriptions: Mutex<HashMap<String, usize>>,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) tasks: Tasks,
     /// Folders are looked at now and then, since they cannot be watched.
     pub(crate) polls: bool,
     pub(crate) shutdown: CancellationToken,
@@ -98,7 +100,9 @@ impl Plugins {
                 described: plugin.describe().to_string(),
             };
             // What is part of the program is as sound as the program.
-            Arc::new(Seat::builtin(index, builtin.name, Offer::read(&ready).unwrap_or_default()))
+            let offer = Offer::read(&ready).unwrap_or_default();
+            let terms = options.terms_of(builtin.name);
+            Arc::new(Seat::builtin(index, builtin.name, offer, terms))
         });
         let seats: Vec<_> = seats.collect();
         let inner = Arc::new(Inner {
@@ -108,7 +112,8 @@ impl Plugins {
             polls: watching.is_none() && !sources.folders.is_empty(),
             folders: sources.folders,
             parked: Parked::default(),
-            subscriptions: Mutex::default(),
+            subscriptions: Subscriptions::default(),
+            tasks: Tasks::default(),
             shutdown: CancellationToken::new(),
         });
         tokio::spawn(keeper::keep(inner.clone(), heard, said));
@@ -187,8 +192,8 @@ impl Inner {
         if let Some(known) = known {
             return known.clone();
         }
-        let pool = self.host.options.pool;
-        let seat = Arc::new(Seat::new(seats.len(), Some(file.to_owned()), pool));
+        let terms = self.host.options.terms_of(&files::name(file));
+        let seat = Arc::new(Seat::new(seats.len(), Some(file.to_owned()), terms));
         seats.push(seat.clone());
         seat
     }

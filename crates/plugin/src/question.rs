@@ -10,7 +10,6 @@ use switchboard_wire::{
     envelope::{Id, RpcError, code},
     json::{JsonKind, Raw, quote},
     meta::method,
-    server::Context,
 };
 
 /// What the one question of a call is called.
@@ -36,7 +35,7 @@ struct One<'a> {
 
 impl Question {
     /// What of it the client can be asked; the rest counts as answered.
-    pub(crate) fn new(id: Id, asked: String, params: Raw, context: &Context) -> Self {
+    pub(crate) fn new(id: Id, asked: String, params: Raw, capabilities: &Raw) -> Self {
         let many = asked == QUESTIONS;
         let all = if many {
             several(&params)
@@ -45,12 +44,22 @@ impl Question {
         };
         let mut question = Self { id, many, asked: Vec::new(), answers: HashMap::new() };
         for one in all {
-            match missing(&one, context) {
+            match missing(&one, capabilities) {
                 None => question.asked.push(one),
                 Some(refusal) => drop(question.answers.insert(one.key, Err(refusal))),
             }
         }
         question
+    }
+
+    /// Under another key, unless the plugin chose its own: where questions follow one another, no two have the same.
+    pub(crate) fn called(mut self, key: &str) -> Self {
+        if !self.many {
+            self.asked.iter_mut().for_each(|asked| key.clone_into(&mut asked.key));
+            let answers = self.answers.into_values().map(|answer| (key.to_owned(), answer));
+            self.answers = answers.collect();
+        }
+        self
     }
 
     /// Takes in answers that came before the question. Only where questions have names of their own can they be meant.
@@ -77,10 +86,10 @@ impl Question {
     }
 
     /// What the plugin is told.
-    pub(crate) fn answer(mut self) -> Result<Raw, RpcError> {
+    pub(crate) fn answer(self) -> Result<Raw, RpcError> {
         if !self.many {
             let nothing = || Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"));
-            return self.answers.remove(ONLY).unwrap_or_else(nothing);
+            return self.answers.into_values().next().unwrap_or_else(nothing);
         }
         let answers = self.answers.iter().map(|(key, outcome)| match outcome {
             Ok(result) => format!(r#"{}:{{"result":{result}}}"#, quote(key)),
@@ -101,7 +110,7 @@ fn several(params: &Raw) -> Vec<InputRequest> {
 }
 
 /// Why a client cannot be asked, if it cannot.
-fn missing(asked: &InputRequest, context: &Context) -> Option<RpcError> {
+fn missing(asked: &InputRequest, capabilities: &Raw) -> Option<RpcError> {
     let is_url = matches!(asked.params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"");
     let (path, shown): (&[&str], &str) = match asked.method.as_str() {
         method::ELICIT if is_url => (&["elicitation", "url"], r#"{"elicitation":{"url":{}}}"#),
@@ -110,7 +119,8 @@ fn missing(asked: &InputRequest, context: &Context) -> Option<RpcError> {
         method::ROOTS_LIST => (&["roots"], r#"{"roots":{}}"#),
         _ => return Some(RpcError::new(code::METHOD_NOT_FOUND, "no client can be asked this")),
     };
-    if context.offers(path) {
+    let declared = capabilities.get_path(path).ok().flatten();
+    if declared.is_some_and(|value| !matches!(value.as_str(), "false" | "null")) {
         return None;
     }
     let error = RpcError::new(code::MISSING_CAPABILITY, "the client cannot be asked this");

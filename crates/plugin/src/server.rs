@@ -1,12 +1,14 @@
 //! All plugins as one MCP server.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
+use switchboard_plugin_sdk::abi::v2::TASK;
 use switchboard_wire::{
+    Era,
     client::List,
-    envelope::{Notification, RpcError, code},
+    envelope::{Id, Notification, RpcError, code},
     json::{JsonKind, Raw},
     meta::method,
     server::{Asked, Context, Description, Handler, Reply},
@@ -20,21 +22,26 @@ use crate::{
     parked::Waiting,
     plugins::{Inner, Plugins},
     question::Question,
-    told::said,
+    seat::Seat,
+    tasks::{self, Detached},
 };
 
 impl Handler for Plugins {
     fn describe(&self) -> Description {
         let catalog = self.inner.catalog();
+        let mut capabilities = json!({
+            "tools": { "listChanged": true },
+            "prompts": { "listChanged": true },
+            "resources": { "listChanged": true, "subscribe": true },
+            "completions": {},
+            "logging": {},
+        });
+        if !catalog.extensions.is_empty() {
+            capabilities["extensions"] = json!(catalog.extensions);
+        }
         Description {
             info: self.info(),
-            capabilities: raw(&json!({
-                "tools": { "listChanged": true },
-                "prompts": { "listChanged": true },
-                "resources": { "listChanged": true, "subscribe": true },
-                "completions": {},
-                "logging": {},
-            })),
+            capabilities: raw(&capabilities),
             instructions: catalog.instructions.clone(),
         }
     }
@@ -53,7 +60,19 @@ impl Handler for Plugins {
     }
 
     fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
-        Box::pin(async move { self.inner.subscribe(uri, on) })
+        let done = if on {
+            self.inner.subscribe(uri)
+        } else {
+            self.inner.unsubscribe(uri);
+            Ok(())
+        };
+        Box::pin(std::future::ready(done))
+    }
+
+    fn abandoned(&self, asked: &Asked) {
+        let waiting = asked.state.as_ref().and_then(|ticket| self.inner.parked.take(ticket));
+        // Dropped, its call is cancelled.
+        drop(waiting);
     }
 }
 
@@ -72,6 +91,11 @@ impl Inner {
             method::PROMPTS_GET => self.get_prompt(&asked, context).await,
             method::RESOURCES_READ => self.read(&asked, context).await,
             method::COMPLETE => self.complete(&asked, context).await,
+            method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL
+                if context.version.era() == Era::Modern && self.catalog().has_tasks() =>
+            {
+                self.tasks.answer(&asked, context)
+            }
             other => {
                 let place = self.catalog().method(other).cloned();
                 let place = place.ok_or_else(|| {
@@ -150,63 +174,81 @@ impl Inner {
         let name = &place.offer.name;
         let call = place.seat.call(&asked.method, &asked.params, &self.host).await;
         let call = call.map_err(|fault| fault.to_rpc(name))?;
-        self.follow(call, Whose { name: name.clone(), abi: place.offer.abi }, asked, context).await
+        self.follow(call, place.clone(), asked, context).await
     }
 
     /// Follows a call until it is over or asks something.
     async fn follow(
         &self,
         mut call: Call,
-        whose: Whose,
+        place: Place,
         asked: &Asked,
         context: &Context,
     ) -> Result<Reply, RpcError> {
-        let patience = self.host.options.times.call;
         loop {
-            let next = tokio::time::timeout(patience, call.next()).await;
-            match next.unwrap_or_else(|_| self.hung(&call, patience)) {
+            let next = tokio::time::timeout(place.seat.patience(), call.next()).await;
+            match next.unwrap_or_else(|_| Next::Gone(hung(&call, &place.seat))) {
                 Next::Event(Event::Note { method, params }) => {
                     pass(&method, &params, context).await;
                 }
+                Next::Event(Event::Ask { id, method, .. }) if method == TASK => {
+                    if let Some(refusal) = tasks::refusal(asked, context) {
+                        call.answer(&id, Err(refusal)).await;
+                        continue;
+                    }
+                    return self.detach(call, &id, place, context).await;
+                }
                 Next::Event(Event::Ask { id, method, params }) => {
-                    let mut question = Question::new(id, method, params, context);
+                    let mut question = Question::new(id, method, params, &context.capabilities);
                     // A client may bring answers along that it knows will be wanted.
                     if asked.state.is_none() {
                         question.foresee(&asked.answers);
                     }
-                    match self.ask(call, question, &whose).await {
+                    match self.ask(call, question, &place).await {
                         Step::Asked(reply) => return Ok(reply),
                         Step::Answered(back) => call = *back,
                     }
                 }
                 Next::Done(outcome) => {
                     let result = outcome?;
-                    return Ok(Reply::Complete(normal::result(whose.abi, &asked.method, result)));
+                    return Ok(Reply::Complete(normal::result(
+                        place.offer.abi,
+                        &asked.method,
+                        result,
+                    )));
                 }
-                Next::Gone(fault) => return Err(fault.to_rpc(&whose.name)),
+                Next::Gone(fault) => return Err(fault.to_rpc(&place.offer.name)),
             }
         }
     }
 
-    /// A call that gives no sign of life: its worker gets no more.
-    fn hung(&self, call: &Call, patience: Duration) -> Next {
-        let fault = Fault::Hung(patience);
-        for seat in self.seats() {
-            if seat.workers().any(|worker| Arc::ptr_eq(&worker, &call.worker)) {
-                seat.retire(&call.worker, fault.clone());
-            }
-        }
-        Next::Gone(fault)
+    /// Makes a task of a call: its client gets a handle, and the plugin goes on.
+    async fn detach(
+        &self,
+        call: Call,
+        id: &Id,
+        place: Place,
+        context: &Context,
+    ) -> Result<Reply, RpcError> {
+        call.answer(id, Ok(Raw::empty_object())).await;
+        let detached = Detached {
+            call,
+            place,
+            capabilities: context.capabilities.clone(),
+            patience: self.host.options.times.question,
+        };
+        let full = || RpcError::new(code::INTERNAL_ERROR, "there are too many tasks; try again");
+        self.tasks.begin(detached).map(Reply::Complete).ok_or_else(full)
     }
 
     /// Puts a call away until its client has answered, unless there is nothing to wait for.
-    async fn ask(&self, call: Call, question: Question, whose: &Whose) -> Step {
+    async fn ask(&self, call: Call, question: Question, place: &Place) -> Step {
         let open = question.open();
         if open.is_empty() {
             call.answer(&question.id.clone(), question.answer()).await;
             return Step::Answered(Box::new(call));
         }
-        let waiting = Waiting::new(call, question, whose.name.clone(), whose.abi);
+        let waiting = Waiting::new(call, question, place.clone());
         match self.parked.put(waiting) {
             Ok(ticket) => Step::Asked(Reply::NeedsInput { questions: open, state: Some(ticket) }),
             Err(waiting) => {
@@ -227,37 +269,12 @@ impl Inner {
         let waiting = self.parked.take(ticket);
         let waiting = waiting
             .ok_or_else(|| invalid("nothing waits under this `requestState`; call again"))?;
-        let Waiting { call, mut question, plugin, abi, .. } = waiting;
+        let Waiting { call, mut question, place, .. } = waiting;
         question.hear(&asked.answers);
-        let whose = Whose { name: plugin, abi };
-        match self.ask(call, question, &whose).await {
+        match self.ask(call, question, &place).await {
             Step::Asked(reply) => Ok(reply),
-            Step::Answered(call) => self.follow(*call, whose, asked, context).await,
+            Step::Answered(call) => self.follow(*call, place, asked, context).await,
         }
-    }
-
-    fn subscribe(&self, uri: &str, on: bool) -> Result<(), RpcError> {
-        let place = self.catalog().resource(uri).cloned().ok_or_else(|| no_resource(uri))?;
-        let tell = {
-            let mut all =
-                self.subscriptions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let count = all.entry(uri.to_owned()).or_default();
-            let before = *count;
-            *count = if on { before + 1 } else { before.saturating_sub(1) };
-            let now = *count;
-            if now == 0 {
-                all.remove(uri);
-            }
-            (before == 0) != (now == 0)
-        };
-        if tell {
-            let params = raw(&json!({ "uri": uri }));
-            let told = if on { said::SUBSCRIBE } else { said::UNSUBSCRIBE };
-            for worker in place.seat.workers() {
-                worker.tell(told, &params);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -269,10 +286,13 @@ enum Step {
     Answered(Box<Call>),
 }
 
-/// Whose call it is.
-struct Whose {
-    name: String,
-    abi: u32,
+/// A call that gives no sign of life: its worker gets no more.
+pub(crate) fn hung(call: &Call, seat: &Seat) -> Fault {
+    let fault = Fault::Hung(seat.patience());
+    if seat.workers().any(|worker| Arc::ptr_eq(&worker, &call.worker)) {
+        seat.retire(&call.worker, fault.clone());
+    }
+    fault
 }
 
 /// Passes on what a plugin says about its call, to the client whose call it is.
@@ -284,7 +304,7 @@ async fn pass(told: &str, params: &Raw, context: &Context) {
     }
 }
 
-fn text(params: &Raw, path: &[&str]) -> Result<String, RpcError> {
+pub(crate) fn text(params: &Raw, path: &[&str]) -> Result<String, RpcError> {
     let value = params.get_path(path).map_err(|error| invalid(error.to_string()))?;
     let wrong = || invalid(format!("`{}` must be a string", path.join(".")));
     value.and_then(|value| value.to_text()).ok_or_else(wrong)
@@ -301,16 +321,16 @@ fn arguments(params: &Raw) -> Result<Option<Raw>, RpcError> {
     }
 }
 
-fn invalid(text: impl Into<String>) -> RpcError {
+pub(crate) fn invalid(text: impl Into<String>) -> RpcError {
     RpcError::new(code::INVALID_PARAMS, text)
 }
 
-fn no_resource(uri: &str) -> RpcError {
+pub(crate) fn no_resource(uri: &str) -> RpcError {
     RpcError::new(code::RESOURCE_NOT_FOUND, format!("there is no resource `{uri}`"))
         .with_data(raw(&json!({ "uri": uri })))
 }
 
 /// A `Value` always has a JSON form.
-fn raw(value: &serde_json::Value) -> Raw {
+pub(crate) fn raw(value: &serde_json::Value) -> Raw {
     Raw::of(value).unwrap_or_else(|_| Raw::null())
 }

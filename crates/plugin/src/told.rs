@@ -2,6 +2,8 @@
 //!
 //! Both speak JSON-RPC, one message on each line. Here are the few methods of their own.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use switchboard_wire::json::Raw;
 
@@ -38,6 +40,13 @@ pub(crate) struct Noted<'a> {
     pub(crate) params: &'a serde_json::value::RawValue,
 }
 
+/// The resources that somebody wants to hear of: all of them, whatever was said before.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Wanted<'a> {
+    #[serde(borrow)]
+    pub(crate) uris: Vec<Cow<'a, str>>,
+}
+
 pub(crate) mod said {
     pub(crate) const READY: &str = "worker/ready";
     pub(crate) const FAILED: &str = "worker/failed";
@@ -47,8 +56,8 @@ pub(crate) mod said {
     pub(crate) const NOTE: &str = "worker/note";
     /// Wraps a question.
     pub(crate) const ASK: &str = "worker/ask";
-    pub(crate) const SUBSCRIBE: &str = "worker/subscribe";
-    pub(crate) const UNSUBSCRIBE: &str = "worker/unsubscribe";
+    /// Tells of the resources that are [`super::Wanted`].
+    pub(crate) const WANTED: &str = "worker/wanted";
 }
 
 // === impl Failed ===

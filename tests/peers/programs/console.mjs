@@ -20,9 +20,12 @@ page.setDefaultTimeout(PATIENCE);
 
 // What the browser complains about, and what it asks for elsewhere.
 const complaints = [];
-page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
-page.on('pageerror', (error) => complaints.push(String(error)));
-page.on('request', (request) => { if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith('data:')) complaints.push(`asked for ${request.url()}`); });
+function watch(tab) {
+  tab.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+  tab.on('pageerror', (error) => complaints.push(String(error)));
+  tab.on('request', (request) => { if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith('data:')) complaints.push(`asked for ${request.url()}`); });
+}
+watch(page);
 
 await page.goto(url);
 await page.getByText('live', { exact: true }).waitFor();
@@ -50,6 +53,13 @@ async function fill(where, fields) {
     else if ((await field.evaluate((element) => element.tagName)) === 'SELECT') await field.selectOption({ label: value });
     else await field.fill(String(value));
   }
+}
+
+/** Accessibility of the window that is open. */
+async function soundWindow() {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run([...document.querySelectorAll('dialog[open]')].pop(), { resultTypes: ['violations'] }));
+  if (violations.length) throw new Error(violations.map(({ id, nodes }) => `${id} at ${nodes[0].html}`).join('\n'));
 }
 
 const steps = {
@@ -87,6 +97,22 @@ const steps = {
     await other.click('text=Continue');
     await other.waitForURL(/\/callback/);
     await other.close();
+    await close();
+  },
+
+  async signOut({ server }) {
+    await openServer(server);
+    await press('Sign out');
+    await page.getByText(`Signed out of ${server}.`).waitFor();
+    await close();
+  },
+
+  /** What runs for a server, and how much memory that has. */
+  async processes({ server, shows }) {
+    await openServer(server);
+    const row = top().getByRole('table', { name: /^Processes/ }).getByRole('row').filter({ hasText: shows }).first();
+    await row.filter({ hasText: /MiB|KiB/ }).waitFor();
+    await soundWindow();
     await close();
   },
 
@@ -153,6 +179,91 @@ const steps = {
     await close();
   },
 
+  /** Fills a template in, with what the server offers while somebody types. */
+  async template({ resource, field, value, offers, reads, shows }) {
+    await openItem('Resources', resource);
+    const input = top().getByLabel(field);
+    await input.fill(value);
+    await top().locator(`datalist option[value="${offers}"]`).waitFor({ state: 'attached' });
+    await top().getByText(reads, { exact: true }).waitFor();
+    await soundWindow();
+    await press('Read');
+    await top().getByText(shows).last().waitFor();
+    await close();
+  },
+
+  /** Opens a call that was made, sees what it said, and makes it again. */
+  async repeat({ filter, request, result, again = result }) {
+    await view('Activity');
+    await page.getByRole('searchbox').fill(filter);
+    await page.getByRole('listitem').first().getByRole('button').click();
+    await top().getByRole('heading', { name: 'Request' }).waitFor();
+    await top().getByText(request).first().waitFor();
+    await top().getByText(result).first().waitFor();
+    await soundWindow();
+    await press('Repeat');
+    await top().getByText('Done in').waitFor();
+    await top().getByText(again).last().waitFor();
+    await close();
+  },
+
+  /** The same with something else in it. */
+  async change({ filter, fields, shows }) {
+    await view('Activity');
+    await page.getByRole('searchbox').fill(filter);
+    await page.getByRole('listitem').first().getByRole('button').click();
+    await press('Change and repeat');
+    await fill(top().locator('form').first(), fields);
+    await press('Call');
+    await top().getByText(shows).last().waitFor();
+    await close();
+  },
+
+  /** More tabs than a browser opens connections: all load, and all see what happens, also when the one that reads for them goes. */
+  async tabs({ count, server, button, is }) {
+    const others = [];
+    for (let index = 0; index < count; index++) {
+      const other = await context.newPage();
+      other.setDefaultTimeout(PATIENCE);
+      watch(other);
+      await other.goto(new URL(url).origin);
+      others.push(other);
+    }
+    const sees = (tab, state) => tab.getByRole('listitem').filter({ hasText: server }).filter({ hasText: state }).waitFor();
+    for (const other of others) {
+      await other.getByText('live', { exact: true }).waitFor();
+      await sees(other, 'connected');
+    }
+    await page.reload();
+    await page.getByText('live', { exact: true }).waitFor();
+    await steps.server({ server, button });
+    for (const tab of [page, ...others]) await sees(tab, is);
+    for (const other of others) await other.close();
+  },
+
+  /** Asks to be told of questions; from then on it is written down what would have been told. */
+  async notify() {
+    await context.grantPermissions(['notifications']);
+    const element = page.getByRole('button', { name: 'Notify me' });
+    if (await element.getAttribute('aria-pressed') !== 'false') throw new Error('somebody is told who did not ask for it');
+    await page.evaluate(() => {
+      window.told = [];
+      window.Notification = class extends EventTarget {
+        static permission = 'default';
+        static async requestPermission() { return (this.permission = 'granted'); }
+        constructor(title, options) { super(); window.told.push(`${title}: ${options.body}`); }
+        close() {}
+      };
+      Object.defineProperty(document, 'hidden', { get: () => true });
+    });
+    await element.click();
+    await page.locator('button[aria-pressed=true]').waitFor();
+  },
+
+  async notified() {
+    return page.evaluate(() => window.told);
+  },
+
   /** Waits for a question and presses a button of it. */
   async answer({ shows, fields = {}, button }) {
     await view('Queue');
@@ -212,6 +323,7 @@ const steps = {
   /** Opens everything that a hostile server offers; whatever was run would have left a mark. */
   async hostile({ server }) {
     await steps.log({ server, shows: 'onerror' });
+    await steps.processes({ server, shows: '<img onerror=x>' });
     for (const kind of ['Tools', 'Prompts', 'Resources']) {
       await view(kind);
       await page.getByRole('searchbox').fill(server);
@@ -226,6 +338,14 @@ const steps = {
         if (await cancel.count()) await cancel.click();
         await close();
       }
+    }
+    await view('Activity');
+    for (const words of ['tools/call', 'prompts/get', 'resources/read']) {
+      await page.getByRole('searchbox').fill(`${words} ok`);
+      await page.getByRole('listitem').first().getByRole('button').click();
+      await top().getByRole('heading', { name: 'Request' }).waitFor();
+      await top().getByText('onerror').last().waitFor();
+      await close();
     }
     for (const name of ['Servers', 'Queue', 'Activity', 'Problems']) await view(name);
     const hit = await page.evaluate(() => window.hit ?? null);
@@ -251,10 +371,8 @@ const steps = {
 
   async accessibleWindow({ server }) {
     await openServer(server);
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => window.axe.run(document.querySelector('dialog'), { resultTypes: ['violations'] }));
+    await soundWindow();
     await close();
-    if (violations.length) throw new Error(violations.map(({ id, nodes }) => `${id} at ${nodes[0].html}`).join('\n'));
   },
 
   /** Nothing is cut off at the width of a phone. */
@@ -268,11 +386,16 @@ const steps = {
     await page.setViewportSize({ width: 1100, height: 720 });
   },
 
-  async picture({ path, view: name, tool, dark }) {
+  async picture({ path, view: name, tool, call, dark }) {
     if (dark) await page.emulateMedia({ colorScheme: 'dark' });
     if (tool) await openItem('Tools', tool);
+    else if (call) await openItem('Activity', call);
     else await view(name);
     await page.waitForTimeout(200);
+    // The folder of a test has a new name each time.
+    await page.evaluate(() => {
+      for (const each of document.querySelectorAll('dd')) if (each.textContent.startsWith('/tmp/')) each.textContent = each.textContent.replace(/^\/tmp\/[^/]+/, '/home/ada');
+    });
     await page.screenshot({ path, animations: 'disabled' });
     await close();
     await page.emulateMedia({ colorScheme: 'light' });

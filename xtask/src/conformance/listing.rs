@@ -22,9 +22,7 @@ fn cases(line: Line, scenario: &str, tags: &str, side: Side) -> Vec<Case> {
     let forced = matches!((tags, side), ("extension", _) | ("draft", Side::Client));
     let versions = match side {
         Side::Client if forced => line.eras().to_vec(),
-        Side::Server if forced => EXTENSIONS_OF_SERVERS.to_vec(),
-        // Extensions are the gateway's; a plugin has tools, prompts and resources.
-        Side::Plugin if forced => Vec::new(),
+        Side::Server | Side::Plugin if forced => EXTENSIONS_OF_SERVERS.to_vec(),
         _ => tags.split(',').collect(),
     };
     let at = |version: &str| {

@@ -6,11 +6,14 @@ use crate::command::{output, run, succeeds};
 use crate::failure::{Failure, Result};
 
 /// The programs that tests and installers start, and the packages they come from.
-const PROGRAMS: [(&str, &str); 7] = [
+const PROGRAMS: [(&str, &str); 9] = [
     ("npm", "npm"),
     ("python3", "python3"),
+    // Builds the allocator.
+    ("make", "make"),
     // Builds the plugins that tests load.
     ("g++", "g++"),
+    ("cmake", "cmake"),
     // A private session bus, and a Secret Service on it.
     ("dbus-run-session", "dbus-daemon"),
     ("gnome-keyring-daemon", "gnome-keyring"),

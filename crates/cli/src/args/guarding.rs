@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
-use switchboard_gateway::face::{Limits, Times};
+use switchboard_gateway::face::Limits;
 
 use super::span::span;
 
@@ -58,9 +58,9 @@ pub(crate) struct Guarding {
     /// Bytes of one message
     #[arg(long, value_name = "BYTES", default_value = "16777216")]
     pub(crate) max_message: NonZeroUsize,
-    /// When a session ends that nobody uses: 90s, 30m, 12h
-    #[arg(long, value_name = "SPAN", default_value = "30m", value_parser = span)]
-    pub(crate) idle: Duration,
+    /// When a session ends that nobody uses: 90s, 30m, 12h [default: 30m, or the settings' `limits.sessionIdleMs`]
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(crate) idle: Option<Duration>,
 }
 
 /// What a client has to be or to have.
@@ -103,7 +103,7 @@ pub(crate) struct CreateToken {
 impl Default for Guarding {
     /// As if nothing was typed.
     fn default() -> Self {
-        let (limits, times) = (Limits::default(), Times::default());
+        let limits = Limits::default();
         let some = |limit| NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
         Self {
             auth: None,
@@ -118,7 +118,7 @@ impl Default for Guarding {
             rate: None,
             max_sessions: some(limits.sessions),
             max_message: some(limits.body),
-            idle: times.idle,
+            idle: None,
         }
     }
 }

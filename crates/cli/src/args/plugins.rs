@@ -67,9 +67,9 @@ pub(crate) struct ServePlugins {
     /// The port to listen at; 0 takes a free one
     #[arg(long, default_value = "8080")]
     pub(crate) port: u16,
-    /// Workers for each plugin that answers one call at a time
-    #[arg(long, value_name = "WORKERS", default_value = "1")]
-    pub(crate) pool: usize,
+    /// Workers for each plugin that answers one call at a time. By default what `plugins` in your settings says, or one
+    #[arg(long, value_name = "WORKERS", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) pool: Option<u8>,
     /// Let plugins read what programs need to run, write nothing, and start nothing; the network stays open
     #[arg(long)]
     pub(crate) sandbox: bool,

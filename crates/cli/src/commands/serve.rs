@@ -134,9 +134,9 @@ async fn faces(
     };
     let invitation = console.as_ref().map(|console| &*console.invitation);
     ready(serve, &door, address, invitation, &snapshot.desired, &notices, printer)?;
+    let options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
     drop(snapshot);
     let shutdown = stop.child_token();
-    let options = door.options(&serve.guarding, address);
     let options = match console {
         Some(console) => console.faces(options),
         None => options,

@@ -35,6 +35,10 @@ pub(crate) fn engine(
     if let Some(patience) = desired.settings.limits.question_ttl_ms {
         options.patience = Duration::from_millis(patience);
     }
+    let limits = &desired.settings.limits;
+    options.results_bytes = limits.spill_bytes.unwrap_or(options.results_bytes);
+    let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 60 * 60));
+    options.results_age = limits.spill_days.map_or(options.results_age, days);
     Ok(options)
 }
 

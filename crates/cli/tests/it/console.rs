@@ -120,6 +120,7 @@ fn a_person_looks_after_servers() {
     scene.does("approve", json!({ "server": "shelf", "shows": "--shelf" }));
     scene.does("state", json!({ "server": "shelf", "is": "connected" }));
     scene.does("log", json!({ "server": "kiosk", "shows": "the kiosk is open" }));
+    scene.does("processes", json!({ "server": "kiosk", "shows": "kiosk" }));
     scene.does("keyboard", json!({ "kind": "Servers" }));
     scene.does("accessible", json!({ "views": VIEWS }));
     scene.does("accessibleWindow", json!({ "server": "kiosk" }));
@@ -149,10 +150,22 @@ fn a_person_calls_and_is_asked() {
         json!({ "prompt": "letter", "fields": { "to": "Ada" }, "shows": "Write to Ada." }),
     );
     scene.does("read", json!({ "resource": "leaflet", "shows": "take one" }));
+    let page = json!({ "resource": "kiosk://page", "field": "number", "value": "7", "offers": "Ada",
+        "reads": "kiosk://page/7", "shows": "kiosk://page/7" });
+    scene.does("template", page);
+    scene.does(
+        "repeat",
+        json!({ "filter": "count ok", "request": "\"to\": 3", "result": "counted to 3" }),
+    );
+    let changed = json!({ "filter": "count ok", "fields": { "to": 2 }, "shows": "counted to 2" });
+    scene.does("change", changed);
+    scene.does("notify", json!({}));
     // A client that cannot be asked calls; the console is asked in its place.
     let mut client = scene.client();
     let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
     scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Allow once" }));
+    let told = scene.does("notified", json!({}));
+    assert_eq!(told, json!(["kiosk asks: May it do this? mcp__kiosk__erase"]));
     assert_eq!(client.hear(erase).unwrap()["content"][0]["text"], "erased");
     let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
     scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Deny" }));
@@ -184,6 +197,7 @@ fn a_person_calls_and_is_asked() {
     scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
     assert_ne!(pid(&scene), before);
     scene.picture("console-tool.png", json!({ "tool": "order", "dark": true }));
+    scene.picture("console-activity.png", json!({ "call": "register ok" }));
     scene.nobody_complained();
     client.leave();
 }
@@ -223,6 +237,20 @@ fn a_person_signs_in() {
     scene.does("state", json!({ "server": "web", "is": "connected" }));
     let add = json!({ "tool": "add", "fields": { "a": 2, "b": 40 }, "shows": "42" });
     scene.does("call", add);
+    scene.does("signOut", json!({ "server": "web" }));
+    scene.does("state", json!({ "server": "web", "is": "needs auth" }));
+    assert!(provider.books().revoked > 0, "no token was taken back");
+    scene.nobody_complained();
+}
+
+#[test]
+fn more_tabs_than_a_browser_opens_connections() {
+    let story = Story::new();
+    story.quietly(&["add", "-s", "user", "kiosk", "--", &kiosk()]);
+    let mut scene = Scene::new(story);
+    scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    let tabs = json!({ "count": 8, "server": "kiosk", "button": "Disable", "is": "disabled" });
+    scene.does("tabs", tabs);
     scene.nobody_complained();
 }
 

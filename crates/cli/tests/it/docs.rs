@@ -2,8 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
+use switchboard_core::connection::Timing;
+use switchboard_core::{EngineOptions, results};
+use switchboard_gateway::bridge::BridgeOptions;
+use switchboard_gateway::face::Times;
+use switchboard_gateway::socket::Lifetime;
 use switchboard_testkit::http::{Reply, Scripted};
+use switchboard_wire::process::Guard;
 
 use crate::{Home, Story, story::in_order};
 
@@ -52,6 +59,32 @@ fn the_reference_is_the_help() {
         text.push_str(&format!("\n## {name}\n\n```text\n{help}```\n"));
     }
     check("reference/cli.md", &text);
+}
+
+/// The numbers of the settings are those that count where nothing is written; other crates decide them.
+#[test]
+fn the_defaults_of_settings_are_what_counts() {
+    let timing = Timing::default();
+    let engine = EngineOptions::new("docs", "0", Guard::none());
+    let Lifetime::WhileUsed { idle, .. } = Lifetime::while_used() else { panic!("it never ends") };
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap();
+    let page = std::fs::read_to_string(page("reference/settings.md")).unwrap();
+    for (key, expected) in [
+        ("requestTimeoutMs", millis(timing.first_byte)),
+        ("reconnectAttempts", timing.retries.into()),
+        ("firstListWaitMs", millis(BridgeOptions::default().first_list)),
+        ("questionTtlMs", millis(engine.patience)),
+        ("callsInFlight", timing.calls_in_flight as u64),
+        ("sessionIdleMs", millis(Times::default().idle)),
+        ("hubIdleMs", millis(idle)),
+        ("spillBytes", engine.results_bytes),
+        ("spillDays", engine.results_age.as_secs() / 86_400),
+        ("imagePixels", results::IMAGE_PIXELS.into()),
+        ("imageBytes", results::IMAGE_BYTES as u64),
+    ] {
+        let row = format!("| `{key}` | whole number | {expected} |");
+        assert!(page.contains(&row), "{row}");
+    }
 }
 
 /// Runs every command of every page in order, each page in an empty home of its own, and puts what is printed in place

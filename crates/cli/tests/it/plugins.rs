@@ -49,6 +49,28 @@ fn a_new_project_builds_passes_its_test_and_is_sound() {
     insta::assert_snapshot!("plugin_new", story.transcript());
 }
 
+/// The way that `plugin new` tells people to go. `cargo xtask test` sees to it that CMake is there.
+#[test]
+fn a_new_project_builds_with_cmake() {
+    if Command::new("cmake").arg("--version").output().is_err() {
+        return;
+    }
+    let story = Story::new();
+    for lang in ["c", "cpp"] {
+        let name = format!("with-{lang}");
+        story.quietly(&["plugin", "new", &name, "--lang", lang]);
+        let folder = story.path(&name);
+        compile("cmake", &folder, &["-B", "build"]);
+        compile("cmake", &folder, &["--build", "build"]);
+        compile("ctest", &folder, &["--test-dir", "build", "--no-tests=error"]);
+        let made = format!("{name}/build/{name}.so");
+        let checked = story.quietly(&["--json", "plugin", "check", &made]);
+        let checked: Value = serde_json::from_slice(&checked.stdout).unwrap();
+        assert_eq!(checked["tools"][0]["name"], "hello", "{lang}");
+        assert_eq!(checked["problems"], json!([]), "{lang}");
+    }
+}
+
 /// The project for Rust, built with the sources at hand.
 #[test]
 fn a_new_rust_project_is_sound() {
@@ -305,6 +327,50 @@ fn the_weather_comes_from_where_it_is_told_to() {
         "{offline}"
     );
     assert!(offline.contains("get_weather` reports an error"), "{offline}");
+}
+
+/// Settings say how plugins are run: in the hub, and where they are served alone.
+#[test]
+fn settings_say_how_plugins_are_run() {
+    let home = Home::new();
+    let config = home.path().join(".config/switchboard");
+    let native = config.join("native");
+    std::fs::create_dir_all(&native).unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugin");
+    let (plugin, header) =
+        (sources.join("tests/sources/v1.cpp"), sources.join("../plugin-sdk/include"));
+    let made = native.join("libslow.so");
+    let words = ["-shared", "-fPIC", "-pthread", "-I", header.to_str().unwrap()];
+    let files = [plugin.to_str().unwrap(), "-o", made.to_str().unwrap()];
+    compile("g++", home.path(), &[&words[..], &files[..]].concat());
+    let settings = r#"{"permissions": {"allow": ["mcp__plugins"]},
+        "plugins": {"openFiles": 99, "each": {"slow": {"deadlineMs": 250, "memoryBytes": 123456789}}}}"#;
+    std::fs::write(config.join("settings.json"), settings).unwrap();
+
+    let called = |how: &str| {
+        let output = home.command(&["call", "plugins/act", how]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(
+        called("how=limits").contains("123456789 99 no new privileges"),
+        "{}",
+        called("how=limits")
+    );
+    assert!(called("how=hang").contains("did not answer within 250 ms"), "{}", called("how=hang"));
+
+    let mut served = Served::start(&home, &[]);
+    served.ask(GREETING);
+    let call = |how: &str| {
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": { "name": "act", "arguments": { "how": how } } })
+        .to_string()
+    };
+    let limits = served.ask(&call("limits"));
+    assert_eq!(limits["result"]["content"][0]["text"], "123456789 99 no new privileges");
+    let hung = served.ask(&call("hang"))["error"]["message"].clone();
+    assert_eq!(hung, "plugin `v1`: it did not answer within 250 ms");
+    drop(served.input.take());
+    assert!(served.child.wait().unwrap().success());
 }
 
 /// A user's own plugins are a server like any other.

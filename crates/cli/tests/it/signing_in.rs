@@ -46,15 +46,16 @@ fn house(request: &Request, revoked: &Mutex<Vec<String>>) -> Reply {
     }
 }
 
-struct Scene {
-    story: Story,
-    revoked: Arc<Mutex<Vec<String>>>,
-    _server: Scripted,
+/// Such a server, which runs.
+pub(crate) struct House {
+    pub(crate) server: Scripted,
+    /// What was asked to be taken back.
+    pub(crate) revoked: Arc<Mutex<Vec<String>>>,
     _runtime: tokio::runtime::Runtime,
 }
 
-impl Scene {
-    fn new() -> Self {
+impl House {
+    pub(crate) fn open() -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let revoked = Arc::new(Mutex::default());
         let shared = revoked.clone();
@@ -62,10 +63,30 @@ impl Scene {
             let shared = shared.clone();
             async move { house(&request, &shared) }
         }));
+        Self { server, revoked, _runtime: runtime }
+    }
+}
+
+/// Where somebody who was at the page of a sign-in is sent back to, with what they are told there.
+pub(crate) fn back_from(page: &Url, answer: &[(&str, &str)]) -> Url {
+    let asked: HashMap<_, _> = page.query_pairs().into_owned().collect();
+    let mut back = asked["redirect_uri"].parse::<Url>().unwrap();
+    back.query_pairs_mut().append_pair("state", &asked["state"]).extend_pairs(answer);
+    back
+}
+
+struct Scene {
+    story: Story,
+    house: House,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let house = House::open();
         let mut story = Story::new();
-        story.replace(&server.addr().to_string(), "127.0.0.1:PORT");
-        story.quietly(&["add", "web", &server.url("/mcp")]);
-        Self { story, revoked, _server: server, _runtime: runtime }
+        story.replace(&house.server.addr().to_string(), "127.0.0.1:PORT");
+        story.quietly(&["add", "web", &house.server.url("/mcp")]);
+        Self { story, house }
     }
 
     /// Runs a command whose lines have an order.
@@ -93,9 +114,7 @@ pub(crate) fn by_hand(story: &mut Story, args: &[&str], answer: &[(&str, &str)])
     let mut said = String::new();
     while stderr.read_line(&mut said).unwrap() > 0 && !said.contains("response_type=code") {}
     let page = said.lines().last().unwrap_or_default().trim().parse::<Url>().unwrap();
-    let asked: HashMap<_, _> = page.query_pairs().into_owned().collect();
-    let mut back = asked["redirect_uri"].parse::<Url>().unwrap();
-    back.query_pairs_mut().append_pair("state", &asked["state"]).extend_pairs(answer);
+    let back = back_from(&page, answer);
     writeln!(child.stdin.take().unwrap(), "{back}").unwrap();
     std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -118,7 +137,7 @@ fn signing_in_and_out() {
     scene.login(&["login", "web", "--no-browser", "--json"], &[("code", "c")]);
     scene.story.run(&["logout", "web", "--json"]).run(&["logout", "web"]).run(&["list"]);
     insta::assert_snapshot!("login", scene.story.transcript());
-    let revoked = scene.revoked.lock().unwrap().join("\n");
+    let revoked = scene.house.revoked.lock().unwrap().join("\n");
     assert!(revoked.find("s3cret-refresh") < revoked.find("s3cret-access"), "{revoked}");
     assert!(!scene.story.transcript().contains("s3cret"));
 }

@@ -134,7 +134,7 @@ fn servers_only(node: &Node, problems: &mut Vec<Problem>) -> Servers {
 }
 
 /// Members that have an effect only in some scopes.
-fn honours(scope: Scope, member: &str) -> bool {
+pub(crate) fn honours(scope: Scope, member: &str) -> bool {
     match member {
         "mcpServers" => matches!(scope, Scope::User | Scope::Local | Scope::Dynamic),
         "hooks"
@@ -147,9 +147,8 @@ fn honours(scope: Scope, member: &str) -> bool {
             matches!(scope, Scope::User | Scope::Local | Scope::Enterprise)
         }
         "allowManagedMcpServersOnly" => scope == Scope::Enterprise,
-        "allowedMcpServers" | "connectors" | "xaaIdp" | "nativePlugins" | "ideTools" | "limits" => {
-            matches!(scope, Scope::User | Scope::Enterprise)
-        }
+        "allowedMcpServers" | "connectors" | "xaaIdp" | "nativePlugins" | "plugins"
+        | "ideTools" | "limits" => matches!(scope, Scope::User | Scope::Enterprise),
         "inherit" => scope == Scope::User,
         // `permissions` and `$schema` are for everyone; what is unknown is mentioned as such.
         _ => true,

@@ -13,7 +13,9 @@ use crate::mask::masked;
 use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::scope::Scope;
-use crate::settings::{ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, Rule};
+use crate::settings::{
+    ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings, Rule,
+};
 use crate::source::{Located, Location, Node};
 use crate::trust::{Change, Item};
 
@@ -176,6 +178,8 @@ pub struct Effective {
     pub xaa_idp: Option<Located<IdentityProvider>>,
     /// Native plugins.
     pub native_plugins: Vec<Located<String>>,
+    /// How they are run; whatever is said of one plugin is all there is to say of it.
+    pub plugins: PluginSettings,
     /// The tools of an editor that are shown.
     pub ide_tools: Option<Vec<Located<String>>>,
     /// Numbers.

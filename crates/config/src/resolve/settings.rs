@@ -43,6 +43,7 @@ fn owned(layer: &Layer, effective: &mut Effective) {
     replace(&mut effective.xaa_idp, settings.xaa_idp.as_ref());
     replace(&mut effective.ide_tools, settings.ide_tools.as_ref());
     effective.native_plugins.extend(settings.native_plugins.iter().cloned());
+    effective.plugins.overlay(&settings.plugins);
     limits(&mut effective.limits, &settings.limits);
 }
 

@@ -3,10 +3,12 @@
 //! These types are the file as it is written; whether a value counts is decided when scopes are put together.
 
 mod parse;
+mod plugins;
 mod rule;
 mod types;
 
 pub(crate) use parse::{last_of_each, servers, settings};
+pub use plugins::{PluginSettings, PluginTerms};
 pub use rule::{BadRule, Rule};
 pub use types::{
     ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::PluginSettings;
 use super::types::{
     ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
     Permissions, Servers, Settings,
@@ -32,6 +33,7 @@ pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> 
         connectors: located(&mut fields, "connectors", connectors),
         xaa_idp: located(&mut fields, "xaaIdp", identity_provider),
         native_plugins: fields.texts("nativePlugins").unwrap_or_default(),
+        plugins: fields.nested("plugins", PluginSettings::read).unwrap_or_default(),
         inherit: fields.texts("inherit").unwrap_or_default(),
         ide_tools: fields.texts("ideTools"),
         limits: fields.nested("limits", limits).unwrap_or_default(),

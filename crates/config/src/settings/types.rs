@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use super::PluginSettings;
 use crate::entry::Entry;
 use crate::policy::ServerRule;
 use crate::source::{Located, Member};
@@ -14,7 +15,7 @@ use crate::source::{Located, Member};
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema)]
 #[schemars(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// Servers, by name. Honoured in user and local settings.
+    /// Servers, by name. Those of a project are in `.mcp.json`.
     pub mcp_servers: Servers,
     /// What tools may do.
     pub permissions: Permissions,
@@ -44,6 +45,8 @@ pub struct Settings {
     pub xaa_idp: Option<Located<IdentityProvider>>,
     /// Native plugins to load besides those in the plugin folder.
     pub native_plugins: Vec<Located<String>>,
+    /// How native plugins are run.
+    pub plugins: PluginSettings,
     /// Other clients whose servers are read along, never written.
     pub inherit: Vec<Located<String>>,
     /// The tools of an editor that are shown.
@@ -183,9 +186,9 @@ pub struct Limits {
     pub spill_bytes: Option<u64>,
     /// Days they are kept.
     pub spill_days: Option<u64>,
-    /// Pixels on the long side of an image.
+    /// Pixels on the long side of an image, for programs that scale them; clients of the gateway get them as they are.
     pub image_pixels: Option<u64>,
-    /// Bytes of an image.
+    /// Bytes of an image, likewise.
     pub image_bytes: Option<u64>,
 }
 

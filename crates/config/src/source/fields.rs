@@ -18,6 +18,13 @@ pub(crate) struct Fields<'a> {
     sound: bool,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Every member that was asked for, with the name of its object: what the reference has to list.
+    pub(crate) static ASKED: std::cell::RefCell<std::collections::BTreeSet<(String, &'static str)>> =
+        const { std::cell::RefCell::new(std::collections::BTreeSet::new()) };
+}
+
 impl<'a> Fields<'a> {
     /// Takes `node` apart; `what` names it in messages.
     pub(crate) fn new(node: &'a Node, what: &str, problems: &'a mut Vec<Problem>) -> Self {
@@ -47,6 +54,8 @@ impl<'a> Fields<'a> {
     /// The member called `key`; null counts as absent.
     pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         self.asked.push(key);
+        #[cfg(test)]
+        ASKED.with_borrow_mut(|asked| asked.insert((self.what.clone(), key)));
         let member = self.members.iter().rev().find(|member| member.key == key)?;
         (member.value.value != Value::Null).then_some(&member.value)
     }

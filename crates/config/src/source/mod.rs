@@ -11,6 +11,8 @@ mod node;
 pub(crate) mod toml;
 pub(crate) mod yaml;
 
+#[cfg(test)]
+pub(crate) use fields::ASKED;
 pub(crate) use fields::Fields;
 pub(crate) use files::{Found, Ownership, Shelf, is_owned};
 pub(crate) use location::{Lines, narrow};

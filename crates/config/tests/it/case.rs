@@ -14,8 +14,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use switchboard_config::{
-    Asked, Desired, Dynamic, Fetched, Origin, PermissionRule, Problem, Server, State, Surroundings,
-    Transport, Workspace,
+    Asked, Desired, Dynamic, Fetched, Origin, PermissionRule, PluginTerms, Problem, Server, State,
+    Surroundings, Transport, Workspace,
 };
 
 /// One case.
@@ -268,8 +268,24 @@ fn settings(desired: &Desired, lines: &mut Vec<String>) {
         settings.xaa_idp.iter().map(|it| format!("xaa {} {}", it.value.issuer, it.value.client_id)),
     );
     lines.extend(settings.native_plugins.iter().map(|it| format!("native {}", it.value)));
+    if settings.plugins.all != PluginTerms::default() {
+        lines.push(format!("plugins {}", terms(&settings.plugins.all)));
+    }
+    let each = settings.plugins.each.iter();
+    lines.extend(each.map(|(name, own)| format!("plugin {name} {}", terms(own))));
     lines.extend(settings.ide_tools.iter().flatten().map(|it| format!("ide-tool {}", it.value)));
     lines.extend(settings.limits.hub_idle_ms.iter().map(|it| format!("hub-idle {it}")));
+}
+
+fn terms(terms: &PluginTerms) -> String {
+    let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+    let numbers = [terms.pool, terms.deadline_ms, terms.memory_bytes, terms.open_files];
+    let sandbox = match terms.sandbox {
+        Some(true) => "closed",
+        Some(false) => "open",
+        None => "-",
+    };
+    format!("{} {sandbox}", numbers.map(number).join(" "))
 }
 
 fn server(server: &Server) -> String {

@@ -22,10 +22,11 @@ fn every_published_member_is_read() {
     let schema = switchboard_config::schema::settings();
     let nulls = |names: Vec<String>| names.into_iter().map(|name| (name, serde_json::Value::Null));
     let mut settings: serde_json::Map<_, _> = nulls(names(&schema)).collect();
-    for inner in ["Permissions", "Limits"] {
-        let member = inner.to_lowercase();
+    for (inner, member) in
+        [("Permissions", "permissions"), ("Limits", "limits"), ("PluginSettings", "plugins")]
+    {
         let members: serde_json::Map<_, _> = nulls(names(&schema["$defs"][inner])).collect();
-        settings.insert(member, members.into());
+        settings.insert(member.to_owned(), members.into());
     }
     let common = names(&schema["$defs"]["Entry"]);
     let mut servers = serde_json::Map::new();
@@ -51,6 +52,21 @@ fn every_published_member_is_read() {
         .collect();
     assert!(surprising.is_empty(), "{surprising:?}");
     assert_eq!(desired.ready().count(), 3);
+}
+
+/// `INSTA_UPDATE=always` writes it anew.
+#[test]
+fn the_reference_is_current() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/settings.md");
+    let made = switchboard_config::reference::page();
+    if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
+        std::fs::write(&page, &made).unwrap();
+    }
+    let found = std::fs::read_to_string(&page).unwrap_or_default();
+    assert!(
+        found == made,
+        "docs/reference/settings.md is not current; run with INSTA_UPDATE=always"
+    );
 }
 
 #[test]

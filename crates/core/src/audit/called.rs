@@ -31,6 +31,8 @@ pub struct Called {
     pub sent: usize,
     /// Bytes of the server's result.
     pub received: usize,
+    /// The number under which it is kept what it said, where that is; see [`crate::Engine::said`].
+    pub kept: Option<u64>,
 }
 
 /// Who made a call.

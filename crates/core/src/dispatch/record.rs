@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::handed::now;
 use super::{CallError, Finish, Request};
 use crate::audit::{Called, Decision, Ended};
-use crate::engine::{Caller, Inner, Standing};
+use crate::engine::{Answer, Caller, Heard, Inner, Standing};
 use crate::permission::Because;
 
 /// What is known of a call so far. Told when the call ends.
@@ -15,6 +15,8 @@ pub(super) struct Record {
     standing: Arc<Standing>,
     /// There until it is told.
     called: Option<Called>,
+    /// What it says, where somebody looks.
+    heard: Option<Box<Heard>>,
     began: Instant,
     since: u64,
     /// How long it was away, with whoever it was handed to.
@@ -40,9 +42,12 @@ impl Record {
             took: Duration::ZERO,
             sent: params.as_str().len(),
             received: 0,
+            kept: None,
         };
+        let heard = engine.recent.hear(&so_far.who.principal, &params);
         Self {
             engine,
+            heard,
             standing: Arc::clone(caller.workspace()),
             called: Some(so_far),
             began: Instant::now(),
@@ -77,6 +82,13 @@ impl Record {
     }
 
     pub(super) fn end(&mut self, ended: &Result<Finish, CallError>) {
+        if let Some(heard) = &mut self.heard {
+            heard.answer = match ended {
+                Ok(Finish::Done(outcome)) => Answer::result(&outcome.result),
+                Ok(Finish::Handed(_) | Finish::Tasked(_)) => Answer::None,
+                Err(error) => Answer::Error(Box::new(error.clone())),
+            };
+        }
         match (ended, &mut self.called) {
             // It may never be made again, and its server was called.
             (Ok(Finish::Handed(_)), Some(called)) => called.ended = Ended::Asked,
@@ -93,7 +105,11 @@ impl Drop for Record {
     fn drop(&mut self) {
         if let Some(mut called) = self.called.take() {
             called.took = self.away + self.began.elapsed();
-            self.engine.called(&self.standing.id, Arc::new(called));
+            let called = match self.heard.take() {
+                Some(heard) => self.engine.recent.keep(called, *heard),
+                None => Arc::new(called),
+            };
+            self.engine.called(&self.standing.id, called);
         }
     }
 }

@@ -2,28 +2,17 @@
 //! the connection notices by itself when somebody has been there.
 
 use serde_json::json;
-use switchboard_wire::http::{CredentialError, SignInPage};
 use switchboard_wire::json::Raw;
-use switchboard_wire::sanitize;
-use tokio::time::timeout;
 
 use super::builtin::outcome;
 use super::{Outcome, Stage};
-use crate::connection::State;
+use crate::connection::SignInError;
 use crate::engine::Placed;
 
 /// Calls it for a server.
 pub(super) async fn call(stage: &Stage, placed: &Placed) -> Outcome {
     let server = &placed.name;
-    let connection = &placed.connection;
-    let challenges = match connection.state() {
-        State::NeedsAuth(needs) => needs.challenges.clone(),
-        _ => Vec::new(),
-    };
-    let Some(page) = connection.spec().credentials.sign_in_page() else {
-        return failed(server, "there is no page to sign in on");
-    };
-    match open(stage, page, &challenges).await {
+    match placed.connection.sign_in().await {
         Ok(url) => {
             stage.show(placed, &url).await;
             let text = format!(
@@ -31,26 +20,11 @@ pub(super) async fn call(stage: &Stage, placed: &Placed) -> Outcome {
             );
             outcome(&json!({ "content": [{ "type": "text", "text": text }] }), Some(server.clone()))
         }
-        Err(why) => failed(server, &why),
+        Err(error) => failed(server, &error),
     }
 }
 
-async fn open(
-    stage: &Stage,
-    page: &dyn SignInPage,
-    challenges: &[String],
-) -> Result<String, String> {
-    let after = stage.engine.connect_timeout();
-    match timeout(after, page.open(challenges)).await {
-        Ok(Ok(url)) => Ok(url),
-        Ok(Err(CredentialError::SignIn(why))) => Err(why),
-        Ok(Err(CredentialError::Failed(error))) => Err(error.to_string()),
-        Err(_) => Err(format!("nobody answered within {} seconds", after.as_secs())),
-    }
-}
-
-fn failed(server: &str, why: &str) -> Outcome {
-    let why = sanitize::line(why);
+fn failed(server: &str, why: &SignInError) -> Outcome {
     let text = format!("Nobody can sign in to `{server}` from here: {why}");
     let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
     outcome(&result, Some(server.to_owned()))

@@ -1,9 +1,8 @@
 //! What an engine keeps on disk: logs, large results, remembered answers, how servers were reached, the key of handles.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::EngineOptions;
 use super::eras::Eras;
 use crate::audit::{Audit, AuditLog};
 use crate::logs::Logs;
@@ -11,11 +10,6 @@ use crate::permission::Memory;
 use crate::problem::{Problem, ProblemKind};
 use crate::results::Store;
 use crate::sealing::{Seal, Sealer};
-
-/// Bytes kept of large results, in all.
-const RESULTS: u64 = 1 << 30;
-/// How long each is kept.
-const DAYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Everything that could be opened, and what could not.
 pub(super) struct Kept {
@@ -31,11 +25,11 @@ pub(super) struct Kept {
 // === impl Kept ===
 
 impl Kept {
-    /// Opens what lies in `state_dir`; without one nothing is kept.
-    pub(super) async fn open(state_dir: Option<PathBuf>) -> Self {
-        let Some(state) = state_dir else { return Self::nothing() };
+    /// Opens what lies in the folder for state; without one nothing is kept.
+    pub(super) async fn open(options: &EngineOptions) -> Self {
+        let Some(state) = options.state_dir.clone() else { return Self::nothing() };
         let mut kept = Self::nothing();
-        match Store::open(state.join("results"), RESULTS, DAYS).await {
+        match Store::open(state.join("results"), options.results_bytes, options.results_age).await {
             Ok(store) => kept.store = Some(store),
             Err(error) => kept.problems.push(storage(&error)),
         }

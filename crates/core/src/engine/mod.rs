@@ -5,6 +5,7 @@
 
 mod applied;
 mod apply;
+mod attended;
 mod caller;
 mod choose;
 mod ending;
@@ -20,6 +21,7 @@ mod parse;
 mod pool;
 mod present;
 mod queue;
+mod recent;
 mod show;
 mod snapshot;
 mod strays;
@@ -45,11 +47,13 @@ pub use in_process::InProcess;
 pub use noted::Noted;
 pub use options::{CredentialSource, EngineOptions, EntriesOnly};
 pub use queue::{Attendance, Gone, Queue, Waits};
+pub use recent::{Answer, Looking, Said};
 pub use snapshot::{Arrival, ServerView, Snapshot, Status};
 pub use workspace::{Environment, Seated, Workspace, WorkspaceId};
 
 pub(crate) use applied::{Applied, Placed};
 pub(crate) use numbers::OnProgress;
+pub(crate) use recent::Heard;
 pub(crate) use workspace::Standing;
 
 use crate::catalog::Catalog;
@@ -58,6 +62,7 @@ use eras::Eras;
 use kept::Kept;
 use listener::{Completed, Ear};
 use pool::Pool;
+use recent::Recent;
 use strays::Strays;
 use under_way::UnderWay;
 use wishes::Wishes;
@@ -96,6 +101,7 @@ pub(crate) struct Inner {
     strays: Strays,
     wishes: Wishes,
     pub(crate) under_way: UnderWay,
+    pub(crate) recent: Arc<Recent>,
     pub(crate) store: Option<Store>,
     pub(crate) logs: Option<Logs>,
     pub(crate) memory: Memory,
@@ -116,7 +122,7 @@ impl Engine {
     /// An engine without servers. What it cannot keep on disk is a problem in every snapshot, and nothing worse.
     pub async fn start(options: EngineOptions) -> Self {
         let Kept { logs, store, memory, eras, sealer, audit, problems } =
-            Kept::open(options.state_dir.clone()).await;
+            Kept::open(&options).await;
         let sealer = options.sealer.clone().unwrap_or(sealer);
         let audit = options.audit.clone().or(audit);
         let queue = Queue::new(options.patience);
@@ -136,6 +142,7 @@ impl Engine {
                 strays: Strays::default(),
                 wishes: Wishes::default(),
                 under_way: UnderWay::default(),
+                recent: Arc::default(),
                 store,
                 logs,
                 memory,
@@ -242,15 +249,6 @@ impl Engine {
     /// Places a call. Nothing happens until it is polled.
     pub fn call(&self, caller: &Caller, request: Request) -> Running {
         crate::dispatch::start(self.0.clone(), caller.clone(), request)
-    }
-
-    /// Connects to a server anew, with nothing remembered of it. `false` if none of that name is to be started.
-    pub fn reconnect(&self, workspace: &WorkspaceId, server: &str) -> bool {
-        let Some(standing) = self.0.standing(workspace) else { return false };
-        let applied = standing.applied();
-        let Some(placed) = applied.placed(server) else { return false };
-        placed.connection.reconnect();
-        true
     }
 
     /// Which of the logs of a server's name is the one of this workspace; `None` if none of that name is to be started.

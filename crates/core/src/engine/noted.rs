@@ -29,6 +29,7 @@ impl Engine {
             took: std::time::Duration::ZERO,
             sent,
             received: 0,
+            kept: None,
         };
         let (engine, caller) = (self.clone(), caller.clone());
         Noted { engine, caller, began: Instant::now(), called: Some(so_far) }

@@ -13,6 +13,9 @@ use crate::audit::Audit;
 use crate::connection::Timing;
 use crate::sealing::Seal;
 
+/// Seconds of one.
+const DAY: u64 = 24 * 60 * 60;
+
 /// What an engine is made with. Start from [`EngineOptions::new`] and change what differs.
 #[derive(Clone)]
 pub struct EngineOptions {
@@ -36,6 +39,10 @@ pub struct EngineOptions {
     pub linger: Duration,
     /// How long a question waits in the queue.
     pub patience: Duration,
+    /// How many bytes of results that were too long are kept, in all (1 GiB).
+    pub results_bytes: u64,
+    /// For how long each of them is kept (7 days).
+    pub results_age: Duration,
     /// Where the record of every call goes; `None` writes it to `logs/audit.jsonl` in `state_dir`, if there is one.
     pub audit: Option<Arc<dyn Audit>>,
 }
@@ -85,6 +92,8 @@ impl EngineOptions {
             timing: Timing::default(),
             linger: Duration::from_secs(60),
             patience: Duration::from_secs(600),
+            results_bytes: 1 << 30,
+            results_age: Duration::from_secs(7 * DAY),
             audit: None,
         }
     }

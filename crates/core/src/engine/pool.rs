@@ -103,6 +103,19 @@ impl Pool {
         self.lock().get(key).map(|kept| kept.connection.clone())
     }
 
+    /// Every connection that is held for a server of a workspace, the one that all share first.
+    pub(super) fn of(&self, workspace: &WorkspaceId, server: &str) -> Vec<Arc<Connection>> {
+        let is_it = |of: &Holder| of.workspace == *workspace && of.server == server;
+        let is_own = |kept: &Kept| kept.holders.iter().all(|of| of.of != Of::Everyone);
+        let mut found: Vec<_> = {
+            let kept = self.lock();
+            let held = kept.values().filter(|kept| kept.holders.iter().any(is_it));
+            held.map(|kept| (is_own(kept), kept.connection.clone())).collect()
+        };
+        found.sort_by_key(|(is_own, _)| *is_own);
+        found.into_iter().map(|(_, connection)| connection).collect()
+    }
+
     pub(super) fn calls_in_flight(&self) -> usize {
         self.lock().values().map(|kept| kept.connection.stats().calls_in_flight).sum()
     }

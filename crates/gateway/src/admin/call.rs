@@ -7,12 +7,13 @@ use futures_util::stream;
 use http::Uri;
 use switchboard_core::told::{self, Call, Failure, Outcome};
 use switchboard_core::{CallError, CallEvent, Caller, Running, WorkspaceId};
+use switchboard_wire::json::Raw;
 
 use super::asked::Asker;
 use super::problem::Problem;
 use super::questions::Asking;
 use super::routes::{Body, param};
-use super::{Admin, Whose, sse};
+use super::{Admin, Whose, activity, sse};
 use crate::socket::Counted;
 
 /// A call under way. Dropped, it is cancelled.
@@ -42,6 +43,10 @@ pub(super) async fn place(
         }
     };
     let caller = caller.ok_or_else(|| Problem::no_workspace(&id))?;
+    let call = match param(&uri, "repeats") {
+        Some(repeated) => again(&admin, &repeated, call)?,
+        None => call,
+    };
     let running = admin.0.engine.call(&caller, call.request());
     let asker = Asker::new(admin.clone());
     let counted = admin.0.pulse.call();
@@ -51,6 +56,15 @@ pub(super) async fn place(
         let event = following.next().await?;
         Some((event, following))
     })))
+}
+
+/// A call that was shown to somebody, with what was hidden from them.
+fn again(admin: &Admin, of: &str, call: Call) -> Result<Call, Problem> {
+    let malformed = |error: serde_json::Error| Problem::malformed(format!("`params`: {error}"));
+    let shown = serde_json::from_str(call.params.as_str()).map_err(malformed)?;
+    let params = activity::repeated(admin, of, &shown)?;
+    let params = Raw::of(&params).map_err(|error| Problem::malformed(error.to_string()))?;
+    Ok(Call { params, ..call })
 }
 
 // === impl Following ===

@@ -47,12 +47,15 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("/console/content.js", SCRIPT, file!("content.js")),
     ("/console/dom.js", SCRIPT, file!("dom.js")),
     ("/console/form.js", SCRIPT, file!("form.js")),
+    ("/console/link.js", SCRIPT, file!("link.js")),
     ("/console/list.js", SCRIPT, file!("list.js")),
+    ("/console/notify.js", SCRIPT, file!("notify.js")),
     ("/console/problems.js", SCRIPT, file!("problems.js")),
     ("/console/questions.js", SCRIPT, file!("questions.js")),
     ("/console/server.js", SCRIPT, file!("server.js")),
     ("/console/servers.js", SCRIPT, file!("servers.js")),
     ("/console/store.js", SCRIPT, file!("store.js")),
+    ("/console/template.js", SCRIPT, file!("template.js")),
 ];
 
 pub(super) fn routes() -> Router {

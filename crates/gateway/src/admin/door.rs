@@ -18,6 +18,9 @@ use super::{Admin, Token, console};
 /// The half of a pass that a page sends itself.
 const PROOF: HeaderName = HeaderName::from_static("x-switchboard-pass");
 
+/// The longest body that may hold an invitation: anybody on this machine may send one.
+const INVITATION: usize = 512;
+
 /// Who is let in.
 struct Door {
     admin: Admin,
@@ -54,7 +57,7 @@ async fn pass(State(door): State<Arc<Door>>, request: Request, next: Next) -> Re
 async fn enter(
     State(admin): State<Admin>,
     headers: HeaderMap,
-    Body(entering): Body<Entering>,
+    Body(entering): Body<Entering, INVITATION>,
 ) -> Result<Response, Problem> {
     let entered = admin.0.passes.enter(&entering.invitation).map_err(|error| broken(&error))?;
     let pass = entered.ok_or_else(|| {

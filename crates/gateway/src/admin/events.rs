@@ -9,19 +9,19 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, Uri};
 use serde_json::{Value, json};
 use switchboard_core::audit::Line;
-use switchboard_core::engine::{Attendance, Event as Happening, Happened};
+use switchboard_core::engine::{Attendance, Event as Happening, Happened, Looking};
 use switchboard_wire::sanitize;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
 use super::questions::{self, Asking};
 use super::ring::{Taken, Told};
-use super::routes::param;
-use super::{Admin, sse};
+use super::routes::{param, params};
+use super::{Admin, activity, lease, sse};
 
 /// What one reader knows and is told.
 struct Feed {
@@ -34,7 +34,12 @@ struct Feed {
     ready: VecDeque<Event>,
     /// Whoever attends the queue may be asked.
     _attendance: Option<Attendance>,
+    /// Whoever follows may want to see what calls said.
+    _looking: Looking,
 }
+
+/// Workspaces that may be held open along with the events.
+const HELD: usize = 16;
 
 /// `GET /events`.
 pub(super) async fn follow(State(admin): State<Admin>, uri: Uri, headers: HeaderMap) -> Response {
@@ -44,6 +49,13 @@ pub(super) async fn follow(State(admin): State<Admin>, uri: Uri, headers: Header
     let mut ready = VecDeque::from([sse::event("ready", &json!({}))]);
     ready.extend(is_torn.then(|| sse::event("resync", &json!({}))));
     ready.extend(missed.iter().map(|told| told.event()));
+    let mut held = Vec::new();
+    for id in params(&uri, "hold").take(HELD) {
+        match lease::beside_events(&admin, &id) {
+            Ok(feed) => held.push(feed.events().boxed()),
+            Err(_) => ready.push_back(sse::event("gone", &json!({ "id": id }))),
+        }
+    }
     let mut queue = engine.queue().changes();
     queue.mark_changed();
     let attendance = param(&uri, "attend").map(|_| engine.queue().attend());
@@ -53,12 +65,14 @@ pub(super) async fn follow(State(admin): State<Admin>, uri: Uri, headers: Header
         known: BTreeMap::new(),
         ready,
         _attendance: attendance,
+        _looking: engine.look_at_calls(),
         admin,
     };
-    sse::response(stream::unfold(feed, |mut feed| async move {
+    let all = stream::unfold(feed, |mut feed| async move {
         let event = feed.next().await?;
         Some((event, feed))
-    }))
+    });
+    sse::response(stream::select(all, stream::select_all(held)))
 }
 
 // === impl Feed ===
@@ -108,7 +122,13 @@ pub(super) fn told(event: &Happening) -> Option<(&'static str, Value)> {
         Happened::List(list) => ("list", json!({ "list": list.member() })),
         Happened::Log(params) => ("log", json!({ "params": params })),
         Happened::ResourceUpdated { uri, .. } => ("resource", json!({ "uri": clean(uri) })),
-        Happened::Called(called) => ("called", json!(Line::of(called))),
+        Happened::Called(called) => {
+            let mut data = json!(Line::of(called));
+            if let Some(id) = activity::id(called) {
+                data["id"] = json!(id);
+            }
+            ("called", data)
+        }
         _ => return None,
     };
     let workspaces: Vec<String> = event.workspaces.iter().map(ToString::to_string).collect();

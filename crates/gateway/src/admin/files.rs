@@ -236,7 +236,7 @@ fn written(name: &str, path: &FilePath) -> Result<Value, Unchanged> {
 }
 
 /// What was sent, with everything that is as it was `shown` as it was `written`.
-fn restored(sent: &Value, shown: &Value, written: &Value) -> Value {
+pub(super) fn restored(sent: &Value, shown: &Value, written: &Value) -> Value {
     if sent == shown {
         return written.clone();
     }

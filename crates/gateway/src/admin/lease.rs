@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::response::sse::Event;
-use futures_util::stream;
+use futures_util::stream::{self, Stream};
 use serde_json::json;
 use switchboard_core::dispatch::Question;
 use switchboard_core::engine::{Event as Happening, Happened};
@@ -44,14 +44,23 @@ struct Lease {
 }
 
 /// What whoever holds a workspace is told.
-struct Feed {
+pub(super) struct Feed {
     id: WorkspaceId,
     first: Option<Event>,
     changes: watch::Receiver<u64>,
     events: broadcast::Receiver<Happening>,
     strays: mpsc::Receiver<Question>,
     asker: Asker,
+    logs: Logs,
     _lease: Lease,
+}
+
+/// Whether log messages come with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Logs {
+    Told,
+    /// Whoever reads it has them already.
+    Elsewhere,
 }
 
 // === impl Leases ===
@@ -101,7 +110,7 @@ pub(super) async fn open(
         Problem::new(Kind::TooSlow, "the configuration was not loaded in time")
             .hinted("a file system may hang; try again")
     })??;
-    hold(admin, opened, &whose)
+    Ok(sse::response(hold(admin, opened, &whose, Logs::Told)?.events()))
 }
 
 /// `POST /workspaces/{id}/hold`: one that is open already, for somebody who knows neither folder nor environment.
@@ -109,17 +118,26 @@ pub(super) async fn again(
     State(admin): State<Admin>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
+    Ok(sse::response(held(&admin, &id, Logs::Told)?.events()))
+}
+
+/// The same for somebody who follows all that happens.
+pub(super) fn beside_events(admin: &Admin, id: &str) -> Result<Feed, Problem> {
+    held(admin, id, Logs::Elsewhere)
+}
+
+fn held(admin: &Admin, id: &str, logs: Logs) -> Result<Feed, Problem> {
     if admin.0.leases.count() >= MOST {
         return Err(Problem::too_many("workspaces"));
     }
-    let served = admin.0.host.served(&WorkspaceId::from(&*id));
-    let served = served.ok_or_else(|| Problem::no_workspace(&id))?;
+    let served = admin.0.host.served(&WorkspaceId::from(id));
+    let served = served.ok_or_else(|| Problem::no_workspace(id))?;
     let opened = Opened { id: served.workspace().clone(), held: Box::new(served) };
     let whose = Whose { client: CONSOLE.to_owned(), ..Whose::default() };
-    hold(admin, opened, &whose)
+    hold(admin.clone(), opened, &whose, logs)
 }
 
-fn hold(admin: Admin, opened: Opened, whose: &Whose) -> Result<Response, Problem> {
+fn hold(admin: Admin, opened: Opened, whose: &Whose, logs: Logs) -> Result<Feed, Problem> {
     let id = opened.id.clone();
     let engine = &admin.0.engine;
     // Before the session is there, so that nothing is missed.
@@ -132,16 +150,19 @@ fn hold(admin: Admin, opened: Opened, whose: &Whose) -> Result<Response, Problem
     let first = sse::event("opened", &json!({ "id": id.to_string(), "session": session }));
     let asker = Asker::new(admin.clone());
     let lease = Lease { admin, session, _opened: opened };
-    let feed = Feed { id, first: Some(first), changes, events, strays, asker, _lease: lease };
-    Ok(sse::response(stream::unfold(feed, |mut feed| async move {
-        let event = feed.next().await?;
-        Some((event, feed))
-    })))
+    Ok(Feed { id, first: Some(first), changes, events, strays, asker, logs, _lease: lease })
 }
 
 // === impl Feed ===
 
 impl Feed {
+    pub(super) fn events(self) -> impl Stream<Item = Event> + Send + 'static {
+        stream::unfold(self, |mut feed| async move {
+            let event = feed.next().await?;
+            Some((event, feed))
+        })
+    }
+
     /// The next thing to tell; `None` once the engine has ended.
     async fn next(&mut self) -> Option<Event> {
         if let Some(first) = self.first.take() {
@@ -177,7 +198,9 @@ impl Feed {
 
     fn log(&self, event: &Happening) -> Option<Event> {
         match &event.what {
-            Happened::Log(params) if event.workspaces.contains(&self.id) => {
+            Happened::Log(params)
+                if self.logs == Logs::Told && event.workspaces.contains(&self.id) =>
+            {
                 Some(sse::event("log", &json!({ "server": event.server, "params": params })))
             }
             _ => None,

@@ -28,6 +28,7 @@ mod questions;
 mod ring;
 mod routes;
 mod servers;
+mod sign_in;
 mod snippet;
 mod sse;
 mod token;

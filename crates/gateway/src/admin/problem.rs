@@ -36,6 +36,8 @@ pub enum Kind {
     NoSuchServer,
     /// There is no such question, or it was answered.
     NoSuchQuestion,
+    /// There is no such call, or it is not kept what it said.
+    NoSuchCall,
     /// The request cannot be understood.
     Malformed,
     /// The workspace, or its faces, cannot be opened as asked for, or files cannot be changed so.
@@ -124,7 +126,8 @@ impl Kind {
             Self::NoSuchAddress
             | Self::NoSuchWorkspace
             | Self::NoSuchServer
-            | Self::NoSuchQuestion => StatusCode::NOT_FOUND,
+            | Self::NoSuchQuestion
+            | Self::NoSuchCall => StatusCode::NOT_FOUND,
             Self::Malformed | Self::Other => StatusCode::BAD_REQUEST,
             Self::Refused | Self::Changed => StatusCode::CONFLICT,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,

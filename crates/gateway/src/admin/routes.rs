@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::problem::{Kind, Problem};
 use super::{
     Admin, Site, activity, approval, call, door, events, faces, files, lease, questions, servers,
+    sign_in,
 };
 use crate::socket::Attached;
 
@@ -53,8 +54,8 @@ pub struct Status {
     pub url: Option<String>,
 }
 
-/// The JSON of a body.
-pub(super) struct Body<T>(pub(super) T);
+/// The JSON of a body that is no longer than `MOST`.
+pub(super) struct Body<T, const MOST: usize = LARGEST>(pub(super) T);
 
 /// The API alone, for whoever is known already.
 pub(super) fn routes(admin: Admin) -> Router {
@@ -72,6 +73,7 @@ pub(super) fn api(admin: Admin) -> Router {
         .route("/workspaces", get(workspaces).post(lease::open))
         .route("/workspaces/{id}/snapshot", get(servers::snapshot))
         .route("/activity", get(activity::list))
+        .route("/activity/{id}", get(activity::show))
         .route("/console", post(door::invite))
         .route("/workspaces/{id}/hold", post(lease::again))
         .route("/workspaces/{id}/approvals", get(approval::list).post(approval::decide))
@@ -85,6 +87,9 @@ pub(super) fn api(admin: Admin) -> Router {
         .route("/workspaces/{id}/servers/{name}/enable", post(files::enable))
         .route("/workspaces/{id}/servers/{name}/disable", post(files::disable))
         .route("/workspaces/{id}/servers/{name}/reconnect", post(servers::reconnect))
+        .route("/workspaces/{id}/servers/{name}/sign-in", post(sign_in::begin))
+        .route("/workspaces/{id}/servers/{name}/sign-out", post(sign_in::end))
+        .route("/workspaces/{id}/servers/{name}/processes", get(servers::processes))
         .route("/workspaces/{id}/servers/{name}/logs", get(servers::logs))
         .route("/faces", post(faces::open))
         .with_state(admin)
@@ -181,17 +186,22 @@ pub(super) fn json_text(status: StatusCode, text: Vec<u8>) -> Response {
 
 /// What stands behind `?` under this name.
 pub(super) fn param(uri: &Uri, name: &str) -> Option<String> {
-    let mut pairs = url::form_urlencoded::parse(uri.query()?.as_bytes());
-    pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    params(uri, name).next()
+}
+
+/// The same where it may stand more than once.
+pub(super) fn params(uri: &Uri, name: &str) -> impl Iterator<Item = String> {
+    let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    pairs.filter(move |(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
 // === impl Body ===
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned, const MOST: usize> FromRequest<S> for Body<T, MOST> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let reading = timeout(ARRIVAL, to_bytes(request.into_body(), LARGEST));
+        let reading = timeout(ARRIVAL, to_bytes(request.into_body(), MOST));
         let bytes = reading.await.map_err(|_| {
             Problem::new(Kind::TooSlow, "the body did not arrive in time").hinted("send it at once")
         })?;

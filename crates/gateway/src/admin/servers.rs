@@ -1,4 +1,4 @@
-//! What can be asked of a workspace that is open: how it looks, a server anew, a server's log.
+//! What can be asked of a workspace that is open: how it looks, a server anew, its processes, its log.
 
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use switchboard_core::catalog::Told as Catalog;
 use switchboard_core::engine::Happened;
 use switchboard_core::logs::Follow;
 use switchboard_core::told::{Advice, Server, Snapshot};
+use switchboard_wire::process::Member;
 use switchboard_wire::sanitize;
 use tokio::time::timeout;
 
@@ -100,6 +101,24 @@ pub(super) async fn reconnect(
     };
     let _ = timeout(BEGINNING, begun).await;
     Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// `GET /workspaces/{id}/servers/{name}/processes`: read when somebody asks, and never for a snapshot.
+pub(super) async fn processes(
+    State(admin): State<Admin>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let (engine, workspace, of) = (admin.0.engine.clone(), WorkspaceId::from(&*id), name.clone());
+    let reading = tokio::task::spawn_blocking(move || engine.processes(&workspace, &of));
+    let found = reading.await.map_err(|error| {
+        Problem::new(Kind::Failed, "the processes cannot be read").detailed(error.to_string())
+    })?;
+    let found = found.ok_or_else(|| Problem::no_server(&name))?;
+    let total: u64 = found.iter().map(|member| member.resident).sum();
+    let told = |Member { pid, parent, name, resident }: &Member| value!({ "pid": pid, "parent": parent, "name": sanitize::line(name), "resident": resident });
+    let processes: Vec<_> = found.iter().map(told).collect();
+    let told = value!({ "server": name, "resident": total, "processes": processes });
+    Ok(json(StatusCode::OK, &told))
 }
 
 /// `GET /workspaces/{id}/servers/{name}/logs`.

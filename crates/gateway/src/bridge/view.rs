@@ -17,6 +17,7 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
 use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 
+use super::handle::Wanted;
 use super::lists::Seen;
 use super::own::Own;
 use super::{Bridge, Inner, own, refusal};
@@ -259,6 +260,14 @@ impl Handler for View {
 
     fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
         Box::pin(self.watch(uri, on))
+    }
+
+    fn abandoned(&self, asked: &Asked) {
+        let Ok(asked) = own::inner_of(asked.clone()) else { return };
+        if let Some(handle) = &asked.state {
+            // A call that waits under it is cancelled by being taken out and dropped.
+            drop(self.unseal(&Wanted::of(&asked), handle));
+        }
     }
 }
 

@@ -88,6 +88,7 @@ pub(super) fn narrowed(now: &Desired, good: &Desired, broken: &BTreeSet<PathBuf>
     settings.native_plugins.extend(plugins.cloned());
     settings.ide_tools = settings.ide_tools.take().or_else(|| before.ide_tools.clone());
     settings.limits = before.limits.clone();
+    settings.plugins = before.plugins.clone();
     desired
 }
 

@@ -60,6 +60,10 @@ impl<V: Handler> Handler for Watched<V> {
         self.view.subscribe(uri, on)
     }
 
+    fn abandoned(&self, asked: &Asked) {
+        self.view.abandoned(asked);
+    }
+
     fn notified(&self, notification: Notification) {
         self.view.notified(notification);
     }

@@ -30,6 +30,11 @@ pub const CANCELLED: i32 = 2;
 /// `{"method", "params"}` and of `{"result"}` or `{"error"}`.
 pub const QUESTIONS: &str = "switchboard/questions";
 
+/// A method of `request` that makes the call a task: its client has a handle from here on and looks when it likes, and
+/// the function goes on. An error where the client cannot be given one. The plugin declares the extension
+/// `io.modelcontextprotocol/tasks`.
+pub const TASK: &str = "switchboard/task";
+
 /// Some bytes, UTF-8, of somebody else. NULL where there is none.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

@@ -31,11 +31,40 @@ fn stubborn(milliseconds: u64) -> String {
     "done".into()
 }
 
+/// Becomes a task where it can, and works.
+#[tool]
+fn work(milliseconds: u64, cx: &Context) -> Result<String> {
+    // Whoever cannot have a task waits.
+    let _ = cx.become_task();
+    wait(milliseconds, cx).map(|_| "worked".into())
+}
+
+/// Becomes a task, and asks for two names.
+#[tool]
+fn later(cx: &Context) -> Result<String> {
+    cx.become_task()?;
+    let mut names = Vec::new();
+    for message in ["Who are you?", "And who are you?"] {
+        match cx.elicit::<Value>(message, &name_schema())? {
+            Asked::Accepted(answer) => names.extend(answer["name"].as_str().map(str::to_owned)),
+            _ => return Err(Failure::new("nobody")),
+        }
+    }
+    Ok(names.join(" and "))
+}
+
+fn name_schema() -> Value {
+    json!({ "type": "object", "properties": { "name": { "type": "string" } } })
+}
+
 /// Asks for a name.
 #[tool]
 fn ask(cx: &Context) -> Result<String> {
-    let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
-    Ok(match cx.elicit::<Value>("What is your name?", &schema)? {
+    let asked = cx.elicit::<Value>("What is your name?", &name_schema());
+    if cx.is_cancelled() {
+        cx.updated("test://state");
+    }
+    Ok(match asked? {
         Asked::Accepted(answer) => format!("Hello, {}", answer["name"].as_str().unwrap_or("you")),
         Asked::Declined => "declined".into(),
         Asked::Cancelled => "cancelled".into(),
@@ -87,7 +116,9 @@ fn state() -> &'static str {
 plugin! {
     name: "test",
     version: "1.0.0",
-    items: [say, wait, stubborn, ask, panic, crash, tell, refuse, greeting, state],
+    items: [
+        say, wait, stubborn, ask, panic, crash, tell, refuse, work, later, greeting, state,
+    ],
 }
 
 fn main() {

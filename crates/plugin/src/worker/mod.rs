@@ -9,34 +9,28 @@
 mod channel;
 mod crew;
 mod elf;
+mod interest;
 mod library;
 mod limits;
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod serving;
 mod v1;
 mod v2;
 
-use std::{
-    ffi::OsString,
-    io::{self, BufRead as _},
-    os::fd::OwnedFd,
-    path::PathBuf,
-    process::ExitCode,
-    sync::Arc,
-};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use switchboard_plugin_sdk::abi;
 use switchboard_wire::{
-    envelope::{Message, Parsed, Request, RpcError, code, parse},
+    envelope::{Request, RpcError},
     json::Raw,
-    meta::method,
 };
 
 use crate::told::{Failed, Ready, said};
 use channel::Channel;
-use crew::Crew;
 pub(crate) use crew::MOST as MOST_AT_ONCE;
+use serving::Desk;
 
 /// The word that makes our binary a worker.
 pub const COMMAND: &str = "plugin-worker";
@@ -132,7 +126,7 @@ fn run(order: Option<OsString>, builtins: Builtins) -> ExitCode {
         .ok_or_else(|| Failed::new("order", "the worker was not told what to load"))
         .and_then(|order| start(&order, &channel, builtins));
     let served = match started {
-        Ok((plugin, ready)) => serve(input, &channel, &plugin, &ready),
+        Ok((plugin, ready)) => Desk::new(&channel, plugin, &ready).serve(input, &ready),
         Err(failed) => Err(failed),
     };
     match served {
@@ -192,85 +186,6 @@ fn load(
             }
         }
     }
-}
-
-/// Answers until the host closes its end. The thread that loaded the plugin is the first to answer.
-/// Answers until the host is gone. It is ready once somebody hears.
-fn serve(
-    input: OwnedFd,
-    channel: &Arc<Channel>,
-    plugin: &Arc<dyn Answerer>,
-    ready: &Ready,
-) -> Result<(), Failed> {
-    let crew = Arc::new(Crew::new(if ready.thread_safe { crew::MOST } else { 1 }));
-    let (ears, hands, answerer) = (channel.clone(), crew.clone(), plugin.clone());
-    let reading = std::thread::Builder::new().name("reader".into()).spawn(move || {
-        read(input, &ears, &hands, &answerer);
-        hands.end();
-    });
-    reading
-        .map_err(|error| Failed::new("start", format!("it has no room for a thread: {error}")))?;
-    channel.say(&said(said::READY, ready));
-    crew.work();
-    plugin.end();
-    Ok(())
-}
-
-fn read(input: OwnedFd, channel: &Arc<Channel>, crew: &Arc<Crew>, plugin: &Arc<dyn Answerer>) {
-    const BUFFER: usize = 64 * 1024;
-    let mut input = io::BufReader::with_capacity(BUFFER, std::fs::File::from(input));
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match input.read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        // The host writes what it has checked; anything else has nobody to be told.
-        if let Ok(text) = std::str::from_utf8(&line)
-            && let Ok(Parsed::One(message)) = parse(text.trim_end().to_owned().into())
-        {
-            take(message, channel, crew, plugin);
-        }
-    }
-}
-
-fn take(message: Message, channel: &Arc<Channel>, crew: &Arc<Crew>, plugin: &Arc<dyn Answerer>) {
-    match message {
-        Message::Request(request) => {
-            let call = channel.begin(request.id().as_u64().unwrap_or_default());
-            let (channel, plugin) = (channel.clone(), plugin.clone());
-            crew.add(Box::new(move || {
-                let outcome = match request.method().as_ref() {
-                    said::DESCRIBE => Some(describe(&*plugin)),
-                    _ => plugin.answer(&call, &request),
-                };
-                channel.finish(&call, outcome);
-            }));
-        }
-        Message::Response(response) => channel.answered(&response),
-        Message::Notification(note) => match note.method().as_ref() {
-            method::CANCELLED => {
-                let id = note.params().and_then(|params| params.get("requestId").ok().flatten());
-                let id = id.and_then(|id| id.as_str().parse().ok());
-                channel.cancel(id.unwrap_or_default());
-            }
-            subscribe @ (said::SUBSCRIBE | said::UNSUBSCRIBE) => {
-                let uri = note.params().and_then(|params| params.get("uri").ok().flatten());
-                let (uri, on) = (uri.and_then(|uri| uri.to_text()), subscribe == said::SUBSCRIBE);
-                let plugin = plugin.clone();
-                crew.add(Box::new(move || plugin.subscribe(&uri.unwrap_or_default(), on)));
-            }
-            _ => {}
-        },
-    }
-}
-
-/// What the plugin offers by now.
-fn describe(plugin: &dyn Answerer) -> Result<Raw, RpcError> {
-    let wrong = |why: String| RpcError::new(code::INTERNAL_ERROR, why);
-    let ready = plugin.ready().map_err(|failed| wrong(failed.why))?;
-    Raw::of(&ready).map_err(|error| wrong(error.to_string()))
 }
 
 // === impl Load ===

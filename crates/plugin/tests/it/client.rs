@@ -55,6 +55,15 @@ impl Client {
         id
     }
 
+    /// Takes a request back.
+    pub(crate) async fn cancel(&mut self, id: u64) {
+        let params = json!({ "requestId": id });
+        self.send(
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }),
+        )
+        .await;
+    }
+
     /// The answer to a request.
     pub(crate) async fn answer(&mut self, id: u64) -> Value {
         loop {

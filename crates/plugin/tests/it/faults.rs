@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use switchboard_plugin::{
-    Options,
+    Options, Terms,
     worker::{Limits, Sandbox},
 };
 
@@ -18,7 +18,8 @@ async fn a_call_that_goes_wrong_fails_alone() {
     let folder = Folder::new();
     folder.compile("v1", &["VERSION=\"1.0\""]);
     let limits = Limits { memory: 256 << 20, ..Limits::default() };
-    let plugins = Arc::new(host_with(&folder, Options { limits, ..options() }).await);
+    let terms = Terms { limits, ..options().terms };
+    let plugins = Arc::new(host_with(&folder, Options { terms, ..options() }).await);
     assert_eq!(plugins.problems(), []);
     let mut client = Client::greeted(&plugins).await;
     let rows = [
@@ -143,7 +144,8 @@ async fn a_plugin_that_is_closed_in_writes_and_starts_nothing() {
     folder.compile("v1", &[]);
     for (sandbox, expected) in [(Sandbox::Open, "wrote ran read"), (Sandbox::Closed, "read")] {
         let limits = Limits { sandbox, ..Limits::default() };
-        let plugins = Arc::new(host_with(&folder, Options { limits, ..options() }).await);
+        let terms = Terms { limits, ..options().terms };
+        let plugins = Arc::new(host_with(&folder, Options { terms, ..options() }).await);
         // A kernel without Landlock refuses to pretend, and there is nothing to test.
         if plugins.problems().iter().any(|problem| problem.what.contains("no Landlock")) {
             continue;
@@ -152,4 +154,55 @@ async fn a_plugin_that_is_closed_in_writes_and_starts_nothing() {
         assert_eq!(client.call("act", json!({ "how": "escape" })).await, expected, "{sandbox:?}");
         assert_eq!(client.call("act", json!({})).await, "1.0");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_only_crashes_is_given_a_rest() {
+    let folder = Folder::new();
+    folder.compile("v1", &["ALWAYS_CRASH"]);
+    let mut options = options();
+    options.times.rest = Duration::from_secs(60);
+    options.times.longest_rest = Duration::from_secs(60);
+    let plugins = Arc::new(host_with(&folder, options).await);
+    let mut client = Client::greeted(&plugins).await;
+    // The first end may be bad luck, so the second start comes at once.
+    let expected = ["its worker ended: ", "its worker ended: ", "it is started again in "];
+    for expected in expected {
+        let found = client.call("act", json!({})).await;
+        assert!(found.starts_with(&format!("error: plugin `v1`: {expected}")), "{found}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_plugin_is_run_on_its_own_terms() {
+    let folder = Folder::new();
+    folder.compile("libown", &["NAME=\"own\"", "TOOL=\"own\""]);
+    folder.compile("other", &["NAME=\"other\"", "TOOL=\"other\""]);
+    let limits = Limits { memory: 64 << 20, files: 32, ..Limits::default() };
+    let terms = Terms { limits, pool: 2, call: Duration::from_millis(600) };
+    let own = [("own".to_owned(), terms)].into();
+    let plugins = Arc::new(host_with(&folder, Options { own, ..options() }).await);
+    let mut client = Client::greeted(&plugins).await;
+    let rows = [
+        ("own", "limits", "67108864 32 no new privileges"),
+        ("other", "limits", "1073741824 256 no new privileges"),
+        ("own", "hang", "error: plugin `own`: it did not answer within 600 ms"),
+        ("other", "hang", "error: plugin `other`: it did not answer within 1500 ms"),
+    ];
+    for (tool, how, expected) in rows {
+        assert_eq!(client.call(tool, json!({ "how": how })).await, expected, "{tool} {how}");
+    }
+    // Two workers, once both have been needed: one that hangs keeps nobody.
+    for _ in 0..2 {
+        let slow = json!({ "name": "own", "arguments": { "how": "sleep" } });
+        client.begin("tools/call", slow).await;
+    }
+    for _ in 0..2 {
+        assert_eq!(words(&client.next_answer().await), "1.0");
+    }
+    let hung = json!({ "name": "own", "arguments": { "how": "hang" } });
+    let hung = client.begin("tools/call", hung).await;
+    let next = client.begin("tools/call", json!({ "name": "own" })).await;
+    assert_eq!(client.next_answer().await["id"], next);
+    assert!(words(&client.answer(hung).await).contains("did not answer"));
 }

@@ -25,7 +25,7 @@ mod offered {
             plugin! { name: "test", version: "1.0.0", items: [$($name),*] }
         };
     }
-    tools! { say(text: String), wait(milliseconds: u64), stubborn(milliseconds: u64), ask(), panic(), crash(), tell(), refuse() }
+    tools! { say(text: String), wait(milliseconds: u64), stubborn(milliseconds: u64), ask(), panic(), crash(), tell(), refuse(), work(milliseconds: u64), later() }
 }
 
 fn offered_with_more() -> Plugin {
@@ -42,13 +42,14 @@ fn offered_with_more() -> Plugin {
     let named = |name| Named { name, title: None, description: "" };
     let greeting = Item::prompt(named("greeting"), |_: Name, _: &Context| String::new());
     let state = Item::resource(named("state"), ("test://state", "text/plain"), |_| String::new());
-    offered::plugin().with(greeting.completed_by(|_, _, _| Vec::new())).with(state)
+    let plugin = offered::plugin().extension("io.modelcontextprotocol/tasks", json!({}));
+    plugin.with(greeting.completed_by(|_, _, _| Vec::new())).with(state)
 }
 
 static BUILTINS: [Builtin; 1] =
     [Builtin { name: "test", table: offered::entry, plugin: offered_with_more }];
 
-fn plugins() -> Arc<Plugins> {
+pub(crate) fn plugins() -> Arc<Plugins> {
     Arc::new(Plugins::of_program(options(), &BUILTINS))
 }
 
@@ -117,10 +118,7 @@ async fn a_cancelled_call_is_cancelled_in_the_plugin() {
     let id = client.begin("tools/call", long).await;
     // It has begun once it says so.
     assert_eq!(client.next().await["method"], "notifications/progress");
-    client
-        .send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
-        "params": { "requestId": id } }))
-        .await;
+    client.cancel(id).await;
     assert_eq!(watcher.next().await["method"], "notifications/resources/updated");
     assert_eq!(client.call("say", json!({ "text": "next" })).await, "next");
     assert!(client.heard.is_empty(), "{:?}", client.heard);
@@ -142,6 +140,28 @@ async fn a_question_goes_to_whoever_made_the_call() {
         client.send(json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer })).await;
         assert_eq!(words(&client.answer(id).await), expected);
     }
+}
+
+/// The wait for an answer is ten minutes; the test waits far less.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_cancelled_while_it_asks_ends_at_once() {
+    let plugins = plugins();
+    let mut watcher = Client::greeted(&plugins).await;
+    watcher.ask("resources/subscribe", json!({ "uri": "test://state" })).await;
+    let mut client = Client::greeted(&plugins).await;
+    let id = client.begin("tools/call", json!({ "name": "ask" })).await;
+    let question = client.next().await;
+    assert_eq!(question["method"], "elicitation/create");
+    client.cancel(id).await;
+    assert_eq!(watcher.next().await["method"], "notifications/resources/updated");
+    let taken_back = client.next().await;
+    assert_eq!(taken_back["method"], "notifications/cancelled");
+    assert_eq!(taken_back["params"]["requestId"], question["id"]);
+    // Nor does it wait for a client that is gone.
+    client.begin("tools/call", json!({ "name": "ask" })).await;
+    assert_eq!(client.next().await["method"], "elicitation/create");
+    drop(client);
+    assert_eq!(watcher.next().await["method"], "notifications/resources/updated");
 }
 
 #[tokio::test(flavor = "multi_thread")]

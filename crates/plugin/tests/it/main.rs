@@ -10,5 +10,8 @@ mod chaos;
 mod client;
 mod faults;
 mod items;
+mod load;
 mod reload;
 mod source;
+mod subscriptions;
+mod tasks;

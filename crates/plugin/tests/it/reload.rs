@@ -1,11 +1,7 @@
 //! Files that change while clients call: the new version takes over whole, or the old one goes on.
 
 use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -14,18 +10,11 @@ use switchboard_plugin::Plugins;
 
 use crate::{
     client::{Client, words},
-    source::{Folder, host, host_with, options},
+    source::{Folder, host, host_with, options, put},
 };
 
 /// A change is noticed within this, and far sooner on a machine with nothing else to do.
 const NOTICED: Duration = Duration::from_secs(10);
-
-/// Replaces a plugin as an installer does: written beside it, then renamed.
-fn put(from: &Path, to: &Path) {
-    let beside = to.with_extension("new");
-    std::fs::copy(from, &beside).unwrap();
-    std::fs::rename(beside, to).unwrap();
-}
 
 /// Calls until the answer is this.
 async fn until(client: &mut Client, expected: &str) {
@@ -127,7 +116,7 @@ async fn a_call_outlives_four_newer_versions_and_not_five() {
     let plugin = folder.path().join("plugin.so");
     put(&versions[0], &plugin);
     let mut options = options();
-    options.times.call = Duration::from_secs(60);
+    options.terms.call = Duration::from_secs(60);
     let plugins = Arc::new(host_with(&folder, options).await);
     let mut client = Client::greeted(&plugins).await;
     let hang = json!({ "name": "act", "arguments": { "how": "hang" } });
@@ -146,58 +135,4 @@ async fn a_call_outlives_four_newer_versions_and_not_five() {
     };
     let ended = words(&ended);
     assert!(ended.contains("too old to be kept"), "{ended}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nobody_notices_a_hundred_replacements() {
-    const CLIENTS: usize = 64;
-    const REPLACEMENTS: u64 = 100;
-    let (folder, made) = (Folder::new(), Folder::new());
-    let versions: Vec<_> = (0..4)
-        .map(|number| made.compile(&format!("v{number}"), &[&format!("VERSION=\"{number}\"")]))
-        .collect();
-    let broken = made.compile("broken", &["FAIL_INITIALIZE"]);
-    let plugin = folder.path().join("plugin.so");
-    put(&versions[0], &plugin);
-    let plugins = Arc::new(host(&folder).await);
-    let (over, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let mut clients = Vec::new();
-    for _ in 0..CLIENTS {
-        let (mut client, over, calls) =
-            (Client::greeted(&plugins).await, over.clone(), calls.clone());
-        clients.push(tokio::spawn(async move {
-            while !over.load(Ordering::Relaxed) {
-                let answer = client.call("act", json!({})).await;
-                assert!(matches!(answer.as_str(), "0" | "1" | "2" | "3"), "{answer}");
-                calls.fetch_add(1, Ordering::Relaxed);
-            }
-        }));
-    }
-    let mut watcher = Client::greeted(&plugins).await;
-    let before = descriptors();
-    for number in 0..REPLACEMENTS {
-        if number % 5 == 4 {
-            put(&broken, &plugin);
-            problem(&plugins, "`Initialize` failed").await;
-        } else {
-            // Each differs from the one before it.
-            let version = usize::try_from(number % 4).unwrap();
-            put(&versions[version], &plugin);
-            until(&mut watcher, &version.to_string()).await;
-        }
-    }
-    over.store(true, Ordering::Relaxed);
-    for client in clients {
-        client.await.unwrap();
-    }
-    assert!(calls.load(Ordering::Relaxed) > REPLACEMENTS, "the clients did call");
-    let end = Instant::now() + NOTICED;
-    while descriptors() > before + 8 {
-        assert!(Instant::now() < end, "{before} descriptors became {}", descriptors());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
 }

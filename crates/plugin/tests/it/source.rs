@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use switchboard_plugin::{Options, Plugins, Sources, Times};
+use switchboard_plugin::{Options, Plugins, Sources, Terms, Times};
 use switchboard_wire::process::Guard;
 use tempfile::TempDir;
 
@@ -15,6 +15,31 @@ pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_plugin-worker-for-tests");
 
 /// A folder of plugins.
 pub(crate) struct Folder(TempDir);
+
+/// Which plugin is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Of the first version of the interface.
+    One,
+    /// Of the second.
+    Two,
+}
+
+impl Source {
+    fn file(self) -> &'static str {
+        match self {
+            Self::One => "v1.cpp",
+            Self::Two => "v2.cpp",
+        }
+    }
+}
+
+/// Replaces a plugin as an installer does: written beside it, then renamed.
+pub(crate) fn put(from: &Path, to: &Path) {
+    let beside = to.with_extension("new");
+    std::fs::copy(from, &beside).unwrap();
+    std::fs::rename(beside, to).unwrap();
+}
 
 impl Folder {
     pub(crate) fn new() -> Self {
@@ -25,8 +50,13 @@ impl Folder {
         self.0.path()
     }
 
-    /// Compiles the C++ plugin as `name`, with these definitions.
+    /// Compiles the plugin of the first version as `name`, with these definitions.
     pub(crate) fn compile(&self, name: &str, definitions: &[&str]) -> PathBuf {
+        self.compile_of(Source::One, name, definitions)
+    }
+
+    /// Compiles a plugin as `name`, with these definitions.
+    pub(crate) fn compile_of(&self, source: Source, name: &str, definitions: &[&str]) -> PathBuf {
         let made = self.path().join(format!("{name}.building"));
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sources");
         let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugin-sdk/include");
@@ -42,7 +72,7 @@ impl Folder {
             "-pthread",
         ]);
         command.args(definitions.iter().map(|definition| format!("-D{definition}")));
-        command.arg("-I").arg(include).arg(sources.join("v1.cpp")).arg("-o").arg(&made);
+        command.arg("-I").arg(include).arg(sources.join(source.file())).arg("-o").arg(&made);
         let done = command.output().expect("a C++ compiler is needed: `g++`");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let path = self.path().join(format!("{name}.so"));
@@ -56,11 +86,11 @@ pub(crate) fn options() -> Options {
     Options {
         times: Times {
             start: Duration::from_secs(5),
-            call: Duration::from_millis(1500),
             quiet: Duration::from_millis(50),
             rest: Duration::from_millis(20),
             ..Times::default()
         },
+        terms: Terms { call: Duration::from_millis(1500), ..Terms::default() },
         env: vec![("GIVEN".into(), "1".into())],
         ..Options::new(WORKER.into(), Guard::at(WORKER).unwrap())
     }

@@ -3,6 +3,8 @@
 #include "switchboard_plugin_v1.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -117,6 +119,14 @@ static char *handle(const char *text) {
         int count = 0;
         for (int each = 0; each < 200; ++each) count += fcntl(each, F_GETFD) != -1;
         return copied(said(std::to_string(count)));
+    }
+    if (how == "limits") {
+        rlimit memory, files;
+        getrlimit(RLIMIT_DATA, &memory);
+        getrlimit(RLIMIT_NOFILE, &files);
+        const bool humble = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+        return copied(said(std::to_string(memory.rlim_cur) + " " + std::to_string(files.rlim_cur) +
+                           (humble ? " no new privileges" : "")));
     }
     return copied(said(VERSION));
 }

@@ -23,6 +23,8 @@ struct Hostile;
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     eprintln!("{EVIL}");
+    // What the system calls the process, as long as it may be.
+    std::fs::write("/proc/self/comm", "<img onerror=x>").unwrap();
     let (writer, reader, writing) = stdio::link(64 << 20);
     let changes = Changes::default();
     let serving = serve((writer, reader), Arc::new(Hostile), &changes, ServeOptions::default());

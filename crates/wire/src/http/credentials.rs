@@ -35,6 +35,26 @@ pub trait Credentials: Send + Sync + 'static {
     fn sign_in_page(&self) -> Option<&dyn SignInPage> {
         None
     }
+
+    /// Ends what somebody signed in to: it is taken back where that can be done, and forgotten whatever came of that.
+    /// Nobody was signed in, by default.
+    fn sign_out(&self) -> BoxFuture<'_, Result<SignedOut, CredentialError>> {
+        Box::pin(std::future::ready(Ok(SignedOut::Nobody)))
+    }
+}
+
+/// What came of signing out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SignedOut {
+    /// Nobody was signed in.
+    Nobody,
+    /// What was given is taken back and forgotten.
+    Ended,
+    /// It is forgotten here, but may still be accepted there.
+    Forgotten {
+        /// Why, in words for a person.
+        why: String,
+    },
 }
 
 /// A way to sign in that begins here and is finished by somebody in their browser.

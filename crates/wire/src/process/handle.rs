@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 use super::Exit;
+use super::family::{self, Member};
 use super::watch::{Life, Line};
 
 /// A process that was started, with everything it started in turn. Dropping the last clone begins to
@@ -24,6 +25,12 @@ impl Process {
     /// The process id of the program itself, not of its guard.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The program and everything it has started that is still there, parents before children. Reads files: not for
+    /// the runtime's own thread. Empty where there is no `/proc` to ask.
+    pub fn family(&self) -> Vec<Member> {
+        family::of(self.pid)
     }
 
     /// Waits until the program has ended; its descendants are then being stopped. By that time

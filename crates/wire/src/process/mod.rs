@@ -14,6 +14,7 @@ mod command;
 mod direct;
 mod error;
 mod exit;
+mod family;
 pub mod guard;
 #[cfg(target_os = "linux")]
 mod guarded;
@@ -26,6 +27,7 @@ mod watch;
 pub use command::{Command, StopLadder};
 pub use error::SpawnError;
 pub use exit::Exit;
+pub use family::Member;
 pub use guard::Guard;
 pub use handle::Process;
 pub use stderr::{StderrOptions, StderrSink};

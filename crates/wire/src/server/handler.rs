@@ -37,6 +37,12 @@ pub trait Handler: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// A client took a request back while it was being asked something for it: what was put away under `asked`'s state
+    /// is not wanted any more. Only clients of the older era can; they are asked while their request is under way.
+    fn abandoned(&self, asked: &Asked) {
+        let _ = asked;
+    }
+
     /// A notification of the client that the session has no use for.
     fn notified(&self, notification: Notification) {
         drop(notification);

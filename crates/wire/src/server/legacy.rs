@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Asked, Context, Handler, Reply, Session, context::Severity, render, session::Greeted};
+use super::{
+    Asked, Context, Handler, Reply, Session, context::Severity, render, session::Greeted,
+    subscribed::Subscribed,
+};
 use crate::{
     Era, Version,
     client::{Answer, InputRequest},
@@ -28,8 +31,8 @@ pub(super) async fn dispatch<H: Handler>(
     let result = match asked {
         method::DISCOVER | method::LISTEN => Err(unknown(asked)),
         method::SET_LEVEL => set_level(session, &params),
-        method::RESOURCES_SUBSCRIBE => Box::pin(subscribe(session, &params, true)).await,
-        method::RESOURCES_UNSUBSCRIBE => Box::pin(subscribe(session, &params, false)).await,
+        method::RESOURCES_SUBSCRIBE => Box::pin(subscribe(session, &params)).await,
+        method::RESOURCES_UNSUBSCRIBE => Box::pin(unsubscribe(session, &params)).await,
         _ => return call(session, asked, params, &greeted).await,
     };
     session.render(greeted.version, asked, result)
@@ -88,21 +91,31 @@ fn set_level<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcE
     Ok(Raw::empty_object())
 }
 
-async fn subscribe<H: Handler>(
-    session: &Session<H>,
-    params: &Raw,
-    on: bool,
-) -> Result<Raw, RpcError> {
-    let uri = params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
-    let uri = uri.ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`uri` must be a string"))?;
-    session.handler.subscribe(&uri, on).await?;
-    let mut state = session.state();
-    if on {
-        state.subscriptions.insert(uri);
-    } else {
-        state.subscriptions.remove(&uri);
+/// A client that subscribes twice hears once, and is done with it once.
+async fn subscribe<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
+    let uri = uri(params)?;
+    if !session.state().subscriptions.contains_key(&uri) {
+        let subscribed =
+            Subscribed::to(session.handler.clone(), std::slice::from_ref(&uri)).await?;
+        let before = session.state().subscriptions.insert(uri, Box::new(subscribed));
+        // Not under the lock: its end is told to the handler.
+        drop(before);
     }
     Ok(Raw::empty_object())
+}
+
+/// What a client never subscribed to it cannot end for others.
+async fn unsubscribe<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
+    let subscribed = session.state().subscriptions.remove(&uri(params)?);
+    if let Some(subscribed) = subscribed.and_then(|own| own.downcast::<Subscribed<H>>().ok()) {
+        subscribed.end().await?;
+    }
+    Ok(Raw::empty_object())
+}
+
+fn uri(params: &Raw) -> Result<String, RpcError> {
+    let uri = params.get("uri").ok().flatten().and_then(|uri| uri.to_text());
+    uri.ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "`uri` must be a string"))
 }
 
 /// Calls the handler until it has an answer, asking the client in between, and renders it.
@@ -125,8 +138,11 @@ async fn call<H: Handler>(
     for _ in 0..ROUNDS {
         match session.handler.call(request.clone(), &context).await {
             Ok(Reply::NeedsInput { questions, state }) => {
-                request.answers = Box::pin(ask_all(session, questions, &context)).await;
                 request.state = state;
+                let waiting = Waiting { handler: &*session.handler, asked: Some(&request) };
+                let answers = Box::pin(ask_all(session, questions, &context)).await;
+                waiting.over();
+                request.answers = answers;
             }
             Ok(Reply::Complete(result)) => return session.render(version, asked, Ok(result)),
             Ok(Reply::Repeated(result)) => return session.render_repeated(version, asked, &result),
@@ -134,6 +150,12 @@ async fn call<H: Handler>(
         }
     }
     Err(RpcError::new(code::INTERNAL_ERROR, "the server asks without end"))
+}
+
+/// A request that waits for its client. Dropped, it is not wanted any more.
+struct Waiting<'a, H: Handler> {
+    handler: &'a H,
+    asked: Option<&'a Asked>,
 }
 
 async fn ask_all<H: Handler>(
@@ -173,4 +195,21 @@ pub(super) fn capability(question: &InputRequest) -> Option<Vec<&'static str>> {
 
 fn is_url(question: &InputRequest) -> bool {
     matches!(question.params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"")
+}
+
+// === impl Waiting ===
+
+impl<H: Handler> Waiting<'_, H> {
+    /// The client has answered, and the request is made again.
+    fn over(mut self) {
+        self.asked = None;
+    }
+}
+
+impl<H: Handler> Drop for Waiting<'_, H> {
+    fn drop(&mut self) {
+        if let Some(asked) = self.asked {
+            self.handler.abandoned(asked);
+        }
+    }
 }

@@ -17,6 +17,7 @@ mod repeated;
 mod serve;
 mod session;
 pub mod stdio;
+mod subscribed;
 
 pub use changes::{Change, Changes};
 pub use context::Context;

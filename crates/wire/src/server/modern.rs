@@ -7,6 +7,7 @@ use super::{
     context::Severity,
     legacy::{can_be_asked, capability, unknown},
     render,
+    subscribed::Subscribed,
 };
 use crate::{
     Era, Version,
@@ -176,8 +177,8 @@ async fn listen<H: Handler>(
     })?;
     let listening =
         Listening::new(id.raw().clone(), &wanted, &session.handler.describe().capabilities);
-    let open = Open { session, id, subscribed: Vec::new() };
-    let open = open.subscribe(&listening.resources).await?;
+    let subscribed = Subscribed::to(session.handler.clone(), &listening.resources).await?;
+    let open = Open { session, id, _subscribed: subscribed };
     let tag = Edit::set(&["_meta", meta::SUBSCRIPTION_ID], listening.tag.as_str());
     let granted = format!(r#"{{"notifications":{}}}"#, listening.granted());
     let granted = Raw::trusted(granted.into()).with(&[tag]).unwrap_or_else(|_| Raw::empty_object());
@@ -194,35 +195,12 @@ async fn listen<H: Handler>(
 struct Open<'a, H: Handler> {
     session: &'a Arc<Session<H>>,
     id: &'a Id,
-    subscribed: Vec<String>,
-}
-
-impl<H: Handler> Open<'_, H> {
-    async fn subscribe(mut self, uris: &[String]) -> Result<Self, RpcError> {
-        for uri in uris {
-            self.session.handler.subscribe(uri, true).await?;
-            self.subscribed.push(uri.clone());
-        }
-        Ok(self)
-    }
+    _subscribed: Subscribed<H>,
 }
 
 impl<H: Handler> Drop for Open<'_, H> {
     fn drop(&mut self) {
         self.session.state().listening.remove(&self.id.key());
-        let uris = std::mem::take(&mut self.subscribed);
-        if uris.is_empty() {
-            return;
-        }
-        let handler = self.session.handler.clone();
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        runtime.spawn(async move {
-            for uri in uris {
-                let _ = handler.subscribe(&uri, false).await;
-            }
-        });
     }
 }
 

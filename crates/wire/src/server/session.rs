@@ -1,7 +1,8 @@
 //! What one session remembers, and what it does with one message.
 
 use std::{
-    collections::{HashMap, HashSet},
+    any::Any,
+    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -54,7 +55,8 @@ pub(super) struct State {
     running: HashMap<IdKey, CancellationToken>,
     /// Questions sent to a legacy client.
     asked: HashMap<u64, oneshot::Sender<Outcome>>,
-    pub(super) subscriptions: HashSet<String>,
+    /// Legacy: what the client hears of, each with what ends it.
+    pub(super) subscriptions: HashMap<String, Box<dyn Any + Send + Sync>>,
     /// Modern: what each open listen request wants to hear.
     pub(super) listening: HashMap<IdKey, modern::Listening>,
 }
@@ -238,7 +240,7 @@ impl<H: Handler> Session<H> {
         let (greeted, subscribed, tags) = {
             let state = self.state();
             let subscribed = match change {
-                Change::Resource(uri) => state.subscriptions.contains(uri),
+                Change::Resource(uri) => state.subscriptions.contains_key(uri),
                 _ => true,
             };
             let tags: Vec<Raw> = state

@@ -7,7 +7,7 @@ use switchboard_plugin::{Offer, Plugins, Sources};
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 
-use crate::plugins;
+use super::options;
 use crate::printer::{BOLD, DIM, GREEN, Printer};
 use crate::report::{Failure, Kind};
 use crate::surroundings::Caller;
@@ -27,7 +27,7 @@ pub(super) async fn run(file: &Path, caller: &Caller, printer: &Printer) -> Resu
         return Err(Failure::usage(message, "give the shared object that was built"));
     }
     let sources = Sources { builtins: &[], folders: vec![path] };
-    let plugins = Plugins::start(plugins::hosted(&caller.surroundings)?, sources).await;
+    let plugins = Plugins::start(options(caller)?, sources).await;
     let problems = plugins.problems();
     let offer = plugins.shown().into_iter().find_map(|plugin| plugin.offer);
     if printer.is_json() {

@@ -4,9 +4,8 @@ use serde_json::json;
 use switchboard_plugin::{Plugins, Shown};
 use switchboard_wire::sanitize;
 
-use super::{notices, sources};
+use super::{notices, options, sources};
 use crate::args::Folders;
-use crate::plugins;
 use crate::printer::{DIM, Printer};
 use crate::report::Failure;
 use crate::surroundings::Caller;
@@ -17,7 +16,7 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let sources = sources(folders, caller)?;
-    let plugins = Plugins::start(plugins::hosted(&caller.surroundings)?, sources).await;
+    let plugins = Plugins::start(options(caller)?, sources).await;
     let shown = plugins.shown();
     if printer.is_json() {
         let problems = plugins.problems();

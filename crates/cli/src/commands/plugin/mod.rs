@@ -7,7 +7,7 @@ mod serve;
 
 use std::path::PathBuf;
 
-use switchboard_plugin::{Plugins, Problem, Sources};
+use switchboard_plugin::{Options, Plugins, Problem, Sources};
 
 use crate::args::{Folders, Plugin};
 use crate::notice::Notice;
@@ -27,6 +27,11 @@ pub(crate) async fn run(
         Plugin::Serve(serve) => serve::run(serve, caller, printer).await,
         Plugin::Check { file } => check::run(file, caller, printer).await,
     }
+}
+
+/// How plugins are run: as settings say.
+fn options(caller: &Caller) -> Result<Options, Failure> {
+    plugins::hosted(&caller.workspace.desired().settings.plugins, &caller.surroundings)
 }
 
 /// The plugins that are meant: those of folders, else those of the program.

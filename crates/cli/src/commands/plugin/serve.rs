@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::json;
+use switchboard_config::Limits;
 use switchboard_core::logs::Logs;
 use switchboard_gateway::face;
 use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
@@ -13,10 +14,9 @@ use switchboard_wire::server::{ServeOptions, serve, stdio};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{notices, sources};
+use super::{notices, options, sources};
 use crate::args::ServePlugins;
 use crate::guarding::Door;
-use crate::plugins;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
 use crate::surroundings::Caller;
@@ -45,11 +45,13 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let sources = sources(&asked.folders, caller)?;
-    let mut options = plugins::hosted(&caller.surroundings)?;
+    let mut options = options(caller)?;
     options.name.clone_from(&asked.name);
-    options.pool = asked.pool;
-    if asked.sandbox {
-        options.limits.sandbox = Sandbox::Closed;
+    for terms in options.own.values_mut().chain([&mut options.terms]) {
+        terms.pool = asked.pool.map_or(terms.pool, usize::from);
+        if asked.sandbox {
+            terms.limits.sandbox = Sandbox::Closed;
+        }
     }
     if let Some(folder) = &asked.logs {
         let logs = Logs::open(caller.surroundings.cwd.join(folder));
@@ -111,8 +113,8 @@ async fn faces(
         printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
     }
     let (front, shutdown) = (Arc::new(Alone(Arc::clone(plugins))), CancellationToken::new());
-    let serving =
-        face::serve(listener, front, door.options(&asked.guarding, address), shutdown.clone());
+    let options = door.options(&asked.guarding, &Limits::default(), address);
+    let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,

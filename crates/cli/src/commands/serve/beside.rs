@@ -126,7 +126,9 @@ pub(in super::super) async fn in_hub(
     let console = console(admin, address, rooms.state_dir()).await;
     let console = console.map_err(|failure| problem(&failure))?;
     let facts = Facts { console: console.as_ref().map(|console| console.invitation.clone()) };
-    let options = door.options(&serve.guarding, address);
+    let snapshot = front.snapshot();
+    let options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
+    drop(snapshot);
     let options = match console {
         Some(console) => console.faces(options),
         None => options,

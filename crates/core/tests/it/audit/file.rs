@@ -31,6 +31,7 @@ fn called(name: &str) -> Arc<Called> {
         took: Duration::from_micros(7),
         sent: 1,
         received: 2,
+        kept: None,
     })
 }
 

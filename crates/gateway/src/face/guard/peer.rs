@@ -19,7 +19,9 @@ pub(in crate::face) struct Peer {
     pub(in crate::face) local: SocketAddr,
     same_user: OnceCell<bool>,
     /// The name it used for us, once that was found to be ours: it seldom uses another.
-    known: OnceLock<HeaderValue>,
+    ///
+    /// A text of its own: a header's value is a piece of all that was read with it, and would keep that in memory.
+    known: OnceLock<Box<[u8]>>,
 }
 
 // === impl Peer ===
@@ -31,12 +33,12 @@ impl Peer {
 
     /// Whether it used exactly this name before, and rightly.
     pub(super) fn knows(&self, name: &HeaderValue) -> bool {
-        self.known.get() == Some(name)
+        self.known.get().is_some_and(|known| **known == *name.as_bytes())
     }
 
     /// The name it used is one of ours.
     pub(super) fn learn(&self, name: &HeaderValue) {
-        let _ = self.known.set(name.clone());
+        let _ = self.known.set(name.as_bytes().into());
     }
 
     /// Whether a process of our own user, on this machine, is at the other end.

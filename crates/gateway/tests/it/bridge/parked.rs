@@ -169,6 +169,25 @@ async fn a_handle_expires_and_its_call_is_cancelled() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_taken_back_while_it_asks_is_not_kept() {
+    for era in [Era::Legacy, Era::Modern] {
+        let gateway = Gateway::start(era, "{}").await;
+        let (client, _inbox) = gateway.client(Version::LATEST_LEGACY, ALL).await;
+        let mut exchange = client.call(Call::tool("one__ask", &raw("{}")));
+        while !matches!(soon(exchange.next()).await.unwrap(), Event::NeedsInput(_)) {}
+        assert_eq!(gateway.engine.calls_in_flight(), 1, "{era:?}");
+        drop(exchange);
+        let let_go = async {
+            while gateway.engine.calls_in_flight() > 0 {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        soon(let_go).await;
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn consent_is_asked_of_a_client_that_can_be_asked() {
     let gateway = Gateway::with(Era::Modern, "{}", asking()).await;
     for version in [Version::LATEST_LEGACY, Version::LATEST] {

@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 
 /// Every process below `root`, children before grandchildren. Includes the dead whom their parents
 /// have not yet waited for.
-pub(super) fn descendants(root: Pid) -> Vec<Pid> {
+pub(in crate::process) fn descendants(root: Pid) -> Vec<Pid> {
     by_thread(root).unwrap_or_else(|| by_parent(root))
 }
 

@@ -9,7 +9,7 @@
 //! and work handed to a daemon that is not a descendant.
 
 #[cfg(target_os = "linux")]
-mod descendants;
+pub(super) mod descendants;
 #[cfg(target_os = "linux")]
 pub(super) mod handover;
 #[cfg(target_os = "linux")]

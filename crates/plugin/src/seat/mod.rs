@@ -4,8 +4,10 @@
 //! if it had answered anything, after a rest that grows if it had not. A new version takes the place of the old one
 //! whole; calls under way keep the worker they began on, so an old one ends with its last call.
 
+mod state;
+
 use std::{
-    collections::VecDeque,
+    collections::BTreeSet,
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -18,20 +20,19 @@ use switchboard_wire::json::Raw;
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    call::{Call, Worker},
+    call::Call,
     fault::Fault,
     files::{Copy, Hash, Look},
     keeper::{Host, Word},
     offer::Offer,
+    options::Terms,
+    running::Worker,
     worker::Load,
 };
+use state::{State, Version};
 
 /// Old versions that may still have calls.
 const GENERATIONS: usize = 4;
-/// Ends of a new version after which the one before it comes back.
-const STRIKES: u32 = 3;
-/// How long a version is new.
-const NEW: Duration = Duration::from_secs(60);
 /// A rest that a call waits for.
 const SHORT: Duration = Duration::from_secs(2);
 
@@ -40,38 +41,10 @@ pub(crate) struct Seat {
     pub(crate) index: usize,
     /// Its file, unless it is part of the program.
     pub(crate) file: Option<PathBuf>,
+    terms: Terms,
     state: Mutex<State>,
     chairs: Vec<watch::Sender<Life>>,
     turn: AtomicUsize,
-}
-
-/// What serves, and what served.
-#[derive(Default)]
-struct State {
-    version: Option<Version>,
-    previous: Option<Version>,
-    old: VecDeque<Weak<Worker>>,
-    /// Ends in a row of workers that had not answered anything.
-    failures: u32,
-    /// Ends of this version.
-    strikes: u32,
-    since: Option<Instant>,
-    /// What is wrong with the file as it is, where that is not what serves.
-    refused: Option<Fault>,
-    /// The last end of a worker.
-    ended: Option<Fault>,
-    /// The file as it was last looked at.
-    pub(crate) look: Option<Look>,
-    seen: Option<Hash>,
-}
-
-/// One version of a plugin.
-#[derive(Clone)]
-pub(crate) struct Version {
-    pub(crate) load: Load,
-    /// What is loaded, kept as long as it may be loaded again.
-    _copy: Option<Arc<Copy>>,
-    pub(crate) offer: Arc<Offer>,
 }
 
 /// How far a worker is.
@@ -101,19 +74,20 @@ enum Found {
 // === impl Seat ===
 
 impl Seat {
-    pub(crate) fn new(index: usize, file: Option<PathBuf>, pool: usize) -> Self {
+    pub(crate) fn new(index: usize, file: Option<PathBuf>, terms: Terms) -> Self {
         Self {
             index,
             file,
+            terms,
             state: Mutex::default(),
-            chairs: (0..pool.max(1)).map(|_| watch::Sender::new(Life::Idle)).collect(),
+            chairs: (0..terms.pool.max(1)).map(|_| watch::Sender::new(Life::Idle)).collect(),
             turn: AtomicUsize::new(0),
         }
     }
 
     /// Of a plugin that is part of the program: what it offers is known without a worker.
-    pub(crate) fn builtin(index: usize, name: &str, offer: Offer) -> Self {
-        let seat = Self::new(index, None, 1);
+    pub(crate) fn builtin(index: usize, name: &str, offer: Offer, terms: Terms) -> Self {
+        let seat = Self::new(index, None, terms);
         let load = Load::Builtin(name.to_owned());
         seat.state().version = Some(Version { load, _copy: None, offer: Arc::new(offer) });
         seat
@@ -148,10 +122,9 @@ impl Seat {
         params: &Raw,
         host: &Arc<Host>,
     ) -> Result<Call, Fault> {
-        let patience = host.options.times.call;
         loop {
             let worker = self.worker(host).await?;
-            if let Some(call) = worker.call(method, params, patience).await? {
+            if let Some(call) = worker.call(method, params, self.terms.call).await? {
                 return Ok(call);
             }
         }
@@ -232,13 +205,16 @@ impl Seat {
     }
 
     async fn start(self: Arc<Self>, chair: usize, version: Version, host: Arc<Host>) {
-        let started = host.start(&version.load, self.index).await;
+        let started = host.start(&version.load, self.terms.limits, self.index).await;
         let mut state = self.state();
         // Another version may have come in the meantime; what was started for the old one is of no use.
         let is_current = state.version.as_ref().is_some_and(|now| now.load == version.load);
         let life = match started {
             _ if !is_current => return,
-            Ok((worker, _)) => Life::Up(worker),
+            Ok((worker, _)) => {
+                state.introduce(&worker);
+                Life::Up(worker)
+            }
             Err(fault) => {
                 let until = Instant::now() + state.fell(&fault, false, &host);
                 if state.roll_back() {
@@ -247,7 +223,7 @@ impl Seat {
                 Life::Down { fault, until }
             }
         };
-        drop(state);
+        // Before the state is let go of: whoever changes what is wanted tells those that are up.
         self.chairs[chair].send_replace(life);
     }
 
@@ -255,7 +231,7 @@ impl Seat {
     pub(crate) async fn load(&self, copy: Copy, host: &Host) -> Result<(), Fault> {
         let load = Load::File(copy.path.clone());
         self.state().seen = Some(copy.hash);
-        let loaded = match host.start(&load, self.index).await {
+        let loaded = match host.start(&load, self.terms.limits, self.index).await {
             Ok((worker, ready)) => Offer::read(&ready).map(|offer| (worker, offer)),
             Err(fault) => Err(fault),
         };
@@ -277,6 +253,7 @@ impl Seat {
         (state.failures, state.strikes) = (0, 0);
         (state.refused, state.ended) = (None, None);
         state.since = Some(Instant::now());
+        state.introduce(&worker);
         let mut lives = std::iter::once(Life::Up(worker)).chain(std::iter::repeat(Life::Idle));
         for chair in &self.chairs {
             let life = lives.next().unwrap_or(Life::Idle);
@@ -321,11 +298,45 @@ impl Seat {
     }
 
     /// Retires workers with calls that nobody waits for and that do not end.
-    pub(crate) fn sweep(&self, patience: Duration) {
+    pub(crate) fn sweep(&self) {
+        let patience = self.terms.call;
         let workers: Vec<Arc<Worker>> = self.workers().collect();
         for worker in workers.iter().filter(|worker| worker.is_stuck(patience)) {
             self.retire(worker, Fault::Hung(patience));
         }
+    }
+
+    /// Changes what its workers are to tell of, and tells them, if `change` says that it changed anything.
+    pub(crate) fn want(&self, change: impl FnOnce(&mut BTreeSet<String>) -> bool) {
+        let mut state = self.state();
+        if change(&mut state.wanted) {
+            self.workers().for_each(|worker| worker.brief(&state.wanted));
+        }
+    }
+
+    /// Has a worker run where resources are wanted, since one that does not run tells nothing; and know of them.
+    pub(crate) fn attend(self: &Arc<Self>, host: &Arc<Host>) {
+        if self.state().wanted.is_empty() {
+            return;
+        }
+        loop {
+            match self.find(0, host) {
+                Found::Start(version) => {
+                    tokio::spawn(self.clone().start(0, version, host.clone()));
+                    return;
+                }
+                Found::Rest(left, _) if left.is_zero() => {}
+                _ => break,
+            }
+        }
+        let state = self.state();
+        let owed = self.workers().filter(|worker| !worker.is_briefed());
+        owed.for_each(|worker| worker.brief(&state.wanted));
+    }
+
+    /// How long a sign of life of a call is waited for.
+    pub(crate) fn patience(&self) -> Duration {
+        self.terms.call
     }
 
     /// Those that run.
@@ -372,34 +383,5 @@ impl Seat {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-// === impl State ===
-
-impl State {
-    /// A worker has ended. How long to wait before the next.
-    fn fell(&mut self, fault: &Fault, proven: bool, host: &Host) -> Duration {
-        self.ended = Some(fault.clone());
-        self.strikes += 1;
-        self.failures = if proven { 1 } else { self.failures + 1 };
-        let times = host.options.times;
-        match self.failures.checked_sub(2) {
-            None => Duration::ZERO,
-            Some(more) => times.rest.saturating_mul(1 << more.min(16)).min(times.longest_rest),
-        }
-    }
-
-    /// Brings the version before this one back, if this one is new and has ended too often.
-    fn roll_back(&mut self) -> bool {
-        let is_new = self.since.is_some_and(|since| since.elapsed() < NEW);
-        if !is_new || self.strikes < STRIKES {
-            return false;
-        }
-        let Some(previous) = self.previous.take() else { return false };
-        self.version = Some(previous);
-        self.refused = self.ended.take();
-        (self.failures, self.strikes, self.since) = (0, 0, None);
-        true
     }
 }

@@ -1,0 +1,377 @@
+//! The page that lists every setting, made from the types that are read.
+//!
+//! What a member is and means comes from its schema, where it counts from the reader of scopes. Only what is used where
+//! nothing is written stands here, since other crates decide that.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::load::honours;
+use crate::schema;
+use crate::scope::Scope;
+
+/// A table of the page: the members of one type.
+struct Section {
+    title: &'static str,
+    /// Its name in the schema; empty for the file itself.
+    of: &'static str,
+    lead: &'static str,
+}
+
+const SECTIONS: [Section; 15] = [
+    Section { title: "A settings file", of: "", lead: "" },
+    Section {
+        title: "`permissions`",
+        of: "Permissions",
+        lead: "Rules are described in [permissions](../features/permissions.md). A project's own count once you agreed to them; what it denies and asks about counts at once.",
+    },
+    Section {
+        title: "`hooks.EVENT[]`",
+        of: "HookGroup",
+        lead: "`EVENT` is one of `PreToolUse`, `PostToolUse`, `Elicitation`, `ElicitationResult`, `PermissionRequest`.",
+    },
+    Section { title: "`hooks.EVENT[].hooks[]`", of: "HookCommand", lead: "" },
+    Section {
+        title: "`allowedMcpServers[]`, `deniedMcpServers[]`",
+        of: "ServerRule",
+        lead: "Each rule has one of these.",
+    },
+    Section { title: "`connectors`", of: "ConnectorSource", lead: "" },
+    Section { title: "`xaaIdp`", of: "IdentityProvider", lead: "" },
+    Section { title: "`limits`", of: "Limits", lead: "" },
+    Section {
+        title: "An entry of `mcpServers`",
+        of: "Entry",
+        lead: "In settings files and in `.mcp.json`. `type` says how the server is reached: `stdio`, `http` (or `streamable-http`), `sse`, `ws`, and for editors `sse-ide` and `ws-ide`. An entry with a `command` may leave it out. `${VARIABLE}` and `${VARIABLE:-default}` stand for variables of your environment.",
+    },
+    Section { title: "An entry of type `stdio`", of: "Stdio", lead: "" },
+    Section {
+        title: "An entry of type `http`, `sse` or `ws`",
+        of: "Remote",
+        lead: "`oauth` counts for `http` and `sse`.",
+    },
+    Section { title: "An entry of type `sse-ide` or `ws-ide`", of: "Ide", lead: "" },
+    Section { title: "`tools` of an entry", of: "ToolFilter", lead: "" },
+    Section {
+        title: "`oauth` of an entry",
+        of: "OAuth",
+        lead: "See [signing in](../features/signing-in.md).",
+    },
+    Section { title: "`tls` of an entry", of: "Tls", lead: "" },
+];
+
+/// What counts where a member is absent. Every member stands here once, as `Type.member`.
+const DEFAULTS: &[(&str, &str)] = &[
+    (".mcpServers", "none"),
+    (".permissions", "none"),
+    (".hooks", "none"),
+    (".env", "none"),
+    (".enabledMcpjsonServers", "none"),
+    (".disabledMcpjsonServers", "none"),
+    (".enableAllProjectMcpServers", "`false`"),
+    (".enabledMcpServers", "none"),
+    (".disabledMcpServers", "none"),
+    (".allowedMcpServers", "all"),
+    (".deniedMcpServers", "none"),
+    (".allowManagedMcpServersOnly", "`false`"),
+    (".connectors", "none"),
+    (".xaaIdp", "none"),
+    (".nativePlugins", "none"),
+    (".inherit", "none"),
+    (".ideTools", "`getDiagnostics`, `executeCode`"),
+    (".limits", "none"),
+    ("Permissions.allow", "none"),
+    ("Permissions.deny", "none"),
+    ("Permissions.ask", "none"),
+    ("Permissions.defaultMode", "`default`; `client` for clients of the gateway"),
+    ("Permissions.classifier", "none"),
+    ("HookGroup.matcher", "all"),
+    ("HookGroup.hooks", "none"),
+    ("HookCommand.type", "`command`"),
+    ("HookCommand.command", "needed"),
+    ("HookCommand.timeout", "60"),
+    ("ServerRule.serverName", "none"),
+    ("ServerRule.serverUrl", "none"),
+    ("ServerRule.serverCommand", "none"),
+    ("ConnectorSource.url", "needed"),
+    ("ConnectorSource.tokenHelper", "none"),
+    ("IdentityProvider.issuer", "needed"),
+    ("IdentityProvider.clientId", "needed"),
+    ("IdentityProvider.clientSecretHelper", "none"),
+    ("IdentityProvider.scopes", "none"),
+    ("IdentityProvider.callbackPort", "a free one"),
+    ("Limits.requestTimeoutMs", "60000"),
+    ("Limits.reconnectAttempts", "5"),
+    ("Limits.resetOnProgress", "`true`"),
+    ("Limits.firstListWaitMs", "5000"),
+    ("Limits.questionTtlMs", "600000"),
+    ("Limits.callsInFlight", "256"),
+    ("Limits.sessionIdleMs", "1800000"),
+    ("Limits.hubIdleMs", "600000"),
+    ("Limits.spillBytes", "1073741824"),
+    ("Limits.spillDays", "7"),
+    ("Limits.imagePixels", "1568"),
+    ("Limits.imageBytes", "5000000"),
+    ("Entry.type", "`stdio` with a `command`, `http` with a `url`"),
+    ("Entry.timeout", "`MCP_TOOL_TIMEOUT`"),
+    ("Entry.alwaysLoad", "`false`"),
+    ("Entry.disabled", "`false`"),
+    ("Entry.tools", "all"),
+    ("Entry.share", "`auto`"),
+    ("Stdio.command", "needed"),
+    ("Stdio.args", "none"),
+    ("Stdio.env", "none"),
+    ("Stdio.cwd", "the project's root; of a user's entry, home"),
+    ("Stdio.envFile", "none"),
+    ("Stdio.inheritEnv", "`false`"),
+    ("Remote.url", "needed"),
+    ("Remote.headers", "none"),
+    ("Remote.headersHelper", "none"),
+    ("Remote.oauth", "found out"),
+    ("Remote.tls", "the system's"),
+    ("Ide.url", "needed"),
+    ("Ide.ideName", "none"),
+    ("Ide.authToken", "none"),
+    ("ToolFilter.allow", "all"),
+    ("ToolFilter.deny", "none"),
+    ("OAuth.clientId", "registered by itself"),
+    ("OAuth.clientSecret", "none"),
+    ("OAuth.clientMetadataUrl", "none"),
+    ("OAuth.callbackPort", "a free one"),
+    ("OAuth.authServerMetadataUrl", "found out"),
+    ("OAuth.scopes", "what the server asks for"),
+    ("OAuth.grant", "`authorization_code`"),
+    ("OAuth.privateKeyFile", "none"),
+    ("OAuth.signingAlgorithm", "what the key is for"),
+    ("OAuth.assertionFile", "none"),
+    ("OAuth.dpop", "what the server asks for"),
+    ("OAuth.xaa", "`false`"),
+    ("Tls.certFile", "none"),
+    ("Tls.keyFile", "`certFile`"),
+    ("Tls.caFile", "none"),
+];
+
+/// Scopes whose files are settings, the weakest first.
+const SCOPES: [Scope; 5] =
+    [Scope::User, Scope::Project, Scope::Local, Scope::Dynamic, Scope::Enterprise];
+
+const LEAD: &str = "# Settings
+
+Made from the types that the program reads. A [schema](../../crates/config/schema/settings.schema.json) for editors is made from the same.
+
+| scope | file |
+|---|---|
+| `user` | `~/.config/switchboard/settings.json` |
+| `project` | `.switchboard/settings.json`, and `.mcp.json` for servers |
+| `local` | `.switchboard/settings.local.json` |
+| `dynamic` | what `--mcp-config` names, for one run |
+| `enterprise` | the administrator's `managed-settings.json` |
+
+Comments and trailing commas are fine. Of two scopes the later one in this list wins, lists are joined, and what a project's own files permit counts once
+you [agreed to it](../features/approval.md). A member that has no effect where it stands is mentioned by `switchboard doctor`.
+";
+
+/// The page.
+pub fn page() -> String {
+    let schema = schema::settings();
+    let mut page = LEAD.to_owned();
+    for section in &SECTIONS {
+        // Writing to a string cannot fail.
+        let _ = write!(page, "\n## {}\n", section.title);
+        if !section.lead.is_empty() {
+            let _ = write!(page, "\n{}\n", section.lead);
+        }
+        page.push_str(&table(&schema, section));
+    }
+    page
+}
+
+fn table(schema: &Value, section: &Section) -> String {
+    let is_file = section.of.is_empty();
+    let mut table = if is_file {
+        "\n| key | type | default | counts in | meaning |\n|---|---|---|---|---|\n".to_owned()
+    } else {
+        "\n| key | type | default | meaning |\n|---|---|---|---|\n".to_owned()
+    };
+    for (name, member) in members(schema, section.of) {
+        let kind = kind(schema, &member);
+        let meaning = member["description"].as_str().unwrap_or_default().replace('|', "\\|");
+        let default = default_of(section.of, &name).unwrap_or_default();
+        let _ = write!(table, "| `{name}` | {kind} | {default} | ");
+        if is_file {
+            let _ = write!(table, "{} | ", scopes(&name));
+        }
+        let _ = writeln!(table, "{meaning} |");
+    }
+    table
+}
+
+/// The members of a type. Of one that is any of several, those of all.
+fn members(schema: &Value, of: &str) -> Map<String, Value> {
+    let of = if of.is_empty() { schema } else { &schema["$defs"][of] };
+    let mut found = of["properties"].as_object().cloned().unwrap_or_default();
+    for variant in of["oneOf"].as_array().into_iter().flatten() {
+        let described = &variant["description"];
+        for (name, member) in variant["properties"].as_object().into_iter().flatten() {
+            let mut member = member.clone();
+            member["description"] = described.clone();
+            found.insert(name.clone(), member);
+        }
+    }
+    found
+}
+
+fn default_of(of: &str, name: &str) -> Option<&'static str> {
+    let is_it = |path: &str| path.split_once('.') == Some((of, name));
+    DEFAULTS.iter().find(|(path, _)| is_it(path)).map(|(_, default)| *default)
+}
+
+fn scopes(member: &str) -> String {
+    let counts: Vec<_> = SCOPES.iter().filter(|scope| honours(**scope, member)).collect();
+    if counts.len() == SCOPES.len() {
+        return "everywhere".to_owned();
+    }
+    counts.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// What may be written, in words.
+fn kind(schema: &Value, member: &Value) -> String {
+    if let Some(name) = member["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
+        return named(schema, name);
+    }
+    if let Some(variants) = member["anyOf"].as_array() {
+        let there = variants.iter().filter(|variant| variant["type"] != "null");
+        return there.map(|variant| kind(schema, variant)).collect::<Vec<_>>().join(" or ");
+    }
+    let word = match &member["type"] {
+        Value::Array(kinds) => kinds.first().and_then(Value::as_str),
+        kind => kind.as_str(),
+    };
+    match word.unwrap_or_default() {
+        "string" => "text".to_owned(),
+        "boolean" => "`true` or `false`".to_owned(),
+        "integer" => "whole number".to_owned(),
+        "array" => format!("list of {}", plural(&kind(schema, &member["items"]))),
+        "object" => format!("object of {}", plural(&kind(schema, &member["additionalProperties"]))),
+        other => other.to_owned(),
+    }
+}
+
+/// A type that has a name: its words, or where it is described.
+fn named(schema: &Value, name: &str) -> String {
+    let of = &schema["$defs"][name];
+    let words: Vec<_> = of["oneOf"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|variant| variant["const"].as_str())
+        .map(|word| format!("`{word}`"))
+        .collect();
+    match (words.is_empty(), of["anyOf"].is_array() && of["properties"].is_null()) {
+        (false, _) => words.join(", "),
+        (true, true) => kind(schema, of),
+        (true, false) => "object, below".to_owned(),
+    }
+}
+
+fn plural(kind: &str) -> String {
+    match kind {
+        "text" => "texts".to_owned(),
+        "object, below" => "objects, below".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::entry::{Completeness, entry};
+    use crate::settings::settings;
+    use crate::source::{ASKED, Origin, jsonc};
+
+    /// Everything there is, as `Type.member`.
+    fn listed() -> BTreeSet<String> {
+        let schema = schema::settings();
+        let of = |section: &Section| -> Vec<String> {
+            let members = members(&schema, section.of);
+            members.keys().map(|name| format!("{}.{name}", section.of)).collect()
+        };
+        SECTIONS.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn every_member_has_a_default_and_no_other() {
+        // It is part of every entry, and of no type of its own.
+        let listed: BTreeSet<_> = listed().into_iter().chain(["Entry.type".to_owned()]).collect();
+        let known: BTreeSet<_> = DEFAULTS.iter().map(|(path, _)| (*path).to_owned()).collect();
+        assert_eq!(known.len(), DEFAULTS.len(), "a member stands twice");
+        assert_eq!(listed, known);
+    }
+
+    /// What the reader calls each type in its messages.
+    const CALLED: [(&str, &[&str]); 14] = [
+        ("file", &[""]),
+        ("`permissions` of file", &["Permissions"]),
+        ("a hook", &["HookGroup", "HookCommand"]),
+        ("`connectors` of file", &["ConnectorSource"]),
+        ("`xaaIdp` of file", &["IdentityProvider"]),
+        ("`limits` of file", &["Limits"]),
+        ("server `stdio`", &["Stdio", "Entry"]),
+        ("server `http`", &["Remote", "Entry"]),
+        ("server `sse-ide`", &["Ide", "Entry"]),
+        ("`tools` of server `http`", &["ToolFilter"]),
+        ("`oauth` of server `http`", &["OAuth"]),
+        ("`tls` of server `http`", &["Tls"]),
+        ("`hooks` of file", &[]),
+        ("`mcpServers` of file", &[]),
+    ];
+
+    const FILE: &str = r#"{ "permissions": {}, "hooks": { "PreToolUse": [{ "hooks": [{ "command": "x" }] }] },
+        "connectors": { "url": "x" }, "xaaIdp": { "issuer": "x", "clientId": "x" }, "limits": {} }"#;
+    const ENTRIES: [(&str, &str); 3] = [
+        ("stdio", r#"{ "type": "stdio", "command": "x" }"#),
+        ("http", r#"{ "type": "http", "url": "http://x", "tools": {}, "oauth": {}, "tls": {} }"#),
+        ("sse-ide", r#"{ "type": "sse-ide", "url": "http://x" }"#),
+    ];
+
+    #[test]
+    fn what_is_listed_is_what_is_read() {
+        ASKED.with_borrow_mut(BTreeSet::clear);
+        let mut problems = Vec::new();
+        let node = |text| jsonc::parse(&Origin::text("file"), text).unwrap();
+        settings(&node(FILE), "file", &mut problems);
+        for (name, text) in ENTRIES {
+            entry(name, &node(text), Completeness::Complete, &mut problems).unwrap();
+        }
+        assert!(problems.is_empty(), "{problems:?}");
+        let asked = ASKED.with_borrow(Clone::clone);
+        let types = |what: &str| {
+            let found = CALLED.iter().find(|(called, _)| *called == what);
+            found.unwrap_or_else(|| panic!("nothing is known of {what}")).1
+        };
+        let listed = listed();
+        let is_listed = |(what, key): &(String, &str)| {
+            *key == "$schema"
+                || *key == "type"
+                || types(what).is_empty()
+                || types(what).iter().any(|of| listed.contains(&format!("{of}.{key}")))
+        };
+        let unlisted: Vec<_> = asked.iter().filter(|asked| !is_listed(asked)).collect();
+        assert!(unlisted.is_empty(), "read, and not on the page: {unlisted:?}");
+        let is_read = |path: &&String| {
+            let (of, name) = path.split_once('.').unwrap();
+            let whats = CALLED.iter().filter(|(_, types)| types.contains(&of));
+            whats.into_iter().any(|(what, _)| asked.contains(&((*what).to_owned(), name)))
+        };
+        // Rules about servers are read by the policy, which knows no other members.
+        let unread: Vec<_> = listed
+            .iter()
+            .filter(|path| !path.starts_with("ServerRule."))
+            .filter(|path| !is_read(path))
+            .collect();
+        assert!(unread.is_empty(), "on the page, and not read: {unread:?}");
+    }
+}

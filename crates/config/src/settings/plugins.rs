@@ -1,0 +1,117 @@
+//! How native plugins are run.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+
+use super::parse::last_of_each;
+use crate::problem::Kind;
+use crate::source::Fields;
+
+/// Workers of one plugin that anybody has a use for.
+const MOST_WORKERS: u64 = 64;
+
+/// How native plugins are run. User and managed settings only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(rename_all = "camelCase", default)]
+pub struct PluginSettings {
+    /// How every plugin is run.
+    #[schemars(flatten)]
+    pub all: PluginTerms,
+    /// How single plugins are run where that differs, by the name of the file without `lib` and without its ending.
+    pub each: BTreeMap<String, PluginTerms>,
+}
+
+/// How one plugin is run; absent means the built-in value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(rename_all = "camelCase", default)]
+pub struct PluginTerms {
+    /// Workers of a plugin that answers one call at a time, 64 at most.
+    #[schemars(range(min = 1, max = 64))]
+    pub pool: Option<u64>,
+    /// Milliseconds without a sign of life after which a call fails.
+    #[schemars(range(min = 1))]
+    pub deadline_ms: Option<u64>,
+    /// Bytes of memory that a worker may write to.
+    #[schemars(range(min = 1))]
+    pub memory_bytes: Option<u64>,
+    /// Descriptors that a worker may hold.
+    #[schemars(range(min = 1))]
+    pub open_files: Option<u64>,
+    /// Whether it reads only what programs need to run, writes nothing and starts nothing. Linux only; elsewhere a
+    /// plugin that is to be closed in does not run.
+    pub sandbox: Option<bool>,
+}
+
+// === impl PluginSettings ===
+
+impl PluginSettings {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Self {
+        let all = PluginTerms::read(fields);
+        let Some(node) = fields.node("each") else {
+            return Self { all, each: BTreeMap::new() };
+        };
+        let what = format!("`each` of {}", fields.what());
+        fields.names(node, &what);
+        let each = last_of_each(node).into_iter().map(|member| {
+            let what = format!("`{}` of {what}", member.key);
+            (member.key, fields.element(&member.value, &what, PluginTerms::read))
+        });
+        Self { all, each: each.collect() }
+    }
+
+    /// Takes in what a scope of greater precedence says. What that says of all plugins counts for those, too, that have
+    /// terms of their own here: nobody is let out of what an administrator closed.
+    pub(crate) fn overlay(&mut self, greater: &Self) {
+        for name in greater.each.keys() {
+            self.each.entry(name.clone()).or_insert(self.all);
+        }
+        self.all.overlay(&greater.all);
+        for (name, terms) in &mut self.each {
+            terms.overlay(&greater.all);
+            if let Some(own) = greater.each.get(name) {
+                terms.overlay(own);
+            }
+        }
+    }
+}
+
+// === impl PluginTerms ===
+
+impl PluginTerms {
+    fn read(fields: &mut Fields<'_>) -> Self {
+        Self {
+            pool: counted(fields, "pool", MOST_WORKERS),
+            deadline_ms: counted(fields, "deadlineMs", u64::MAX),
+            memory_bytes: counted(fields, "memoryBytes", u64::MAX),
+            open_files: counted(fields, "openFiles", u64::MAX),
+            sandbox: closed_in(fields),
+        }
+    }
+
+    fn overlay(&mut self, greater: &Self) {
+        self.pool = greater.pool.or(self.pool);
+        self.deadline_ms = greater.deadline_ms.or(self.deadline_ms);
+        self.memory_bytes = greater.memory_bytes.or(self.memory_bytes);
+        self.open_files = greater.open_files.or(self.open_files);
+        self.sandbox = greater.sandbox.or(self.sandbox);
+    }
+}
+
+/// A number from 1 to `most`.
+fn counted(fields: &mut Fields<'_>, key: &'static str, most: u64) -> Option<u64> {
+    let number = fields.whole(key)?;
+    if (1..=most).contains(&number.value) {
+        return Some(number.value);
+    }
+    let bound = if number.value == 0 { "at least 1".to_owned() } else { format!("at most {most}") };
+    let message = format!("`{key}` of {} must be {bound}, not {}", fields.what(), number.value);
+    fields.wrong(Kind::BadValue, message, &number.at);
+    None
+}
+
+/// Something that cannot be read was meant to close plugins in, or nobody would have written it.
+fn closed_in(fields: &mut Fields<'_>) -> Option<bool> {
+    fields.node("sandbox")?;
+    Some(fields.flag("sandbox").is_none_or(|flag| flag.value))
+}

@@ -1,0 +1,69 @@
+//! Signing in to a server and out of it, by hand. What that means is the credentials' affair.
+
+use std::time::Duration;
+
+use switchboard_wire::http::{CredentialError, SignedOut};
+use switchboard_wire::sanitize;
+use tokio::time::timeout;
+
+use super::{Connection, State};
+
+/// Why nobody signed in or out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignInError {
+    /// It is not signed in to on a page.
+    #[error("there is no page to sign in on")]
+    NoPage,
+    /// What it is signed in with said no.
+    #[error("{why}")]
+    Failed {
+        /// Why, in words for a person.
+        why: String,
+    },
+    /// Nothing came of it in time.
+    #[error("nobody answered within {} seconds", after.as_secs())]
+    Silent {
+        /// How long was waited.
+        after: Duration,
+    },
+}
+
+// === impl Connection ===
+
+impl Connection {
+    /// Begins to sign in, and gives the address of the page where somebody goes on. Once they are done the connection
+    /// is made by itself.
+    pub async fn sign_in(&self) -> Result<String, SignInError> {
+        let challenges = match self.state() {
+            State::NeedsAuth(needs) => needs.challenges.clone(),
+            _ => Vec::new(),
+        };
+        let page = self.spec().credentials.sign_in_page().ok_or(SignInError::NoPage)?;
+        self.in_time(page.open(&challenges)).await
+    }
+
+    /// Signs out, and connects anew without what was signed in to.
+    pub async fn sign_out(&self) -> Result<SignedOut, SignInError> {
+        let ended = self.in_time(self.spec().credentials.sign_out()).await?;
+        if ended != SignedOut::Nobody {
+            self.reconnect();
+        }
+        Ok(ended)
+    }
+
+    async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, CredentialError>>,
+    ) -> Result<T, SignInError> {
+        let after = self.core.shared.timing.connect;
+        let done = timeout(after, work).await.map_err(|_| SignInError::Silent { after })?;
+        done.map_err(|error| {
+            let why = match error {
+                CredentialError::SignIn(why) => why,
+                CredentialError::Failed(error) => error.to_string(),
+            };
+            SignInError::Failed { why: sanitize::line(&why).into_owned() }
+        })
+    }
+}

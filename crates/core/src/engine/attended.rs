@@ -1,0 +1,63 @@
+//! One server, for whoever looks after it: started anew, signed in to, its processes.
+
+use std::sync::Arc;
+
+use switchboard_wire::http::SignedOut;
+use switchboard_wire::process::{Member, Process};
+
+use super::{Engine, WorkspaceId};
+use crate::connection::{Connection, SignInError, State};
+
+// === impl Engine ===
+
+impl Engine {
+    /// Connects to a server anew, with nothing remembered of it. `false` if none of that name is to be started.
+    pub fn reconnect(&self, workspace: &WorkspaceId, server: &str) -> bool {
+        let connection = self.connection_of(workspace, server);
+        connection.inspect(|connection| connection.reconnect()).is_some()
+    }
+
+    /// Begins to sign in to a server, and gives the address of the page where somebody goes on. The server is connected
+    /// to by itself once they are done. `None` if none of that name is to be started.
+    pub async fn sign_in(
+        &self,
+        workspace: &WorkspaceId,
+        server: &str,
+    ) -> Option<Result<String, SignInError>> {
+        Some(self.connection_of(workspace, server)?.sign_in().await)
+    }
+
+    /// Signs out of a server. `None` if none of that name is to be started.
+    pub async fn sign_out(
+        &self,
+        workspace: &WorkspaceId,
+        server: &str,
+    ) -> Option<Result<SignedOut, SignInError>> {
+        Some(self.connection_of(workspace, server)?.sign_out().await)
+    }
+
+    /// Every process of a server in a workspace, those that sessions have to themselves among them. Reads files: not
+    /// for the runtime's own thread. `None` if none of that name is to be started.
+    pub fn processes(&self, workspace: &WorkspaceId, server: &str) -> Option<Vec<Member>> {
+        self.connection_of(workspace, server)?;
+        let all = self.0.pool.of(workspace, server);
+        Some(
+            all.iter()
+                .filter_map(|connection| process(connection))
+                .flat_map(|process| process.family())
+                .collect(),
+        )
+    }
+
+    fn connection_of(&self, workspace: &WorkspaceId, server: &str) -> Option<Arc<Connection>> {
+        let applied = self.0.standing(workspace)?.applied();
+        applied.placed(server).map(|placed| Arc::clone(&placed.connection))
+    }
+}
+
+fn process(connection: &Connection) -> Option<Process> {
+    match connection.state() {
+        State::Connected(live) => live.client.process().cloned(),
+        _ => None,
+    }
+}

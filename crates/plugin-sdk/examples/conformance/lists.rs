@@ -1,0 +1,78 @@
+//! Lists that change, and a schema that is kept as it is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Map, Value, json};
+use switchboard_plugin_sdk::{Context, Item, Named, Note, tool};
+
+/// Whether one more tool, or one more prompt, is offered.
+static MORE_TOOLS: AtomicBool = AtomicBool::new(false);
+static MORE_PROMPTS: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn items() -> Vec<Item> {
+    let [tool, prompt] = fleeting();
+    vec![
+        test_trigger_tool_change::item(),
+        test_trigger_prompt_change::item(),
+        by_hand(),
+        tool,
+        prompt,
+    ]
+}
+
+/// Announces that the tools changed
+#[tool]
+fn test_trigger_tool_change(cx: &Context) -> &'static str {
+    MORE_TOOLS.fetch_xor(true, Ordering::Relaxed);
+    cx.list_changed("tools");
+    "announced"
+}
+
+/// Announces that the prompts changed
+#[tool]
+fn test_trigger_prompt_change(cx: &Context) -> &'static str {
+    MORE_PROMPTS.fetch_xor(true, Ordering::Relaxed);
+    cx.list_changed("prompts");
+    "announced"
+}
+
+/// A tool whose schema is made by hand.
+fn by_hand() -> Item {
+    let named = Named {
+        name: "json_schema_2020_12_tool",
+        title: None,
+        description: "Has a schema of many keywords",
+    };
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": { "address": { "$anchor": "addressDef", "type": "object", "properties": {
+            "street": { "type": "string" }, "city": { "type": "string" } } } },
+        "properties": {
+            "name": { "type": "string" }, "address": { "$ref": "#/$defs/address" },
+            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+            "phone": { "type": "string" }, "email": { "type": "string" } },
+        "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
+        "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+        "then": { "required": ["phone"] },
+        "else": { "required": ["email"] },
+        "additionalProperties": false,
+    });
+    let answer = |_: Map<String, Value>, _: &Context| "the schema is what matters";
+    Item::tool(named, Note::default(), answer).showing("inputSchema", schema)
+}
+
+/// Items that come and go.
+fn fleeting() -> [Item; 2] {
+    let named = |name| Named { name, title: None, description: "There now and then" };
+    let tool = Item::tool(
+        named("fleeting"),
+        Note::default(),
+        |_: Map<String, Value>, _: &Context| "there",
+    );
+    let prompt = Item::prompt(named("fleeting"), |_: Map<String, Value>, _: &Context| "there");
+    [
+        tool.while_true(|| MORE_TOOLS.load(Ordering::Relaxed)),
+        prompt.while_true(|| MORE_PROMPTS.load(Ordering::Relaxed)),
+    ]
+}

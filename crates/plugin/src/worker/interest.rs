@@ -1,0 +1,34 @@
+//! What the host wants to hear of, and what the plugin has been told of it.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use super::Answerer;
+
+/// What is wanted, and what the plugin knows of it.
+#[derive(Default)]
+pub(super) struct Interest {
+    wanted: Mutex<BTreeSet<String>>,
+    known: Mutex<BTreeSet<String>>,
+}
+
+// === impl Interest ===
+
+impl Interest {
+    /// The host wants these, and nothing else any more.
+    pub(super) fn want(&self, wanted: BTreeSet<String>) {
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+    }
+
+    /// Tells the plugin what is different. Threads take turns, and each tells what is wanted by then: the last word of
+    /// the host is the plugin's last, whichever thread comes to it first.
+    pub(super) fn tell(&self, plugin: &dyn Answerer) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        known.difference(&wanted).for_each(|uri| plugin.subscribe(uri, false));
+        wanted.difference(&known).for_each(|uri| plugin.subscribe(uri, true));
+        *known = wanted;
+    }
+}
