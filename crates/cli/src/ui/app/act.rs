@@ -183,7 +183,7 @@ fn in_window(model: &Model, kind: &Kind) -> Vec<Choice> {
         ],
         Kind::Record(_) => vec![choice("r", "repeat", Act::Repeat)],
         Kind::Question { id } => of_question(model, id),
-        Kind::SignIn { page: Some(_), .. } => vec![choice("o", "open in the browser", Act::Visit)],
+        Kind::SignIn { .. } => vec![choice("o", "open in the browser", Act::Visit)],
         Kind::Remove { .. } => vec![choice("y", "remove it", Act::RemoveIt)],
         Kind::Form(form) => {
             let is_underway = form.calling.as_ref().is_some_and(super::Calling::is_underway);
@@ -206,7 +206,7 @@ fn in_window(model: &Model, kind: &Kind) -> Vec<Choice> {
         Kind::Entry(entry) if entry.writing == Writing::Allowed => {
             vec![choice("^S", "save", Act::Submit)]
         }
-        Kind::Help | Kind::Log { .. } | Kind::SignIn { .. } | Kind::Entry(_) => Vec::new(),
+        Kind::Help | Kind::Log { .. } | Kind::Entry(_) => Vec::new(),
     };
     choices.push(choice("Esc", "close", Act::Close));
     choices

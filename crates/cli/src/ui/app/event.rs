@@ -137,6 +137,12 @@ pub(crate) enum Wish {
     Answer {
         id: String,
     },
+    SignIn {
+        server: String,
+    },
+    SignOut {
+        server: String,
+    },
     /// What a server runs.
     Processes {
         server: String,

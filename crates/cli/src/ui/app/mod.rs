@@ -55,8 +55,6 @@ pub(crate) struct Model {
     pub(crate) size: (u16, u16),
     /// Counts calls.
     last: u64,
-    /// The call that asks where somebody signs in, and to what.
-    signing_in: Option<(u64, String)>,
     /// The call that asks what a value could become, and for which value.
     completing: Option<(u64, String)>,
     /// What was filled in last, by the name of the tool.

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 use switchboard_gateway::admin::client::escaped;
 
-use super::event::News;
 use super::window::Window;
-use super::{Effect, Kind, Method, Model, Path, Request, ServerAct, Typed, View, Wish, calling};
+use super::{Effect, Kind, Method, Model, Path, Request, ServerAct, Typed, View, Wish};
 
 impl Model {
     pub(super) fn with_server(&mut self, act: ServerAct, name: &str) -> Vec<Effect> {
@@ -22,8 +21,17 @@ impl Model {
             ServerAct::Enable => post("enable", format!("{name} is on")),
             ServerAct::Disable => post("disable", format!("{name} is off")),
             ServerAct::Reconnect => post("reconnect", format!("{name} is connected to anew")),
-            ServerAct::SignOut => post("sign-out", format!("signed out of {name}")),
-            ServerAct::SignIn => self.sign_in(name),
+            ServerAct::SignOut => {
+                let path = Path::Here(format!("servers/{}/sign-out", escaped(name)));
+                let wish = Wish::SignOut { server: name.to_owned() };
+                vec![Effect::Ask(Request { wish, method: Method::Post, path, body: None })]
+            }
+            ServerAct::SignIn => {
+                self.say(format!("asking where to sign in to {name} …"));
+                let path = Path::Here(format!("servers/{}/sign-in", escaped(name)));
+                let wish = Wish::SignIn { server: name.to_owned() };
+                vec![Effect::Ask(Request { wish, method: Method::Post, path, body: None })]
+            }
             ServerAct::Review => {
                 self.windows.push(Window::new(Kind::Review { name: name.to_owned() }));
                 Vec::new()
@@ -52,45 +60,33 @@ impl Model {
         }
     }
 
-    /// The server's own tool says where. It is called for, and what it says is shown.
-    fn sign_in(&mut self, server: &str) -> Vec<Effect> {
-        let is_way = |item: &&super::Item| {
-            let name = item.raw.get("name").ok().flatten().and_then(|name| name.to_text());
-            item.server == server && name.as_deref() == Some("authenticate")
-        };
-        let Some(tool) = self.known.tools.iter().find(is_way).map(|tool| tool.name.clone()) else {
-            self.complain(format!("nobody can sign in to {server} here; `switchboard login` may"));
-            return Vec::new();
-        };
-        let ticket = self.ticket();
-        self.signing_in = Some((ticket, server.to_owned()));
-        self.say(format!("asking {server} where to sign in …"));
-        vec![Effect::Call { ticket, body: calling::tool(&tool, &json!({})), repeats: None }]
+    /// The hub says where somebody signs in; the server's state says when they have.
+    pub(super) fn shown_where(&mut self, server: &str, told: &Value) {
+        let page = told.get("url").and_then(Value::as_str).and_then(crate::ask::page);
+        match page {
+            Some(page) => {
+                let (server, page) = (server.to_owned(), page.into());
+                self.notice = None;
+                self.windows.push(Window::new(Kind::SignIn { server, page }));
+            }
+            None => self.complain(format!("{server} names no page to sign in at")),
+        }
     }
 
-    /// Where somebody signs in.
-    pub(super) fn shown_where(&mut self, news: News) {
-        let result = match news {
-            News::Done { result, .. } => result,
-            News::Failed(wrong) => {
-                self.signing_in = None;
-                return self.complain(wrong.line());
-            }
-            News::Progress(_) | News::Question(_) => return,
-        };
-        let Some((_, server)) = self.signing_in.take() else { return };
-        let blocks = result.get("content").and_then(Value::as_array).into_iter().flatten();
-        let texts: Vec<_> = blocks.filter_map(|block| block["text"].as_str()).collect();
-        let said = texts.join("\n");
-        let page = said.split_whitespace().find_map(crate::ask::page).map(String::from);
-        self.notice = None;
-        self.windows.push(Window::new(Kind::SignIn { server, page, said }));
+    /// Somebody signed out, or nobody was in; tokens that may still be good are told of.
+    pub(super) fn signed_out(&mut self, server: &str, told: &Value) {
+        let was_in = told.get("signedOut").and_then(Value::as_bool).unwrap_or_default();
+        match told.get("problem").and_then(Value::as_str) {
+            Some(problem) => self.complain(format!("signed out of {server}, but {problem}")),
+            None if was_in => self.say(format!("signed out of {server}")),
+            None => self.say(format!("nobody was signed in to {server}")),
+        }
     }
 
     /// Opens the page that the window on top shows.
     pub(super) fn visit(&mut self) -> Vec<Effect> {
         match self.windows.last().map(|window| &window.kind) {
-            Some(Kind::SignIn { page: Some(page), .. }) => vec![Effect::Open(page.clone())],
+            Some(Kind::SignIn { page, .. }) => vec![Effect::Open(page.clone())],
             _ => Vec::new(),
         }
     }

@@ -46,10 +46,7 @@ fn keys_become_requests() {
         ("x y", &["Delete servers/kiosk?scope=user"]),
         ("Enter d", &["Get servers/kiosk/processes", "Post servers/kiosk/disable"]),
         ("c", &["Get servers/kiosk"]),
-        (
-            "Down Down i",
-            &[r#"call tools/call {"name":"mcp__github__authenticate","arguments":{}}"#],
-        ),
+        ("Down Down i", &["Post servers/github/sign-in"]),
         ("i", &[]),
         (
             "Down Down Down Down a a",
@@ -280,6 +277,26 @@ fn what_the_hub_refuses_is_said_beside_it() {
     model.update(Event::Done { wish: Wish::Add, answer: Ok(added) });
     assert!(model.window().is_none());
     assert_eq!(model.notice, Some(Notice::Good("added x".to_owned())));
+}
+
+#[test]
+fn who_signs_out_is_told_what_became_of_it() {
+    let signed_out = |is: bool, problem: Value| json!({ "signedOut": is, "problem": problem });
+    for (told, expected) in [
+        (signed_out(true, Value::Null), Notice::Good("signed out of docs".to_owned())),
+        (signed_out(false, Value::Null), Notice::Good("nobody was signed in to docs".to_owned())),
+        (
+            signed_out(true, json!("its tokens may still be accepted: 503")),
+            Notice::Bad("signed out of docs, but its tokens may still be accepted: 503".to_owned()),
+        ),
+    ] {
+        let mut model = model(SIZE);
+        model.update(Event::Done {
+            wish: Wish::SignOut { server: "docs".to_owned() },
+            answer: Ok(told),
+        });
+        assert_eq!(model.notice, Some(expected));
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Model {
             Event::Answered { id } => self.answered(&id),
             Event::Calls(calls) => self.known.calls = calls,
             Event::Called(call) => self.known.called(*call),
-            Event::Call { ticket, news } => return self.heard(ticket, news),
+            Event::Call { ticket, news } => return self.heard(ticket, &news),
             Event::Done { wish, answer } => self.done(&wish, answer),
             Event::Log { server, lines } => self.logged(&server, lines),
             Event::End => return vec![Effect::Quit],
@@ -89,18 +89,13 @@ impl Model {
         }
     }
 
-    fn heard(&mut self, ticket: u64, news: News) -> Vec<Effect> {
-        if self.signing_in.as_ref().is_some_and(|(signing_in, _)| *signing_in == ticket) {
-            self.shown_where(news);
-            return Vec::new();
-        }
+    fn heard(&mut self, ticket: u64, news: &News) -> Vec<Effect> {
         if self.completing.as_ref().is_some_and(|(completing, _)| *completing == ticket) {
-            return self.offered(&news);
+            return self.offered(news);
         }
-        if let News::Question(asked) = &news {
-            let asked = asked.clone();
+        if let News::Question(asked) = news {
             self.known.ask(asked.clone());
-            self.open_question(&asked);
+            self.open_question(asked);
             return Vec::new();
         }
         let is_over = !matches!(news, News::Progress(_));
@@ -158,6 +153,8 @@ impl Model {
                 self.say(format!("added {}", names.join(", ")));
             }
             (Wish::Add | Wish::Save { .. }, Err(wrong)) => self.refused(&wrong),
+            (Wish::SignIn { server }, Ok(told)) => self.shown_where(server, &told),
+            (Wish::SignOut { server }, Ok(told)) => self.signed_out(server, &told),
             (Wish::Processes { server }, Ok(told)) => {
                 let told = told.get("processes").cloned().unwrap_or_default();
                 let processes = serde_json::from_value(told).unwrap_or_default();

@@ -39,10 +39,10 @@ pub(crate) enum Kind {
     Question {
         id: String,
     },
+    /// The page to sign in at.
     SignIn {
         server: String,
-        page: Option<String>,
-        said: String,
+        page: String,
     },
     /// Whether a server is to be removed.
     Remove {

@@ -241,9 +241,7 @@ fn content(model: &Model, window: &Window, width: usize) -> Content {
         Kind::Review { name } => review::page(model, name, &mut page),
         Kind::Record(record) => activity::page(record, &mut page),
         Kind::Question { id } => queue::page(model, id, &mut page),
-        Kind::SignIn { server, page: at, said } => {
-            server::sign_in(model, server, at.as_deref(), said, &mut page)
-        }
+        Kind::SignIn { server, page: at } => server::sign_in(model, server, at, &mut page),
         Kind::Remove { server, scope, file } => review::removal(server, scope, file, &mut page),
     };
     Content { title, lines: page.lines(), focus: None, outcome: None }

@@ -120,34 +120,26 @@ pub(super) fn log(server: &str, lines: &VecDeque<String>, page: &mut Page) -> St
 }
 
 /// Where somebody signs in, and whether they have.
-pub(super) fn sign_in(
-    model: &Model,
-    server: &str,
-    at: Option<&str>,
-    said: &str,
-    page: &mut Page,
-) -> String {
-    let word = model.known.server(server).map(|server| server.state.as_str());
-    match (word, at) {
-        (Some("connected"), _) => page.text("✔ Signed in, and connected.", Tone::Good),
-        (_, Some(at)) => {
-            page.text("You sign in at a page of", Tone::Plain);
-            page.gap();
-            let url = crate::ask::page(at);
-            let host = url.as_ref().and_then(|url| url.host_str()).unwrap_or_default();
-            page.text(&format!("  {host}"), Tone::Strong);
-            page.gap();
-            page.text(at, Tone::Accent);
-            page.gap();
-            page.text(
-                "o opens it in your browser. This window says when you are signed in.",
-                Tone::Faint,
-            );
-        }
-        (_, None) => page.text(said, Tone::Plain),
+pub(super) fn sign_in(model: &Model, server: &str, at: &str, page: &mut Page) -> String {
+    let word = model.known.server(server).map_or("", |server| server.state.as_str());
+    if word == "connected" {
+        page.text("✔ Signed in, and connected.", Tone::Good);
+    } else {
+        let url = crate::ask::page(at);
+        let host = url.as_ref().and_then(|url| url.host_str()).unwrap_or_default();
+        page.text("You sign in at a page of", Tone::Plain);
+        page.gap();
+        page.text(&format!("  {host}"), Tone::Strong);
+        page.gap();
+        page.text(at, Tone::Accent);
+        page.gap();
+        page.text(
+            "o opens it in your browser. This window says when you are signed in.",
+            Tone::Faint,
+        );
     }
     page.gap();
-    let (word, tone) = state(word.unwrap_or_default());
+    let (word, tone) = state(word);
     page.toned("State", word, tone);
     format!("sign in to {server}")
 }

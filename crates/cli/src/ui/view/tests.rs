@@ -197,10 +197,9 @@ fn states_of_the_hub() {
 #[test]
 fn servers_are_signed_in_to_and_changed() {
     let mut model = model(SMALL);
-    let ticket = ticket(&press(&mut model, "Down Down i"));
-    let text = "Open https://login.example/authorize?client=1&state=x to sign in.";
-    let result = json!({ "content": [{ "type": "text", "text": text }] });
-    model.update(Event::Call { ticket, news: News::Done { result, note: None } });
+    press(&mut model, "Down Down i");
+    let answer = Ok(json!({ "url": "https://login.example/authorize?client=1&state=x" }));
+    model.update(Event::Done { wish: Wish::SignIn { server: "github".to_owned() }, answer });
     insta::assert_snapshot!("sign_in", screen(&model));
     assert_eq!(
         press(&mut model, "o"),
