@@ -118,6 +118,9 @@ fn kiosk() -> Story {
 fn a_person_works_at_a_terminal() {
     let screen = Screen::new(kiosk());
     screen.state("kiosk", "✔ connected");
+    screen.press("Enter");
+    screen.shows("Memory");
+    screen.press("Escape");
     // A tool is found while it is typed, called, and watched.
     screen.press("2 f");
     screen.types("count");
@@ -127,7 +130,8 @@ fn a_person_works_at_a_terminal() {
     screen.types("3");
     screen.press("C-s");
     screen.shows("counted to 3");
-    screen.press("Escape Escape");
+    screen.press("Escape");
+    screen.shows("Enter call");
     // A prompt and a resource, from the command line.
     screen.types("/mcp__kiosk__letter Ada");
     screen.press("Enter");
@@ -161,6 +165,22 @@ fn a_person_works_at_a_terminal() {
     screen.press("6");
     screen.shows("mcp__kiosk__register");
     client.leave();
+    screen.press("f");
+    screen.types("count");
+    screen.shows("find (1 of ");
+    screen.press("Enter Enter");
+    screen.shows("Request");
+    screen.press("PPage NPage");
+    screen.shows("counted to 3");
+    screen.press("r");
+    screen.shows("[ Call ]");
+    screen.press("Enter");
+    screen.shows("✔ done in");
+    // Two of them at once would be one: terminals mark other keys with it.
+    screen.press("Escape");
+    screen.shows("r repeat  Esc");
+    screen.press("Escape");
+    screen.shows("r repeat  ?");
     // Servers are switched off and on, here and in the file.
     screen.types("/mcp disable kiosk");
     screen.press("Enter");
@@ -254,6 +274,9 @@ fn a_person_signs_in_from_a_terminal() {
     screen.shows("Signed in, and connected");
     screen.press("Escape");
     screen.state("web", "✔ connected");
+    screen.press("o");
+    screen.shows("signed out of web");
+    screen.state("web", "! needs sign-in");
     screen.press("q");
     screen.shows("ended with 0");
 }
