@@ -52,6 +52,15 @@ pub(crate) enum Taken {
     Nothing,
 }
 
+// === impl Choice ===
+
+impl Choice {
+    /// Whether a word means it: its label, or its value.
+    pub(crate) fn is(&self, word: &str) -> bool {
+        self.label == word || shown(&self.value) == word
+    }
+}
+
 // === impl Field ===
 
 impl Field {

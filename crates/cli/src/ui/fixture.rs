@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
-use super::app::{Catalog, Effect, Event, Link, Look, Model, Notify, Process};
+use super::app::{Call, Catalog, Effect, Event, Link, Look, Model, Notify, Wish};
 use super::input::History;
 
 /// What the API says.
@@ -19,17 +19,14 @@ fn read<T: serde::de::DeserializeOwned>(what: &str) -> T {
 /// A program that knows all of it.
 pub(super) fn model(size: (u16, u16)) -> Model {
     let mut model = Model::new(size, Notify::Nobody, History::default());
-    let processes: Vec<Process> =
-        serde_json::from_value(told("servers")[0]["stats"]["processes"].clone()).unwrap();
     let look = Look {
         hub: read("status"),
         servers: read("servers"),
         problems: read("problems"),
         approvals: read("approvals"),
-        processes: vec![("kiosk".to_owned(), processes)],
     };
     let lists: switchboard_core::catalog::Told = read("catalog");
-    let mut calls: Vec<_> = read("activity");
+    let mut calls: Vec<Call> = read("activity");
     calls.reverse();
     for event in [
         Event::Link(Link::Open),
@@ -37,6 +34,10 @@ pub(super) fn model(size: (u16, u16)) -> Model {
         Event::Listed(Box::new(Catalog::from(lists))),
         Event::Questions(read("questions")),
         Event::Calls(calls),
+        Event::Done {
+            wish: Wish::Processes { server: "kiosk".to_owned() },
+            answer: Ok(told("processes")),
+        },
     ] {
         assert_eq!(model.update(event), []);
     }

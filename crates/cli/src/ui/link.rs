@@ -82,9 +82,9 @@ impl Link {
         }
     }
 
-    pub(super) fn call(&mut self, ticket: u64, body: Value) {
+    pub(super) fn call(&mut self, ticket: u64, body: Value, repeats: Option<String>) {
         self.calls.retain(|_, call| !call.is_finished());
-        let call = tokio::spawn(call(self.shared.clone(), ticket, body));
+        let call = tokio::spawn(call(self.shared.clone(), ticket, body, repeats));
         self.calls.insert(ticket, AbortOnDropHandle::new(call));
     }
 
@@ -152,7 +152,9 @@ async fn answer(shared: Arc<Shared>, mut requests: mpsc::Receiver<Request>) {
             Err(wrong) => Err(wrong),
         };
         shared.tell(Event::Done { wish, answer }).await;
-        shared.nudge.notify_one();
+        if method != Method::Get {
+            shared.nudge.notify_one();
+        }
     }
 }
 
@@ -178,15 +180,21 @@ async fn ask(
 }
 
 /// A call, from its first event to its last.
-async fn call(shared: Arc<Shared>, ticket: u64, body: Value) {
-    let outcome = placed(&shared, ticket, &body).await;
+async fn call(shared: Arc<Shared>, ticket: u64, body: Value, repeats: Option<String>) {
+    let outcome = placed(&shared, ticket, &body, repeats).await;
     let news = outcome.unwrap_or_else(News::Failed);
     shared.tell(Event::Call { ticket, news }).await;
 }
 
-async fn placed(shared: &Shared, ticket: u64, body: &Value) -> Result<News, Wrong> {
+async fn placed(
+    shared: &Shared,
+    ticket: u64,
+    body: &Value,
+    repeats: Option<String>,
+) -> Result<News, Wrong> {
     let open = shared.open()?;
-    let path = open.here(&format!("call?session={}", escaped(&open.session)));
+    let repeats = repeats.map(|id| format!("&repeats={}", escaped(&id))).unwrap_or_default();
+    let path = open.here(&format!("call?session={}{repeats}", escaped(&open.session)));
     let mut events = open.client.follow(Verb::POST, &path, Some(body)).await.map_err(wrong)?;
     while let Some(event) = events.next().await {
         match heard(&event)? {

@@ -92,10 +92,9 @@ fn check(global: &Global, caller: &Caller) -> Result<(), Failure> {
 /// Colour where it is wanted: not with `NO_COLOR`, not on a terminal that has none.
 fn palette(global: &Global) -> Palette {
     match global.color {
-        clap::ColorChoice::Always => Palette::Colours,
         clap::ColorChoice::Never => Palette::Plain,
         clap::ColorChoice::Auto if surroundings::is_colourless() => Palette::Plain,
-        clap::ColorChoice::Auto => Palette::Colours,
+        clap::ColorChoice::Auto | clap::ColorChoice::Always => Palette::Colours,
     }
 }
 
@@ -145,7 +144,7 @@ impl Running {
                 }
             }
             Effect::Ask(request) => self.link.ask(request).await,
-            Effect::Call { ticket, body } => self.link.call(ticket, body),
+            Effect::Call { ticket, body, repeats } => self.link.call(ticket, body, repeats),
             Effect::Cancel { ticket } => self.link.cancel(ticket),
             Effect::Follow { server } => self.link.follow(server),
             Effect::Unfollow => self.link.unfollow(),

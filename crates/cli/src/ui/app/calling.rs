@@ -59,7 +59,7 @@ impl Calling {
 }
 
 /// What is asked of the hub for a form; nothing where the form is no call.
-pub(crate) fn body(purpose: &Purpose, value: Value) -> Option<Value> {
+pub(crate) fn body(purpose: &Purpose, value: &Value) -> Option<Value> {
     match purpose {
         Purpose::Tool { name } => Some(tool(name, value)),
         Purpose::Prompt { name, .. } => Some(json!({
@@ -73,7 +73,7 @@ pub(crate) fn body(purpose: &Purpose, value: Value) -> Option<Value> {
 }
 
 /// A tool is called.
-pub(crate) fn tool(name: &str, arguments: Value) -> Value {
+pub(crate) fn tool(name: &str, arguments: &Value) -> Value {
     json!({
         "method": "tools/call", "params": { "name": name, "arguments": arguments }, "progress": true,
     })

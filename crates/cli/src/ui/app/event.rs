@@ -2,11 +2,10 @@
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
-use switchboard_core::audit::Line;
 use switchboard_core::problem::Problem;
 use switchboard_core::told::Server;
 
-use super::known::{Asked, Case, Catalog, Hub, Link, Process, Wrong};
+use super::known::{Asked, Call, Case, Catalog, Hub, Link, Wrong};
 
 /// Something that happened, at the terminal or in the hub.
 #[derive(Debug)]
@@ -23,8 +22,8 @@ pub(crate) enum Event {
     Answered {
         id: String,
     },
-    Calls(Vec<Line>),
-    Called(Box<Line>),
+    Calls(Vec<Call>),
+    Called(Box<Call>),
     /// Something became of a call of ours.
     Call {
         ticket: u64,
@@ -50,7 +49,6 @@ pub(crate) struct Look {
     pub(crate) servers: Vec<Server>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) approvals: Vec<Case>,
-    pub(crate) processes: Vec<(String, Vec<Process>)>,
 }
 
 /// What became of a call.
@@ -78,6 +76,8 @@ pub(crate) enum Effect {
     Call {
         ticket: u64,
         body: Value,
+        /// The call of the past that it repeats: what is hidden of that one stays what it is.
+        repeats: Option<String>,
     },
     /// Dropped, a call is cancelled at its server.
     Cancel {
@@ -135,6 +135,14 @@ pub(crate) enum Wish {
     },
     Add,
     Answer {
+        id: String,
+    },
+    /// What a server runs.
+    Processes {
+        server: String,
+    },
+    /// What a call of the past said.
+    Said {
         id: String,
     },
 }

@@ -29,6 +29,8 @@ pub(crate) struct Form {
     pub(crate) calling: Option<Calling>,
     /// What the field could become, as its server says.
     pub(crate) offered: Vec<String>,
+    /// The call of the past that it repeats.
+    pub(crate) repeats: Option<String>,
 }
 
 /// One field, and what it was given.
@@ -87,6 +89,7 @@ impl Form {
             problem: None,
             calling: None,
             offered: Vec::new(),
+            repeats: None,
         }
     }
 
@@ -94,12 +97,12 @@ impl Form {
     pub(crate) fn of(item: &Item) -> Self {
         let mut form = match item.kind {
             ItemKind::Tool => {
-                let schema = member(&item.item, "inputSchema");
+                let schema = member(&item.raw, "inputSchema");
                 Self::new(&item.title, Purpose::Tool { name: item.name.clone() }, &schema)
             }
             ItemKind::Prompt => {
                 let (name, server) = (item.name.clone(), item.server.clone());
-                Self::new(&item.title, Purpose::Prompt { name, server }, &arguments(&item.item))
+                Self::new(&item.title, Purpose::Prompt { name, server }, &arguments(&item.raw))
             }
             ItemKind::Resource => Self::reading(&item.title, &item.server, &item.name, None),
             ItemKind::Template => {
@@ -127,6 +130,15 @@ impl Form {
         for (blank, text) in self.blanks.iter_mut().zip(texts) {
             blank.given.fill(text, &blank.field);
         }
+    }
+
+    /// Puts the members of an object into the fields.
+    pub(crate) fn refill(&mut self, value: &Value) {
+        for blank in &mut self.blanks {
+            let text = value.get(&blank.field.key).map(text_of).unwrap_or_default();
+            blank.given.fill(&text, &blank.field);
+        }
+        self.focus = self.blanks.len();
     }
 
     /// What stands in the fields.
@@ -197,6 +209,18 @@ impl Form {
     }
 }
 
+/// A value as it is typed: text without its quotes, a truth in words, what is chosen with commas.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(truth) => TRUTHS[usize::from(!truth)].to_owned(),
+        Value::Array(values) if values.iter().all(Value::is_string) => {
+            values.iter().map(text_of).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
 /// Which way through the fields.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Turn {
@@ -221,11 +245,11 @@ fn arguments(item: &Raw) -> Raw {
 
 /// What is said of an item above its form.
 fn facts(item: &Item) -> Vec<(String, String)> {
-    let text = |key| item.item.get(key).ok().flatten().and_then(|raw| raw.to_text());
+    let text = |key| item.raw.get(key).ok().flatten().and_then(|raw| raw.to_text());
     let mut facts = vec![("Server", item.server.clone()), ("Name", item.name.clone())];
     facts.extend(item.cost.map(|cost| ("Costs", format!("{cost} tokens"))));
     facts.extend(text("mimeType").map(|kind| ("Kind", kind)));
-    let annotations: Value = member(&item.item, "annotations").decode().unwrap_or_default();
+    let annotations: Value = member(&item.raw, "annotations").decode().unwrap_or_default();
     let hints = annotations.as_object().into_iter().flatten();
     let hints = hints.filter(|(_, value)| **value == Value::Bool(true));
     let hints: Vec<_> = hints.map(|(key, _)| key.trim_end_matches("Hint")).collect();
@@ -337,10 +361,10 @@ impl Given {
             Self::One(at) if field.kind == Kind::Truth => {
                 *at = TRUTHS.iter().position(|truth| *truth == text);
             }
-            Self::One(at) => *at = field.choices.iter().position(|choice| choice.label == text),
+            Self::One(at) => *at = field.choices.iter().position(|choice| choice.is(text)),
             Self::Several { ticked, .. } => {
                 for (ticked, choice) in ticked.iter_mut().zip(&field.choices) {
-                    *ticked = text.split(", ").any(|label| label == choice.label);
+                    *ticked = text.split(", ").any(|word| choice.is(word));
                 }
             }
         }

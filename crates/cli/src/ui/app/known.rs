@@ -29,9 +29,9 @@ pub(crate) struct Known {
     /// In the order in which they were asked.
     pub(crate) questions: Vec<Asked>,
     /// The newest first.
-    pub(crate) calls: Vec<Line>,
-    /// What the processes of servers use, by server, where the hub says so.
-    pub(crate) processes: BTreeMap<String, Vec<Process>>,
+    pub(crate) calls: Vec<Call>,
+    /// The processes of the server that is looked at.
+    pub(crate) processes: Option<(String, Vec<Process>)>,
 }
 
 /// How the connection to the hub is.
@@ -73,11 +73,21 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     #[serde(default)]
     pub(crate) parent: Option<u32>,
-    #[serde(default, alias = "command")]
+    #[serde(default)]
     pub(crate) name: String,
     /// What it keeps in memory, in bytes.
-    #[serde(default, alias = "memoryBytes", alias = "rss", alias = "bytes")]
-    pub(crate) memory: u64,
+    #[serde(default)]
+    pub(crate) resident: u64,
+}
+
+/// A call of the past.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Call {
+    /// Names what it said, where the hub still has that.
+    #[serde(default)]
+    pub(crate) id: Option<String>,
+    #[serde(flatten)]
+    pub(crate) line: Line,
 }
 
 /// Something that awaits approval.
@@ -125,7 +135,7 @@ pub(crate) struct Item {
     pub(crate) cost: Option<usize>,
     pub(crate) kind: ItemKind,
     /// As the server lists it.
-    pub(crate) item: Raw,
+    pub(crate) raw: Raw,
     /// What is searched.
     words: String,
 }
@@ -182,6 +192,14 @@ impl Known {
             .collect()
     }
 
+    /// The processes of a server, as far as they are known.
+    pub(crate) fn processes(&self, server: &str) -> &[Process] {
+        match &self.processes {
+            Some((of, processes)) if of == server => processes,
+            _ => &[],
+        }
+    }
+
     /// Keeps a question, once.
     pub(crate) fn ask(&mut self, asked: Asked) {
         if self.question(&asked.id).is_none() {
@@ -190,8 +208,8 @@ impl Known {
     }
 
     /// Puts a call on top.
-    pub(crate) fn called(&mut self, line: Line) {
-        self.calls.insert(0, line);
+    pub(crate) fn called(&mut self, call: Call) {
+        self.calls.insert(0, call);
         self.calls.truncate(CALLS);
     }
 }
@@ -206,8 +224,8 @@ impl Item {
         let title = text("title").or_else(|| text("name")).unwrap_or_else(|| name.clone());
         let description = text("description").or(address).unwrap_or_default();
         let words = [&*name, &told.server, &title, &description].join(" ").to_lowercase();
-        let ToldItem { server, cost, item, .. } = told;
-        Self { name, server, title, description, cost, kind, item, words }
+        let ToldItem { server, cost, item: raw, .. } = told;
+        Self { name, server, title, description, cost, kind, raw, words }
     }
 
     /// Whether every word of `typed`, in small letters, is in it.

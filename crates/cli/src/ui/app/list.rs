@@ -77,7 +77,9 @@ mod tests {
             (&[Down, Last], 0, 0, 0),
         ] {
             let mut list = List::default();
-            moves.iter().for_each(|step| list.go(*step, length, 3));
+            for step in moves {
+                list.go(*step, length, 3);
+            }
             assert_eq!((list.chosen(length), list.top(length, 3)), (chosen, top), "{moves:?}");
         }
         // A list that has become shorter.

@@ -22,7 +22,6 @@ mod tests;
 
 use std::collections::HashMap;
 
-use switchboard_core::audit::Line;
 use switchboard_core::told::Server;
 
 pub(crate) use act::{Act, Answer, Choice, ServerAct, Verdict, choices};
@@ -30,12 +29,12 @@ pub(crate) use calling::{Calling, State};
 pub(crate) use event::{Effect, Event, Look, Method, News, Path, Request, Wish};
 pub(crate) use form::{Blank, Form, Given, Purpose};
 pub(crate) use known::{
-    Asked, CALLS, Case, Catalog, Hub, Item, ItemKind, Known, Link, Process, Wrong,
+    Asked, CALLS, Call, Case, Catalog, Hub, Item, ItemKind, Known, Link, Process, Wrong,
 };
 pub(crate) use list::{List, Move};
 pub(crate) use problems::{Trouble, troubles};
 pub(crate) use typed::Typed;
-pub(crate) use window::{Entry, Kind, Scroll, Window, Writing};
+pub(crate) use window::{Entry, Kind, Record, Scroll, Window, Writing};
 
 use super::input::History;
 use known::fits;
@@ -140,7 +139,7 @@ impl View {
 
 impl Model {
     pub(crate) fn new(size: (u16, u16), notify: Notify, history: History) -> Self {
-        Self { size, notify, history, ..Self::default() }
+        Self { history, notify, size, ..Self::default() }
     }
 
     /// The list of the view that is shown.
@@ -197,14 +196,21 @@ impl Model {
     }
 
     /// The calls that do.
-    pub(crate) fn calls(&self) -> Vec<&Line> {
+    pub(crate) fn calls(&self) -> Vec<&Call> {
         let sought = self.sought();
-        let fit = |line: &&Line| {
-            let Line { name, server, client, outcome, method, .. } = *line;
+        let fit = |call: &&Call| {
+            let line = &call.line;
             let (decision, rule) = (line.decision.as_deref(), line.rule.as_deref());
-            let words = [name, server, client, outcome, method].map(String::as_str).join(" ");
-            let words = [&words, decision.unwrap_or_default(), rule.unwrap_or_default()].join(" ");
-            sought.is_empty() || fits(&words.to_lowercase(), &sought)
+            let words = [
+                &*line.name,
+                &line.server,
+                &line.client,
+                &line.outcome,
+                &line.method,
+                decision.unwrap_or_default(),
+                rule.unwrap_or_default(),
+            ];
+            sought.is_empty() || fits(&words.join(" ").to_lowercase(), &sought)
         };
         self.known.calls.iter().filter(fit).collect()
     }

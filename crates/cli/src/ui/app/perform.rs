@@ -1,12 +1,14 @@
 //! What a person does.
 
 use serde_json::{Value, json};
+use switchboard_gateway::admin::client::escaped;
 
 use super::form::Purpose;
+use super::server::save;
 use super::window::Window;
 use super::{
-    Act, Calling, Effect, Form, Item, Kind, List, Method, Model, Path, Request, Scroll, Trouble,
-    Typed, Typing, Verdict, View, Wish, Wrong, calling, troubles,
+    Act, Calling, Effect, Form, Item, Kind, List, Method, Model, Path, Record, Request, Scroll,
+    Trouble, Typed, Typing, Verdict, View, Wish, Wrong, calling, troubles,
 };
 use crate::ui::input::{self, words};
 use crate::ui::view;
@@ -27,7 +29,7 @@ impl Model {
             Act::NextView => return self.turn(self.view.further(1)),
             Act::ViewBefore => return self.turn(self.view.further(View::ALL.len() - 1)),
             Act::Go(step) => self.go(step),
-            Act::Open => self.open(),
+            Act::Open => return self.open(),
             Act::Close => return self.leave(),
             Act::Find => self.typing = Typing::Find,
             Act::Command(begin) => self.typing = Typing::Line(Typed::new(begin)),
@@ -80,7 +82,7 @@ impl Model {
         Vec::new()
     }
 
-    fn open(&mut self) {
+    fn open(&mut self) -> Vec<Effect> {
         let chosen = self.list().chosen(self.lengths().0);
         let kind = match self.view {
             View::Servers => {
@@ -97,7 +99,8 @@ impl Model {
                 None
             }
             View::Activity => {
-                self.calls().get(chosen).map(|line| Kind::Record(Box::new((*line).clone())))
+                let call = self.calls().get(chosen).map(|call| (*call).clone());
+                call.map(|call| Kind::Record(Box::new(Record { call, said: None })))
             }
             View::Problems => match troubles(&self.known).get(chosen) {
                 Some(Trouble::Server(server)) => Some(Kind::Server { name: server.name.clone() }),
@@ -109,6 +112,33 @@ impl Model {
             },
         };
         self.windows.extend(kind.map(Window::new));
+        let said = self.look_at_call();
+        self.look_at_processes().into_iter().chain(said).collect()
+    }
+
+    /// What the server that is looked at runs.
+    pub(super) fn look_at_processes(&self) -> Vec<Effect> {
+        let Some(Window { kind: Kind::Server { name }, .. }) = self.windows.last() else {
+            return Vec::new();
+        };
+        let path = Path::Here(format!("servers/{}/processes", escaped(name)));
+        let wish = Wish::Processes { server: name.clone() };
+        vec![Effect::Ask(Request { wish, method: Method::Get, path, body: None })]
+    }
+
+    /// What the call that is looked at said, where the hub still has it.
+    fn look_at_call(&self) -> Option<Effect> {
+        let Some(Window { kind: Kind::Record(record), .. }) = self.windows.last() else {
+            return None;
+        };
+        let id = record.call.id.clone()?;
+        let path = Path::Hub(format!("activity/{}", escaped(&id)));
+        Some(Effect::Ask(Request {
+            wish: Wish::Said { id },
+            method: Method::Get,
+            path,
+            body: None,
+        }))
     }
 
     /// A form for an item, with what was filled in last.
@@ -121,24 +151,30 @@ impl Model {
         form
     }
 
-    /// Opens the form of a call of the past. What it was called with is known only of our own calls: the hub does not
-    /// write arguments down.
+    /// Opens the form of a call of the past, with what it was called with: as the hub still knows it, else as it was
+    /// filled in here.
     fn repeat(&mut self) {
-        let name = match self.windows.last().map(|window| &window.kind) {
-            Some(Kind::Record(line)) => line.name.clone(),
+        let (call, said) = match self.windows.last().map(|window| &window.kind) {
+            Some(Kind::Record(record)) => (Some(&record.call), record.said.as_ref()),
             _ => {
                 let calls = self.calls();
-                let chosen = self.list().chosen(calls.len());
-                calls.get(chosen).map(|line| line.name.clone()).unwrap_or_default()
+                (calls.get(self.list().chosen(calls.len())).copied(), None)
             }
         };
+        let Some(call) = call else { return };
+        let (name, id) = (call.line.name.clone(), call.id.clone());
+        let arguments = said.and_then(|said| said.pointer("/params/arguments")).cloned();
         let known = &self.known;
         let mut all = known.tools.iter().chain(&known.prompts).chain(&known.resources);
-        let form = all.find(|item| item.name == name).map(|item| self.form_of(item));
-        match form {
-            Some(form) => self.windows.push(Window::new(Kind::Form(Box::new(form)))),
-            None => self.complain(format!("there is no {name} now")),
+        let Some(mut form) = all.find(|item| item.name == name).map(|item| self.form_of(item))
+        else {
+            return self.complain(format!("there is no {name} now"));
+        };
+        if let Some(arguments) = arguments {
+            form.refill(&arguments);
+            form.repeats = id;
         }
+        self.windows.push(Window::new(Kind::Form(Box::new(form))));
     }
 
     /// Does what the form or the entry on top is for.
@@ -147,10 +183,7 @@ impl Model {
             Some(Kind::Entry(entry)) => {
                 let parsed: Result<Value, _> = serde_json::from_str(&entry.text.text());
                 match parsed {
-                    Ok(value) => {
-                        let (server, scope) = (entry.server.clone(), entry.scope.clone());
-                        self.save(&server, &scope, &value)
-                    }
+                    Ok(value) => vec![save(&entry.server, &entry.scope, &value)],
                     Err(error) => {
                         entry.problem = Some(format!("that is no JSON: {error}"));
                         Vec::new()
@@ -160,7 +193,7 @@ impl Model {
             Some(Kind::Form(form)) => {
                 form.problem = None;
                 match form.value() {
-                    Ok(value) => self.submit_form(value),
+                    Ok(value) => self.submit_form(&value),
                     Err((field, why)) => {
                         form.focus = field;
                         form.problem = Some(why);
@@ -172,7 +205,7 @@ impl Model {
         }
     }
 
-    fn submit_form(&mut self, value: Value) -> Vec<Effect> {
+    fn submit_form(&mut self, value: &Value) -> Vec<Effect> {
         let ticket = self.ticket();
         let Some(form) = self.form_mut() else { return Vec::new() };
         match form.purpose.clone() {
@@ -186,17 +219,21 @@ impl Model {
                     json!({ "role": "assistant", "model": "a person", "content": content });
                 self.reply(&id, json!({ "action": "result", "result": result }))
             }
-            Purpose::Add => vec![add(&value)],
+            Purpose::Add => vec![add(value)],
             purpose => {
                 let earlier = form.calling.replace(Calling::new(ticket));
-                let texts = form.texts();
+                let (texts, repeats) = (form.texts(), form.repeats.clone());
                 self.remember(&purpose, texts);
                 if let Some(window) = self.windows.last_mut() {
                     window.scroll = Scroll::Outcome;
                 }
                 let earlier = earlier.filter(Calling::is_underway);
                 let cancel = earlier.map(|calling| Effect::Cancel { ticket: calling.ticket });
-                let call = calling::body(&purpose, value).map(|body| Effect::Call { ticket, body });
+                let call = calling::body(&purpose, value).map(|body| Effect::Call {
+                    ticket,
+                    body,
+                    repeats,
+                });
                 cancel.into_iter().chain(call).collect()
             }
         }
@@ -241,7 +278,7 @@ impl Model {
             return Vec::new();
         };
         self.completing = Some((ticket, value));
-        vec![Effect::Call { ticket, body }]
+        vec![Effect::Call { ticket, body, repeats: None }]
     }
 
     fn decide(&mut self, verdict: Verdict) -> Vec<Effect> {

@@ -5,7 +5,7 @@ use switchboard_gateway::admin::client::escaped;
 
 use super::event::News;
 use super::window::Window;
-use super::{Effect, Kind, Method, Model, Path, Request, ServerAct, Wish, calling};
+use super::{Effect, Kind, Method, Model, Path, Request, ServerAct, Typed, View, Wish, calling};
 
 impl Model {
     pub(super) fn with_server(&mut self, act: ServerAct, name: &str) -> Vec<Effect> {
@@ -32,6 +32,11 @@ impl Model {
                 self.windows.push(Window::new(Kind::log(name)));
                 vec![Effect::Follow { server: name.to_owned() }]
             }
+            ServerAct::Tools => {
+                let effects = self.turn(View::Tools);
+                self.list_mut().find = Typed::new(name);
+                effects
+            }
             ServerAct::Edit => {
                 let path = Path::Here(format!("servers/{}", escaped(name)));
                 let wish = Wish::Entry { server: name.to_owned() };
@@ -50,7 +55,7 @@ impl Model {
     /// The server's own tool says where. It is called for, and what it says is shown.
     fn sign_in(&mut self, server: &str) -> Vec<Effect> {
         let is_way = |item: &&super::Item| {
-            let name = item.item.get("name").ok().flatten().and_then(|name| name.to_text());
+            let name = item.raw.get("name").ok().flatten().and_then(|name| name.to_text());
             item.server == server && name.as_deref() == Some("authenticate")
         };
         let Some(tool) = self.known.tools.iter().find(is_way).map(|tool| tool.name.clone()) else {
@@ -60,7 +65,7 @@ impl Model {
         let ticket = self.ticket();
         self.signing_in = Some((ticket, server.to_owned()));
         self.say(format!("asking {server} where to sign in …"));
-        vec![Effect::Call { ticket, body: calling::tool(&tool, json!({})) }]
+        vec![Effect::Call { ticket, body: calling::tool(&tool, &json!({})), repeats: None }]
     }
 
     /// Where somebody signs in.
@@ -90,13 +95,6 @@ impl Model {
         }
     }
 
-    pub(super) fn save(&self, server: &str, scope: &str, entry: &Value) -> Vec<Effect> {
-        let path = format!("servers/{}?scope={}", escaped(server), escaped(scope));
-        let wish = Wish::Save { server: server.to_owned() };
-        let body = Some(json!({ "entry": entry }));
-        vec![Effect::Ask(Request { wish, method: Method::Put, path: Path::Here(path), body })]
-    }
-
     /// It was said that the server is to be removed.
     pub(super) fn remove(&mut self) -> Vec<Effect> {
         let Some(Kind::Remove { server, scope, .. }) = self.windows.pop().map(|window| window.kind)
@@ -110,4 +108,12 @@ impl Model {
         let wish = Wish::Say(format!("{server} is removed"));
         vec![Effect::Ask(Request { wish, method: Method::Delete, path, body: None })]
     }
+}
+
+/// A server's entry is written; the hub checks it.
+pub(super) fn save(server: &str, scope: &str, entry: &Value) -> Effect {
+    let path = format!("servers/{}?scope={}", escaped(server), escaped(scope));
+    let wish = Wish::Save { server: server.to_owned() };
+    let body = Some(json!({ "entry": entry }));
+    Effect::Ask(Request { wish, method: Method::Put, path: Path::Here(path), body })
 }

@@ -44,7 +44,7 @@ fn keys_become_requests() {
         ("x", &[]),
         ("x Esc y", &[]),
         ("x y", &["Delete servers/kiosk?scope=user"]),
-        ("Enter d", &["Post servers/kiosk/disable"]),
+        ("Enter d", &["Get servers/kiosk/processes", "Post servers/kiosk/disable"]),
         ("c", &["Get servers/kiosk"]),
         (
             "Down Down i",
@@ -187,14 +187,14 @@ fn lines_are_completed() {
 fn values_are_completed_one_question_at_a_time() {
     let mut model = model(SIZE);
     let effects = press(&mut model, "3 Enter \"A\"");
-    let [Effect::Call { ticket, body }] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::Call { ticket, body, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(body["params"]["argument"], json!({ "name": "to", "value": "A" }));
     // The next letter waits for the answer, and is asked for then.
     assert_eq!(press(&mut model, "d"), []);
     let result = json!({ "completion": { "values": ["Ada", "Alan"] } });
     let news = News::Done { result: result.clone(), note: None };
     let effects = model.update(Event::Call { ticket: *ticket, news });
-    let [Effect::Call { ticket, body }] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::Call { ticket, body, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(body["params"]["argument"]["value"], "Ad");
     let news = News::Done { result, note: None };
     assert_eq!(model.update(Event::Call { ticket: *ticket, news }), []);
@@ -254,6 +254,18 @@ fn a_call_is_repeated_with_what_was_filled_in() {
     press(&mut model, "Esc 6 Down");
     let again = said(&press(&mut model, "r Enter"));
     assert_eq!(first, again);
+}
+
+#[test]
+fn a_call_is_repeated_as_the_hub_knows_it() {
+    let mut model = model(SIZE);
+    assert_eq!(said(&press(&mut model, "6 Down Enter")), ["Get /activity/7"]);
+    let answer = Ok(crate::ui::fixture::told("said"));
+    model.update(Event::Done { wish: Wish::Said { id: "7".to_owned() }, answer });
+    let effects = press(&mut model, "r Enter");
+    let [Effect::Call { repeats, body, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(repeats.as_deref(), Some("7"));
+    assert_eq!(body["params"], crate::ui::fixture::told("said")["params"]);
 }
 
 #[test]

@@ -64,13 +64,11 @@ impl Typed {
             KeyCode::Char('a') if control => self.at = 0,
             KeyCode::Char('e') if control => self.at = self.letters.len(),
             KeyCode::Char('u') if control => {
-                drop(self.letters.drain(..std::mem::take(&mut self.at)))
+                drop(self.letters.drain(..std::mem::take(&mut self.at)));
             }
             KeyCode::Char('k') if control => self.letters.truncate(self.at),
             KeyCode::Char('w') if control => self.rub_out_word(),
-            KeyCode::Char(_) if control || key.modifiers.contains(KeyModifiers::ALT) => {
-                return false;
-            }
+            KeyCode::Char(_) if control => return false,
             KeyCode::Char(letter) => self.insert(letter),
             KeyCode::Backspace if self.at > 0 => {
                 self.at -= 1;

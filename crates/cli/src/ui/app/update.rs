@@ -1,6 +1,8 @@
 //! What happened changes what is known, and what is shown of it.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use serde_json::Value;
 
 use super::known::{Asked, Wrong};
@@ -25,7 +27,7 @@ impl Model {
             Event::Paste(text) => self.pasted(&text),
             Event::Resize(columns, rows) => self.size = (columns, rows),
             Event::Link(link) => self.linked(link),
-            Event::Looked(look) => self.looked(*look),
+            Event::Looked(look) => return self.looked(*look),
             Event::Listed(catalog) => {
                 self.known.tools = catalog.tools;
                 self.known.prompts = catalog.prompts;
@@ -33,13 +35,15 @@ impl Model {
             }
             Event::Questions(questions) => {
                 // Those of our own calls are not in the hub's queue, and stay.
-                self.known.questions.retain(|asked| asked.is_ours());
-                questions.into_iter().for_each(|asked| self.known.ask(asked));
+                self.known.questions.retain(Asked::is_ours);
+                for asked in questions {
+                    self.known.ask(asked);
+                }
             }
             Event::Question(asked) => return self.asked(asked),
             Event::Answered { id } => self.answered(&id),
             Event::Calls(calls) => self.known.calls = calls,
-            Event::Called(line) => self.known.called(*line),
+            Event::Called(call) => self.known.called(*call),
             Event::Call { ticket, news } => return self.heard(ticket, news),
             Event::Done { wish, answer } => self.done(&wish, answer),
             Event::Log { server, lines } => self.logged(&server, lines),
@@ -56,14 +60,14 @@ impl Model {
         self.known.link = link;
     }
 
-    fn looked(&mut self, look: Look) {
-        let Look { hub, servers, problems, approvals, processes } = look;
+    fn looked(&mut self, look: Look) -> Vec<Effect> {
+        let Look { hub, servers, problems, approvals } = look;
         let known = &mut self.known;
         known.hub = hub;
         known.servers = servers;
         known.problems = problems;
         known.approvals = approvals;
-        known.processes = processes.into_iter().collect();
+        self.look_at_processes()
     }
 
     fn asked(&mut self, asked: Asked) -> Vec<Effect> {
@@ -147,16 +151,34 @@ impl Model {
                 );
                 self.say(format!("{server} is changed"));
             }
-            (Wish::Save { .. }, Err(wrong)) => self.refused(&wrong),
             (Wish::Add, Ok(told)) => {
                 self.windows.retain(|window| !is_adding(window));
                 let added = told.get("added").and_then(Value::as_array).into_iter().flatten();
                 let names: Vec<_> = added.filter_map(|each| each["name"].as_str()).collect();
                 self.say(format!("added {}", names.join(", ")));
             }
-            (Wish::Add, Err(wrong)) => self.refused(&wrong),
-            (Wish::Answer { .. }, Ok(_)) => {}
+            (Wish::Add | Wish::Save { .. }, Err(wrong)) => self.refused(&wrong),
+            (Wish::Processes { server }, Ok(told)) => {
+                let told = told.get("processes").cloned().unwrap_or_default();
+                let processes = serde_json::from_value(told).unwrap_or_default();
+                self.known.processes = Some((server.clone(), processes));
+            }
+            (Wish::Said { id }, Ok(told)) => self.said(id, &told),
+            // What is not there is not shown: a server that is elsewhere, a call that was long ago.
+            (Wish::Processes { .. } | Wish::Said { .. }, Err(_)) | (Wish::Answer { .. }, Ok(_)) => {
+            }
             (_, Err(wrong)) => self.complain(wrong.line()),
+        }
+    }
+
+    /// What a call of the past said is shown where it is looked at.
+    fn said(&mut self, id: &str, told: &Value) {
+        for window in &mut self.windows {
+            if let Kind::Record(record) = &mut window.kind
+                && record.call.id.as_deref() == Some(id)
+            {
+                record.said = Some(told.clone());
+            }
         }
     }
 
@@ -194,7 +216,14 @@ impl Model {
         }
     }
 
-    fn pressed(&mut self, key: KeyEvent) -> Vec<Effect> {
+    fn pressed(&mut self, mut key: KeyEvent) -> Vec<Effect> {
+        // A terminal that is slow, or quick fingers, make one of Esc and the key after it. Alt has no other meaning here.
+        if key.modifiers.contains(KeyModifiers::ALT) {
+            key.modifiers.remove(KeyModifiers::ALT);
+            let mut effects = self.pressed(KeyEvent::from(KeyCode::Esc));
+            effects.extend(self.pressed(key));
+            return effects;
+        }
         self.notice = None;
         match input::meant(self, key) {
             Some(Press::Act(act)) => self.perform(act),

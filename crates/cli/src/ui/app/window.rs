@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use serde_json::Value;
-use switchboard_core::audit::Line;
 
 use super::form::Form;
+use super::known::Call;
 use super::typed::Area;
 
 /// Lines of a log that are kept.
@@ -33,8 +33,8 @@ pub(crate) enum Kind {
     Review {
         name: String,
     },
-    /// One call of the past.
-    Record(Box<Line>),
+    /// One call of the past, and what it said, where that is known.
+    Record(Box<Record>),
     /// A permission or a page, to be said yes or no to.
     Question {
         id: String,
@@ -52,6 +52,14 @@ pub(crate) enum Kind {
     },
     Form(Box<Form>),
     Entry(Box<Entry>),
+}
+
+/// A call of the past.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) call: Call,
+    /// `params`, and `result` or `error`.
+    pub(crate) said: Option<Value>,
 }
 
 /// A server's entry while it is changed.

@@ -20,7 +20,9 @@ pub(crate) struct Kept(std::path::PathBuf);
 impl History {
     pub(crate) fn new(lines: Vec<String>) -> Self {
         let mut history = Self::default();
-        lines.into_iter().for_each(|line| history.push(&line));
+        for line in lines {
+            history.push(&line);
+        }
         history
     }
 
@@ -87,7 +89,9 @@ mod tests {
     fn lines_come_back() {
         let mut history = History::default();
         assert_eq!(history.older(), None);
-        ["a", "b", "b", ""].iter().for_each(|line| history.push(line));
+        for line in ["a", "b", "b", ""] {
+            history.push(line);
+        }
         assert_eq!(history.older(), Some("b"));
         assert_eq!(history.older(), Some("a"));
         assert_eq!(history.older(), Some("a"));

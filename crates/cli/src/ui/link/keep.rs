@@ -6,7 +6,6 @@ use std::time::Duration;
 use http::Method as Verb;
 use serde::Deserialize;
 use serde_json::Value;
-use switchboard_core::audit::Line;
 use switchboard_core::catalog::Told as Lists;
 use switchboard_core::problem::Problem;
 use switchboard_core::told::Server;
@@ -14,9 +13,7 @@ use switchboard_gateway::admin::client::{Attending, Client, Error, Event as Told
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{Open, Shared, wrong};
-use crate::ui::app::{
-    Asked, CALLS, Case, Catalog, Event, Hub, Link as State, Look, Process, Wrong,
-};
+use crate::ui::app::{Asked, CALLS, Call, Case, Catalog, Event, Hub, Link as State, Look, Wrong};
 
 /// How long to wait before a hub is looked for again, at first and at most.
 const SOON: Duration = Duration::from_millis(250);
@@ -134,8 +131,8 @@ async fn of_hub(shared: &Shared, event: &Told, due: &mut Due) {
         }
         "called" => {
             due.servers();
-            if let Ok(line) = event.read::<Line>() {
-                shared.tell(Event::Called(Box::new(line))).await;
+            if let Ok(call) = event.read::<Call>() {
+                shared.tell(Event::Called(Box::new(call))).await;
             }
         }
         "resync" => *due = Due::everything(),
@@ -184,27 +181,13 @@ async fn servers(open: &Open) -> Result<Look, Error> {
         pending: Vec<Case>,
     }
     let hub: Hub = open.get("status").await?;
-    let told: Value = open.get(&open.here("servers")).await?;
-    let processes = processes(&told);
-    let Servers { servers, problems } = serde_json::from_value(told).map_err(Error::Strange)?;
+    let Servers { servers, problems } = open.get(&open.here("servers")).await?;
     let Approvals { pending } = open.get(&open.here("approvals")).await?;
-    Ok(Look { hub, servers, problems, approvals: pending, processes })
-}
-
-/// The processes of each server, where the hub tells of them.
-fn processes(told: &Value) -> Vec<(String, Vec<Process>)> {
-    let servers = told.get("servers").and_then(Value::as_array).into_iter().flatten();
-    let of = |server: &Value| {
-        let name = server.get("name")?.as_str()?.to_owned();
-        let told = server.pointer("/stats/processes")?.clone();
-        let processes: Vec<Process> = serde_json::from_value(told).ok()?;
-        (!processes.is_empty()).then_some((name, processes))
-    };
-    servers.filter_map(of).collect()
+    Ok(Look { hub, servers, problems, approvals: pending })
 }
 
 /// The newest first. Lines that say something else than a call are left out.
-async fn calls(open: &Open) -> Result<Vec<Line>, Error> {
+async fn calls(open: &Open) -> Result<Vec<Call>, Error> {
     #[derive(Deserialize)]
     struct Activity {
         calls: Vec<Value>,

@@ -1,12 +1,15 @@
 //! Every call that was made: by whom, what was decided, how it ended.
 
 use ratatui_core::text::Line as Row;
+use serde_json::Value;
 use switchboard_core::audit::Line;
 
 use super::page::Page;
 use super::server::bytes;
 use super::text::{Cell, Tone, Width, row};
-use crate::ui::app::Model;
+use super::told;
+use crate::show;
+use crate::ui::app::{Model, Record};
 
 pub(super) fn head(width: usize) -> Row<'static> {
     let cells = [
@@ -21,7 +24,7 @@ pub(super) fn head(width: usize) -> Row<'static> {
 
 pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Vec<Row<'static>> {
     let calls = model.calls();
-    calls.into_iter().skip(top).take(height).map(|line| one(line, width)).collect()
+    calls.into_iter().skip(top).take(height).map(|call| one(&call.line, width)).collect()
 }
 
 fn one(line: &Line, width: usize) -> Row<'static> {
@@ -64,7 +67,8 @@ fn took(micros: u64) -> String {
 }
 
 /// One call, with everything that was written down of it.
-pub(super) fn page(line: &Line, page: &mut Page) -> String {
+pub(super) fn page(record: &Record, page: &mut Page) -> String {
+    let line = &record.call.line;
     let (word, tone) = outcome(&line.outcome);
     page.toned("Outcome", word, tone);
     page.toned("Error", line.error.as_deref().unwrap_or_default(), tone);
@@ -80,10 +84,35 @@ pub(super) fn page(line: &Line, page: &mut Page) -> String {
     page.fact("Rule stands at", line.at.as_deref().unwrap_or_default());
     page.fact("Took", took(line.micros));
     page.fact("Size", format!("{} sent, {} received", bytes(line.sent), bytes(line.received)));
-    page.gap();
-    page.text(
-        "Arguments and results are never written down. r opens the form, with what you filled in last.",
-        Tone::Faint,
-    );
+    match &record.said {
+        Some(said) => spoken(line, said, page),
+        None => {
+            page.gap();
+            page.text(
+                "What it said is not known any more. r opens its form, with what you filled in last.",
+                Tone::Faint,
+            );
+        }
+    }
     named(line).to_owned()
+}
+
+/// What it was called with, and what came of it.
+fn spoken(line: &Line, said: &Value, page: &mut Page) {
+    if let Some(params) = said.get("params") {
+        page.heading("Request");
+        page.text(&show::block(params), Tone::Accent);
+    }
+    let causes = said.pointer("/error/causes").and_then(Value::as_array).into_iter().flatten();
+    for cause in causes.filter_map(Value::as_str) {
+        page.toned("Because", cause, Tone::Bad);
+    }
+    if let Some(result) = said.get("result") {
+        page.heading("Result");
+        match &*line.method {
+            "prompts/get" => told::messages(result, page),
+            "resources/read" => told::contents(result, page),
+            _ => told::result(result, page),
+        }
+    }
 }

@@ -62,13 +62,12 @@ pub(super) fn choices(choices: &[Choice], area: Rect, buffer: &mut Buffer) {
 }
 
 /// The choice in this column.
-pub(super) fn choice_at(choices: Vec<Choice>, area: Rect, column: u16) -> Option<Choice> {
+pub(super) fn choice_at(choices: &[Choice], area: Rect, column: u16) -> Option<Choice> {
     let column = usize::from(column.checked_sub(area.x)?);
     let hit = |(choice, at): &(&Choice, usize)| {
         (*at..at + wide(choice.key) + 1 + wide(choice.label)).contains(&column)
     };
-    let found = spread(&choices).find(hit).map(|(choice, _)| choice.clone());
-    found
+    spread(choices).find(hit).map(|(choice, _)| choice.clone())
 }
 
 fn spread(choices: &[Choice]) -> impl Iterator<Item = (&Choice, usize)> {

@@ -20,10 +20,8 @@ pub(super) fn content(entry: &Entry, width: usize) -> Content {
     page.gap();
     let first = page.length();
     for (number, line) in entry.text.lines().iter().enumerate() {
-        let shown = match number == entry.text.line() {
-            true => tail(&line.text(), width.saturating_sub(6)),
-            false => line.text(),
-        };
+        let is_here = number == entry.text.line();
+        let shown = if is_here { tail(&line.text(), width.saturating_sub(6)) } else { line.text() };
         let spans = [
             Span::styled(format!("{:>4} ", number + 1), Tone::Faint.style()),
             Span::raw(clean(&shown)),

@@ -72,7 +72,7 @@ fn field(blank: &Blank, is_here: bool, width: usize, page: &mut Page) -> u16 {
         }
         Given::One(chosen) => spans.extend(one(blank, *chosen, is_here)),
         Given::Several { ticked, at } => {
-            spans.extend(several(blank, ticked, is_here.then_some(*at)))
+            spans.extend(several(blank, ticked, is_here.then_some(*at)));
         }
     }
     page.line(Line::from(spans));
@@ -81,9 +81,12 @@ fn field(blank: &Blank, is_here: bool, width: usize, page: &mut Page) -> u16 {
 
 /// The choices, with the chosen one in brackets.
 fn one(blank: &Blank, chosen: Option<usize>, is_here: bool) -> Vec<Span<'static>> {
-    let label = |(number, label): (usize, &str)| match chosen == Some(number) {
-        true => Span::styled(format!("[{}] ", clean(label)), Tone::Accent.style()),
-        false => Span::styled(format!(" {}  ", clean(label)), Tone::Faint.style()),
+    let label = |(number, label): (usize, &str)| {
+        if chosen == Some(number) {
+            Span::styled(format!("[{}] ", clean(label)), Tone::Accent.style())
+        } else {
+            Span::styled(format!(" {}  ", clean(label)), Tone::Faint.style())
+        }
     };
     let mut spans: Vec<_> = blank.labels().into_iter().enumerate().map(label).collect();
     if is_here {
@@ -119,7 +122,7 @@ fn offers(offered: &[String], page: &mut Page) {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn button(form: &Form, page: &mut Page) {
@@ -140,9 +143,10 @@ fn became(calling: &Calling, purpose: &Purpose, page: &mut Page) {
         }
         State::Done { result, note, took } => {
             let is_error = result.get("isError") == Some(&Value::Bool(true));
-            let (said, tone) = match is_error {
-                true => ("✘ the tool reports an error, after", Tone::Bad),
-                false => ("✔ done in", Tone::Good),
+            let (said, tone) = if is_error {
+                ("✘ the tool reports an error, after", Tone::Bad)
+            } else {
+                ("✔ done in", Tone::Good)
             };
             page.text(&format!("{said} {} ms", took.as_millis()), tone);
             page.text(note.as_deref().unwrap_or_default(), Tone::Faint);

@@ -24,7 +24,7 @@ const KEYS: [(&str, &[(&str, &str)]); 5] = [
             ("r", "connect anew"),
             ("a", "look at what awaits approval, and decide"),
             ("i o", "sign in, sign out"),
-            ("l", "its log, live"),
+            ("l t", "its log, live; its tools"),
             ("c", "change its entry"),
             ("n x", "new, remove"),
         ],

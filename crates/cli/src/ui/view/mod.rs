@@ -100,7 +100,7 @@ pub(crate) fn spot(model: &Model, column: u16, row: u16) -> Option<Spot> {
         return bars::tab_at(model, column).map(Spot::Tab);
     }
     if frame.choices.contains(at) {
-        let choice: Option<Choice> = bars::choice_at(choices(model), frame.choices, column);
+        let choice: Option<Choice> = bars::choice_at(&choices(model), frame.choices, column);
         return choice.map(|choice| Spot::Choice(choice.act));
     }
     if !frame.body.contains(at) || !model.windows.is_empty() {
@@ -239,7 +239,7 @@ fn content(model: &Model, window: &Window, width: usize) -> Content {
         Kind::Server { name } => server::page(model, name, &mut page),
         Kind::Log { server, lines } => server::log(server, lines, &mut page),
         Kind::Review { name } => review::page(model, name, &mut page),
-        Kind::Record(line) => activity::page(line, &mut page),
+        Kind::Record(record) => activity::page(record, &mut page),
         Kind::Question { id } => queue::page(model, id, &mut page),
         Kind::SignIn { server, page: at, said } => {
             server::sign_in(model, server, at.as_deref(), said, &mut page)

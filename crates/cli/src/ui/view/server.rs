@@ -30,9 +30,7 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
         counted(stats, page);
     }
     page.fact("Used by", model.known.users(name).join(", "));
-    if let Some(processes) = model.known.processes.get(name) {
-        tree(processes, page);
-    }
+    tree(model.known.processes(name), page);
     title
 }
 
@@ -75,7 +73,10 @@ fn counted(stats: &Stats, page: &mut Page) {
 
 /// Its processes, each below the one that started it.
 fn tree(processes: &[Process], page: &mut Page) {
-    let memory: u64 = processes.iter().map(|process| process.memory).sum();
+    if processes.is_empty() {
+        return;
+    }
+    let memory: u64 = processes.iter().map(|process| process.resident).sum();
     page.fact("Memory", bytes(memory));
     page.heading("Processes");
     let is_root = |process: &&Process| {
@@ -88,7 +89,7 @@ fn tree(processes: &[Process], page: &mut Page) {
 
 fn branch(process: &Process, all: &[Process], depth: usize, page: &mut Page) {
     let name = format!("{}{}", "  ".repeat(depth.min(16)), process.pid);
-    page.fact(&name, format!("{:<24} {}", process.name, bytes(process.memory)));
+    page.fact(&name, format!("{:<24} {}", process.name, bytes(process.resident)));
     // A tree has no more levels than processes, whatever is claimed of them.
     if depth < all.len() {
         let children = all.iter().filter(|child| child.parent == Some(process.pid));

@@ -240,6 +240,15 @@ fn logs_are_followed() {
 }
 
 #[test]
+fn what_a_call_said_is_shown() {
+    let mut model = model(LARGE);
+    press(&mut model, "6 Down Enter");
+    let answer = Ok(told("said"));
+    model.update(Event::Done { wish: Wish::Said { id: "7".to_owned() }, answer });
+    insta::assert_snapshot!("window_call_said", screen(&model));
+}
+
+#[test]
 fn a_terminal_that_is_too_small_is_told() {
     for size in [(1, 1), (0, 0), (3, 2), (79, 24), (80, 23), (20, 5)] {
         let mut model = model(size);
@@ -305,9 +314,11 @@ fn the_guide_shows_these_screens() {
         if number > 0 {
             expected.push_str("```");
         }
-        match part.starts_with("text\n") {
-            true => expected.push_str(&format!("text\n{}", snapshot(screens.next().unwrap()))),
-            false => expected.push_str(part),
+        if part.starts_with("text\n") {
+            expected.push_str("text\n");
+            expected.push_str(&snapshot(screens.next().unwrap()));
+        } else {
+            expected.push_str(part);
         }
     }
     assert_eq!(screens.next(), None);
