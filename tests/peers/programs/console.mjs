@@ -164,9 +164,10 @@ const steps = {
     await close();
   },
 
-  async prompt({ prompt, fields, shows }) {
+  async prompt({ prompt, fields, offers, shows }) {
     await openItem('Prompts', prompt);
     await fill(top(), fields);
+    await top().locator(`datalist option[value="${offers}"]`).first().waitFor({ state: 'attached' });
     await press('Fill in');
     await top().getByText(shows).waitFor();
     await close();

@@ -147,7 +147,7 @@ fn a_person_calls_and_is_asked() {
     scene.does("call", json!({ "tool": "fail", "shows": "out of paper" }));
     scene.does(
         "prompt",
-        json!({ "prompt": "letter", "fields": { "to": "Ada" }, "shows": "Write to Ada." }),
+        json!({ "prompt": "letter", "fields": { "to": "Ada" }, "offers": "Ada", "shows": "Write to Ada." }),
     );
     scene.does("read", json!({ "resource": "leaflet", "shows": "take one" }));
     let page = json!({ "resource": "kiosk://page", "field": "number", "value": "7", "offers": "Ada",
