@@ -266,9 +266,10 @@ const steps = {
   },
 
   /** Waits for a question and presses a button of it. */
-  async answer({ shows, fields = {}, button }) {
+  async answer({ shows, by, fields = {}, button }) {
     await view('Queue');
     const card = page.locator('article').filter({ hasText: shows });
+    if (by) await card.locator('dd').getByText(by, { exact: true }).waitFor();
     await card.waitFor();
     await fill(card, fields);
     await card.getByRole('button', { name: button, exact: true }).click();
