@@ -109,8 +109,8 @@ async fn shared(
     settings: &PluginSettings,
     surroundings: &Surroundings,
 ) -> Result<Arc<Plugins>, Failure> {
-    static HOSTS: Mutex<BTreeMap<(Vec<PathBuf>, PluginSettings), Weak<Plugins>>> =
-        Mutex::new(BTreeMap::new());
+    type Key = (Vec<PathBuf>, PluginSettings);
+    static HOSTS: Mutex<BTreeMap<Key, Weak<Plugins>>> = Mutex::new(BTreeMap::new());
     let hosts = || HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (folders, settings.clone());
     if let Some(host) = hosts().get(&key).and_then(Weak::upgrade) {

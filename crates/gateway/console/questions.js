@@ -28,7 +28,7 @@ function permission(question, { tool, arguments: args, annotations = {}, because
   ].filter(Boolean).join(', ');
   return [
     h('h2', {}, `May ${question.server} do this?`),
-    facts([['Tool', h('code', {}, tool)], ['It', hints], ['Asked because', reason(because)], ['A rule that allows it', allow && h('code', {}, allow)]]),
+    facts([['Tool', h('code', {}, tool)], ['Asked by', question.client], ['It', hints], ['Asked because', reason(because)], ['A rule that allows it', allow && h('code', {}, allow)]]),
     pre(args ?? {}),
     h('div', { className: 'actions' },
       YES.map(([remember, label], index) => button(index ? label : `Allow ${label.toLowerCase()}`, () => answer({ action: 'allow', remember }), index ? '' : 'main')),
@@ -40,7 +40,7 @@ function permission(question, { tool, arguments: args, annotations = {}, because
 const reason = (because) => (typeof because === 'object' ? [because?.by, because?.rule?.text ?? because?.mode].filter(Boolean).join(' ') : because);
 
 function elicitation(question, { params = {} }, answer) {
-  const head = [h('h2', {}, `${question.server} asks`), h('p', {}, params.message ?? '')];
+  const head = [h('h2', {}, `${question.server} asks`), h('p', {}, params.message ?? ''), facts([['In a call of', question.client]])];
   const others = [button('Decline', () => answer({ action: 'decline' })), button('Cancel', () => answer({ action: 'cancel' }))];
   if (params.mode === 'url') return [...head, ...visit(params.url, answer, others)];
   const done = (content) => answer({ action: 'accept', content });

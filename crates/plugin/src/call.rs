@@ -5,9 +5,10 @@ use std::sync::Arc;
 use switchboard_wire::{
     envelope::{Id, Response, RpcError},
     json::Raw,
+    queue::{self, queue},
 };
 use tokio::{
-    sync::{OwnedSemaphorePermit, mpsc, oneshot},
+    sync::{OwnedSemaphorePermit, oneshot},
     time::Instant,
 };
 
@@ -18,7 +19,7 @@ const MAILBOX: usize = 256;
 
 /// What a call of a worker's hears. Held until the worker has answered, whoever still waits.
 pub(crate) struct Mailbox {
-    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) events: queue::Sender<Event>,
     pub(crate) done: oneshot::Sender<Result<Raw, RpcError>>,
     /// Since when nobody waits.
     pub(crate) abandoned: Option<Instant>,
@@ -44,7 +45,7 @@ pub(crate) enum Next {
 pub(crate) struct Call {
     pub(crate) worker: Arc<Worker>,
     id: u64,
-    events: mpsc::Receiver<Event>,
+    events: queue::Receiver<Event>,
     done: oneshot::Receiver<Result<Raw, RpcError>>,
     /// Set once it is over.
     end: Option<End>,
@@ -62,7 +63,7 @@ enum End {
 impl Call {
     /// A call of `worker`'s, and where what is said of it goes.
     pub(crate) fn new(worker: Arc<Worker>, id: u64, slot: OwnedSemaphorePermit) -> (Self, Mailbox) {
-        let (events, heard) = mpsc::channel(MAILBOX);
+        let (events, heard) = queue(MAILBOX);
         let (done, answer) = oneshot::channel();
         let call = Self { worker, id, events: heard, done: answer, end: None };
         (call, Mailbox { events, done, abandoned: None, _slot: slot })
@@ -78,7 +79,7 @@ impl Call {
             }
         }
         // Whatever was said before the answer is there by now.
-        if let Ok(event) = self.events.try_recv() {
+        if let Some(event) = self.events.try_recv() {
             return Next::Event(event);
         }
         match &self.end {

@@ -5,7 +5,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use switchboard_wire::{sanitize, server::Changes};
+use serde_json::json;
+use switchboard_wire::{json::Raw, sanitize, server::Changes};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,7 @@ use crate::{
     options::Options,
     parked::Parked,
     seat::Seat,
+    server::raw,
     subscriptions::Subscriptions,
     tasks::Tasks,
     told::Ready,
@@ -43,6 +45,8 @@ pub(crate) struct Inner {
     pub(crate) parked: Parked,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) tasks: Tasks,
+    /// What the server says of itself with every answer.
+    pub(crate) info: Raw,
     /// Folders are looked at now and then, since they cannot be watched.
     pub(crate) polls: bool,
     pub(crate) shutdown: CancellationToken,
@@ -105,6 +109,7 @@ impl Plugins {
             Arc::new(Seat::builtin(index, builtin.name, offer, terms))
         });
         let seats: Vec<_> = seats.collect();
+        let info = raw(&json!({ "name": options.name, "version": env!("CARGO_PKG_VERSION") }));
         let inner = Arc::new(Inner {
             catalog: RwLock::new(Arc::new(Catalog::of(&seats))),
             seats: RwLock::new(seats),
@@ -114,6 +119,7 @@ impl Plugins {
             parked: Parked::default(),
             subscriptions: Subscriptions::default(),
             tasks: Tasks::default(),
+            info,
             shutdown: CancellationToken::new(),
         });
         tokio::spawn(keeper::keep(inner.clone(), heard, said));

@@ -150,7 +150,7 @@ impl Worker {
 
     /// Whether a call would begin at once.
     pub(crate) fn is_free(&self) -> bool {
-        self.slots.available_permits() > 0
+        self.fault.get().is_none() && self.slots.available_permits() > 0
     }
 
     /// Why it has ended, if it has.

@@ -47,8 +47,7 @@ impl Handler for Plugins {
     }
 
     fn info(&self) -> Raw {
-        let name = &self.inner.host.options.name;
-        raw(&json!({ "name": name, "version": env!("CARGO_PKG_VERSION") }))
+        self.inner.info.clone()
     }
 
     fn call<'a>(

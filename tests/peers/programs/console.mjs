@@ -164,9 +164,10 @@ const steps = {
     await close();
   },
 
-  async prompt({ prompt, fields, shows }) {
+  async prompt({ prompt, fields, offers, shows }) {
     await openItem('Prompts', prompt);
     await fill(top(), fields);
+    await top().locator(`datalist option[value="${offers}"]`).first().waitFor({ state: 'attached' });
     await press('Fill in');
     await top().getByText(shows).waitFor();
     await close();
@@ -265,9 +266,10 @@ const steps = {
   },
 
   /** Waits for a question and presses a button of it. */
-  async answer({ shows, fields = {}, button }) {
+  async answer({ shows, by, fields = {}, button }) {
     await view('Queue');
     const card = page.locator('article').filter({ hasText: shows });
+    if (by) await card.locator('dd').getByText(by, { exact: true }).waitFor();
     await card.waitFor();
     await fill(card, fields);
     await card.getByRole('button', { name: button, exact: true }).click();

@@ -52,7 +52,8 @@ impl Report {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let text = format!(
             "`switchboard serve`, with the schema checked, a rule that allows the call and limits of results, beside\n\
-             others before the same echo server, each in a process of its own on loopback. *Direct* is that server\n\
+             others before the same echo server, made with the official SDK as most are, each in a process of its\n\
+             own on loopback. *Direct* is that server\n\
              itself over HTTP. The *floor* is a bare gateway on one thread that parses the envelope, remaps ids and\n\
              splices bytes, and has no other duty. The *plain rmcp gateway* is the official SDK's server before its\n\
              client. Calls carry 64 bytes; each connection has a session of its own and makes one call after the\n\

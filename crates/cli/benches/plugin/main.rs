@@ -1,4 +1,9 @@
-//! `cargo xtask bench plugin`: what a plugin's call costs, and how many there are in a second.
+//! What a plugin's call costs, and how many there are in a second.
+//!
+//! ```sh
+//! cargo xtask bench plugin                   # the table
+//! cargo xtask bench plugin --write           # and put it into docs/benchmarks.md
+//! ```
 //!
 //! Beside each figure stands the floor it has in common with every program of its kind: an echo over a pair of sockets.
 //! Nothing fails by the clock.
@@ -12,9 +17,11 @@
 
 mod floor;
 mod http;
+mod inside;
+mod report;
 mod stdio;
 
-use std::time::Duration;
+use report::Row;
 
 /// How often each is done.
 const ROUNDS: u32 = 20_000;
@@ -34,23 +41,30 @@ pub(crate) fn ping(id: u32) -> String {
 
 fn main() {
     // `cargo test` builds benchmarks too, and asks them for nothing.
-    if !std::env::args().any(|word| word == "--bench") {
+    let words: Vec<String> = std::env::args().collect();
+    let asked = |flag: &str| words.iter().any(|word| word == flag);
+    if !asked("--bench") {
         return;
     }
-    let floor = floor::round_trip(ROUNDS);
-    row("socket pair, echo", floor, ROUNDS);
+    let mut rows = vec![
+        Row::new("the plugin itself, in process", ROUNDS, inside::calls),
+        Row::new("socket pair, echo", ROUNDS, floor::round_trip),
+    ];
     let mut served = stdio::Served::start();
-    row("stdio, ping, one at a time", served.one_by_one(ROUNDS, ping), ROUNDS);
-    row("stdio, tool call, one at a time", served.one_by_one(ROUNDS, call), ROUNDS);
-    row("stdio, ping, pipelined", served.pipelined(ROUNDS * 5, ping), ROUNDS * 5);
-    row("stdio, tool call, pipelined", served.pipelined(ROUNDS * 2, call), ROUNDS * 2);
+    let mut alone = |what, ask| Row::new(what, ROUNDS, |rounds| served.one_by_one(rounds, ask));
+    rows.push(alone("stdio, ping, one at a time", ping));
+    rows.push(alone("stdio, tool call, one at a time", call));
+    let mut many =
+        |what, rounds, ask| Row::new(what, rounds, |rounds| served.pipelined(rounds, ask));
+    rows.push(many("stdio, ping, pipelined", ROUNDS * 5, ping));
+    rows.push(many("stdio, tool call, pipelined", ROUNDS * 2, call));
     drop(served);
     let mut kept = http::Kept::start();
-    row("HTTP, tool call, kept alive", kept.one_by_one(ROUNDS / 4, call), ROUNDS / 4);
-}
-
-fn row(what: &str, took: Duration, rounds: u32) {
-    let each = took / rounds;
-    let in_a_second = f64::from(rounds) / took.as_secs_f64();
-    println!("{what:34} {:>9.1} µs {in_a_second:>10.0} /s", each.as_secs_f64() * 1e6);
+    let rounds = ROUNDS / 4;
+    rows.push(Row::new("HTTP, tool call, kept alive", rounds, |rounds| {
+        kept.one_by_one(rounds, call)
+    }));
+    if asked("--write") {
+        report::write(&rows);
+    }
 }

@@ -147,7 +147,7 @@ fn a_person_calls_and_is_asked() {
     scene.does("call", json!({ "tool": "fail", "shows": "out of paper" }));
     scene.does(
         "prompt",
-        json!({ "prompt": "letter", "fields": { "to": "Ada" }, "shows": "Write to Ada." }),
+        json!({ "prompt": "letter", "fields": { "to": "Ada" }, "offers": "Ada", "shows": "Write to Ada." }),
     );
     scene.does("read", json!({ "resource": "leaflet", "shows": "take one" }));
     let page = json!({ "resource": "kiosk://page", "field": "number", "value": "7", "offers": "Ada",
@@ -163,7 +163,10 @@ fn a_person_calls_and_is_asked() {
     // A client that cannot be asked calls; the console is asked in its place.
     let mut client = scene.client();
     let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
-    scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Allow once" }));
+    scene.does(
+        "answer",
+        json!({ "shows": "mcp__kiosk__erase", "by": "test", "button": "Allow once" }),
+    );
     let told = scene.does("notified", json!({}));
     assert_eq!(told, json!(["kiosk asks: May it do this? mcp__kiosk__erase"]));
     assert_eq!(client.hear(erase).unwrap()["content"][0]["text"], "erased");
@@ -182,7 +185,7 @@ fn a_person_calls_and_is_asked() {
     assert!(answered.contains("Ada") && answered.contains("\\\"g\\\""), "{answered}");
     let page = json!({ "name": "kiosk__sign", "arguments": { "url": "https://sign.example/x" } });
     let sign = client.send("tools/call", &page);
-    scene.does("answer", json!({ "shows": "sign.example", "button": "Decline" }));
+    scene.does("answer", json!({ "shows": "sign.example", "by": "test", "button": "Decline" }));
     assert!(client.hear(sign).unwrap().to_string().contains("decline"));
     let page = json!({ "name": "kiosk__sign", "arguments": { "url": "http://127.0.0.1:1/x" } });
     let sign = client.send("tools/call", &page);

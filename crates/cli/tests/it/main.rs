@@ -28,6 +28,7 @@ mod import;
 mod install;
 mod list;
 mod load;
+mod looked_after;
 mod managed;
 mod openid;
 mod peers;

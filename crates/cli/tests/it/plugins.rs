@@ -49,7 +49,7 @@ fn a_new_project_builds_passes_its_test_and_is_sound() {
     insta::assert_snapshot!("plugin_new", story.transcript());
 }
 
-/// The way that `plugin new` tells people to go. `cargo xtask test` sees to it that CMake is there.
+/// The way that `plugin new` tells people to go. `cargo xtask test` sees to it that `cmake` is there.
 #[test]
 fn a_new_project_builds_with_cmake() {
     if Command::new("cmake").arg("--version").output().is_err() {

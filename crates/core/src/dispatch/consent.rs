@@ -148,10 +148,11 @@ impl Stage {
 
     /// Asks whoever answers this session's questions. `None`: nobody is there.
     pub(super) async fn ask(&self, placed: &Placed, about: About) -> Option<Reply> {
+        let (question, answer) = Question::new(&placed.name, about);
+        let question = question.of_client(&self.caller.who().client);
         match self.caller.session().answers {
-            Answers::Queue => self.engine.queue().ask(&placed.name, about).await,
+            Answers::Queue => self.engine.queue().ask((question, answer)).await,
             Answers::Caller => {
-                let (question, answer) = Question::new(&placed.name, about);
                 self.emit.event(CallEvent::Question(question)).await;
                 match timeout(self.engine.patience(), answer).await {
                     Ok(Ok(reply)) => Some(reply),

@@ -11,6 +11,8 @@ use crate::permission::{Annotations, Because, Remember};
 pub struct Question {
     /// The server whose call it is about.
     pub server: String,
+    /// The client whose call it is, as it calls itself; `None` where that is not known.
+    pub client: Option<String>,
     /// What is asked.
     pub about: About,
     reply: oneshot::Sender<Reply>,
@@ -87,7 +89,14 @@ impl Question {
     /// A question, and where its answer comes out.
     pub fn new(server: &str, about: About) -> (Self, oneshot::Receiver<Reply>) {
         let (reply, answer) = oneshot::channel();
-        (Self { server: server.to_owned(), about, reply }, answer)
+        (Self { server: server.to_owned(), client: None, about, reply }, answer)
+    }
+
+    /// The same of a client's call.
+    #[must_use]
+    pub fn of_client(mut self, client: &str) -> Self {
+        self.client = (!client.is_empty()).then(|| client.to_owned());
+        self
     }
 
     /// Decides. A call that has ended meanwhile does not hear it.

@@ -11,7 +11,7 @@ use super::event::{Event, Happened};
 use super::pool::Parsed;
 use super::{Inner, parse};
 use crate::connection::{Connection, Key, Listener, Notice, State};
-use crate::dispatch::{About, CallEvent, Reply};
+use crate::dispatch::{About, CallEvent, Question, Reply};
 
 /// The engine's ear at every connection.
 pub(super) struct Ear {
@@ -155,7 +155,7 @@ impl Inner {
         self.tasks.spawn(closing.run_until_cancelled_owned(async move {
             let reply = match stray {
                 Some(stray) => stray.ask(&server, about, engine.options.patience).await,
-                None => engine.queue.ask(&server, about).await,
+                None => engine.queue.ask(Question::new(&server, about)).await,
             };
             if let Some(Reply::Result(outcome)) = reply
                 && let Err(error) = question.answer(outcome).await

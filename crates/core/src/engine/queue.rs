@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
 use crate::dispatch::{About, Question, Reply};
@@ -48,6 +48,8 @@ pub struct Waits {
     pub id: u64,
     /// The server it comes from.
     pub server: String,
+    /// The client whose call it is, as it calls itself, where that is known.
+    pub client: Option<String>,
     /// What is asked.
     pub about: About,
     /// How long it has waited.
@@ -87,6 +89,7 @@ impl Queue {
         let shown = |(id, held): (&u64, &Held)| Waits {
             id: *id,
             server: held.question.server.clone(),
+            client: held.question.client.clone(),
             about: held.question.about.clone(),
             waited: held.asked.elapsed(),
             left: self.0.patience.saturating_sub(held.asked.elapsed()),
@@ -112,7 +115,9 @@ impl Queue {
     /// Puts a question that its own asker's client cannot be asked to those who watch, and passes their answer on.
     /// Where nobody watches it counts as cancelled. Dropped, the question is taken back.
     pub async fn relay(&self, question: Question) {
-        let reply = self.ask(&question.server, question.about.clone()).await;
+        let (asked, answer) = Question::new(&question.server, question.about.clone());
+        let asked = asked.of_client(question.client.as_deref().unwrap_or_default());
+        let reply = self.ask((asked, answer)).await;
         question.answer(reply.unwrap_or(Reply::Cancel));
     }
 
@@ -122,8 +127,10 @@ impl Queue {
     }
 
     /// Puts a question to those who watch. `None` if nobody does; a reply that does not come in time is *cancel*.
-    pub(crate) async fn ask(&self, server: &str, about: About) -> Option<Reply> {
-        let (question, answer) = Question::new(server, about);
+    pub(crate) async fn ask(
+        &self,
+        (question, answer): (Question, oneshot::Receiver<Reply>),
+    ) -> Option<Reply> {
         let id = self.put(question)?;
         let _leaves = Leaves { queue: self, id };
         match timeout(self.0.patience, answer).await {
@@ -201,7 +208,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_waited_for_where_nobody_watches() {
-        assert!(queue().ask("x", about()).await.is_none());
+        assert!(queue().ask(Question::new("x", about())).await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
@@ -210,7 +217,7 @@ mod tests {
         let _watching = queue.attend();
         let asking = tokio::spawn({
             let queue = queue.clone();
-            async move { queue.ask("x", about()).await }
+            async move { queue.ask(Question::new("x", about())).await }
         });
         let mut changes = queue.changes();
         changes.wait_for(|_| queue.waiting().len() == 1).await.unwrap();
@@ -243,7 +250,7 @@ mod tests {
         let queue = queue();
         let _watching = queue.attend();
         let started = Instant::now();
-        assert!(matches!(queue.ask("x", about()).await, Some(Reply::Cancel)));
+        assert!(matches!(queue.ask(Question::new("x", about())).await, Some(Reply::Cancel)));
         assert_eq!(started.elapsed(), Duration::from_secs(600));
         assert!(queue.waiting().is_empty());
     }
@@ -254,7 +261,7 @@ mod tests {
         let watching = queue.attend();
         let ask = || {
             let queue = queue.clone();
-            tokio::spawn(async move { queue.ask("x", about()).await })
+            tokio::spawn(async move { queue.ask(Question::new("x", about())).await })
         };
         let (first, second) = (ask(), ask());
         queue.changes().wait_for(|_| queue.waiting().len() == 2).await.unwrap();

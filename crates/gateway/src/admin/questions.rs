@@ -28,6 +28,9 @@ pub struct Asking {
     pub id: String,
     /// The server it comes from.
     pub server: String,
+    /// The client whose call it is, as it calls itself, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// What is asked: `kind` is `permission`, `elicitation` or `sampling`.
     pub about: Raw,
     /// How long it has waited, of one in the queue.
@@ -43,7 +46,8 @@ pub struct Asking {
 impl Asking {
     pub(super) fn of(id: String, question: &Question) -> Self {
         let (server, about) = (clean(&question.server), shown(&question.about));
-        Self { id, server, about, waited_millis: None, left_millis: None }
+        let client = question.client.as_deref().map(clean);
+        Self { id, server, client, about, waited_millis: None, left_millis: None }
     }
 
     fn waiting(waits: &Waits) -> Self {
@@ -51,6 +55,7 @@ impl Asking {
         Self {
             id: format!("{PREFIX}{}", waits.id),
             server: clean(&waits.server),
+            client: waits.client.as_deref().map(clean),
             about: shown(&waits.about),
             waited_millis: millis(waits.waited),
             left_millis: millis(waits.left),

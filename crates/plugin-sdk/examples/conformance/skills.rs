@@ -33,7 +33,7 @@ pub(super) fn with_skills(plugin: Plugin) -> Plugin {
 }
 
 /// How to greet somebody
-#[resource(uri = "skill://greeting/SKILL.md", name = "SKILL.md", mime = "text/markdown")]
+#[resource(uri = "skill://greeting/SKILL.md", name = "greeting", mime = "text/markdown")]
 fn manifest() -> &'static str {
     FILES[0].1
 }

@@ -132,7 +132,10 @@ impl Seat {
 
     /// A worker to call.
     async fn worker(self: &Arc<Self>, host: &Arc<Host>) -> Result<Arc<Worker>, Fault> {
-        let chair = self.choose();
+        if let Some(worker) = self.free() {
+            return Ok(worker);
+        }
+        let chair = self.turn.fetch_add(1, Ordering::Relaxed) % self.chairs.len();
         let mut life = self.chairs[chair].subscribe();
         loop {
             life.borrow_and_update();
@@ -156,11 +159,12 @@ impl Seat {
         }
     }
 
-    /// One that is free, else each in turn.
-    fn choose(&self) -> usize {
-        let is_free = |chair: &watch::Sender<Life>| matches!(&*chair.borrow(), Life::Up(worker) if worker.is_free());
-        let free = self.chairs.iter().position(is_free);
-        free.unwrap_or_else(|| self.turn.fetch_add(1, Ordering::Relaxed) % self.chairs.len())
+    /// One that would begin a call at once: the way of nearly every call.
+    fn free(&self) -> Option<Arc<Worker>> {
+        self.chairs.iter().find_map(|chair| match &*chair.borrow() {
+            Life::Up(worker) if worker.is_free() => Some(worker.clone()),
+            _ => None,
+        })
     }
 
     fn find(&self, chair: usize, host: &Host) -> Found {

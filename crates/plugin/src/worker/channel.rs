@@ -6,7 +6,7 @@ use std::{
     io::Write as _,
     os::fd::OwnedFd,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
@@ -23,12 +23,25 @@ use crate::told::said;
 /// How often whoever waits for an answer looks whether anybody still waits for them.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Bytes that may wait to be written; past that, whoever has more to say waits too.
+const MOST: usize = 256 * 1024;
+
 /// The line to the host.
 pub(super) struct Channel {
-    output: Mutex<File>,
+    output: File,
+    spoken: Mutex<Spoken>,
+    room: Condvar,
     calls: Mutex<HashMap<u64, Call>>,
     asked: Mutex<HashMap<u64, mpsc::SyncSender<Outcome>>>,
     ids: AtomicU64,
+}
+
+/// What was said and is to be written.
+#[derive(Default)]
+struct Spoken {
+    lines: Vec<u8>,
+    /// Somebody writes, and takes along what others say meanwhile.
+    is_written: bool,
 }
 
 /// A call under way.
@@ -52,27 +65,60 @@ impl Call {
     }
 }
 
+// === impl Spoken ===
+
+impl Spoken {
+    /// A line break in a message stands between two tokens, and may be any other space.
+    fn add(&mut self, text: &str) {
+        let begin = self.lines.len();
+        self.lines.extend_from_slice(text.as_bytes());
+        let breaks = self.lines[begin..].iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r'));
+        breaks.for_each(|byte| *byte = b' ');
+        self.lines.push(b'\n');
+    }
+}
+
 // === impl Channel ===
 
 impl Channel {
     pub(super) fn new(output: OwnedFd) -> Self {
         Self {
-            output: Mutex::new(output.into()),
+            output: output.into(),
+            spoken: Mutex::default(),
+            room: Condvar::new(),
             calls: Mutex::default(),
             asked: Mutex::default(),
             ids: AtomicU64::new(1),
         }
     }
 
-    /// Writes one message. A line break in it stands between two tokens, and may be any other space.
+    /// Says one message. Of threads that speak at the same time one writes for all.
     pub(super) fn say(&self, text: &str) {
-        let mut line = text.as_bytes().to_vec();
-        line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
-        line.push(b'\n');
-        if locked(&self.output).write_all(&line).is_err() {
-            // The host is gone, and nobody wants anything any more.
-            std::process::exit(0);
+        let mut spoken = locked(&self.spoken);
+        while spoken.lines.len() >= MOST {
+            spoken = self.room.wait(spoken).unwrap_or_else(PoisonError::into_inner);
         }
+        spoken.add(text);
+        if !std::mem::replace(&mut spoken.is_written, true) {
+            self.write(spoken);
+        }
+    }
+
+    /// Writes until nobody has said anything more.
+    fn write<'a>(&'a self, mut spoken: MutexGuard<'a, Spoken>) {
+        let mut lines = Vec::new();
+        while !spoken.lines.is_empty() {
+            std::mem::swap(&mut lines, &mut spoken.lines);
+            drop(spoken);
+            if (&self.output).write_all(&lines).is_err() {
+                // The host is gone, and nobody wants anything any more.
+                std::process::exit(0);
+            }
+            self.room.notify_all();
+            lines.clear();
+            spoken = locked(&self.spoken);
+        }
+        spoken.is_written = false;
     }
 
     pub(super) fn begin(&self, id: u64) -> Call {

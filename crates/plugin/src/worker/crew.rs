@@ -46,8 +46,12 @@ impl Crew {
                 work.threads += 1;
             }
         }
+        let is_awaited = work.idle > 0;
         drop(work);
-        self.more.notify_one();
+        // Waking nobody costs as much as waking somebody.
+        if is_awaited {
+            self.more.notify_one();
+        }
     }
 
     /// Nothing more will come; what waits is not begun.

@@ -16,7 +16,11 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 
 use super::Behind;
-use super::upstream::{ACCEPTED, OK};
+
+/// The head of an answer, up to its length.
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: one\r\n";
+/// The same for what wants no answer.
+const ACCEPTED: &str = "HTTP/1.1 202 Accepted\r\n";
 
 /// The way to the upstream.
 enum Way {
@@ -83,7 +87,14 @@ async fn accept(behind: Behind, tools: usize) {
 impl Way {
     async fn forward(&self, text: Bytes) -> Option<Bytes> {
         let text = ByteString::try_from(text).ok()?;
-        let Ok(Parsed::One(Message::Request(request))) = parse(text) else { return None };
+        let request = match (self, parse(text).ok()?) {
+            (_, Parsed::One(Message::Request(request))) => request,
+            (Self::Pipes(pipes), Parsed::One(Message::Notification(note))) => {
+                pipes.send(note.text());
+                return None;
+            }
+            _ => return None,
+        };
         match self {
             Self::Pipes(pipes) => pipes.forward(&request).await.map(ByteString::into_bytes),
             Self::Pool(pool) => pool.forward(&request).await,
@@ -100,13 +111,15 @@ impl Pipes {
         let text = request.edited(&Id::number(id), &[]).unwrap();
         let (sender, receiver) = oneshot::channel();
         self.waiting.borrow_mut().insert(id, (request.id(), sender));
-        {
-            let mut out = self.out.borrow_mut();
-            out.extend_from_slice(text.as_bytes());
-            out.extend_from_slice(b"\n");
-        }
-        self.written.notify_one();
+        self.send(&text);
         receiver.await.ok()
+    }
+
+    fn send(&self, text: &str) {
+        let mut out = self.out.borrow_mut();
+        out.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(b"\n");
+        self.written.notify_one();
     }
 
     fn take(&self, line: Bytes) {
@@ -154,7 +167,7 @@ async fn read(way: Rc<Way>, mut output: ChildStdout) {
 
 impl Pool {
     async fn forward(&self, request: &Request) -> Option<Bytes> {
-        const HEAD: &str = "POST /mcp HTTP/1.1\r\nhost: upstream\r\ncontent-type: application/json\r\n\
+        const HEAD: &str = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
             accept: application/json, text/event-stream\r\n";
         let id = self.next.get();
         self.next.set(id + 1);

@@ -2,13 +2,16 @@
 //!
 //! A part that listens says its address in one line on standard error, as ours does, and ends with its standard input.
 
-mod answers;
 mod floor;
 mod plain;
 mod upstream;
 
 use std::net::SocketAddr;
 
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+};
 use tokio::net::TcpListener;
 
 /// The word that asks for a part.
@@ -30,13 +33,10 @@ pub(crate) fn play(words: &[String]) {
     let word = words.get(1).map_or("", String::as_str);
     let tools = || word.parse().expect("a number of tools");
     match part {
-        "upstream-stdio" => upstream::stdio(tools()),
-        "upstream-http" => on_one_thread(upstream::http(tools())),
+        "upstream-stdio" => as_documented(upstream::stdio(tools())),
+        "upstream-http" => as_documented(upstream::http(tools())),
         "floor" => on_one_thread(floor::serve(behind(word), more(words))),
-        // As its documentation starts one.
-        "plain" => tokio::runtime::Runtime::new()
-            .unwrap()
-            .block_on(plain::serve(behind(word), more(words))),
+        "plain" => as_documented(plain::serve(behind(word), more(words))),
         other => panic!("there is no part `{other}`"),
     }
 }
@@ -53,8 +53,30 @@ fn behind(word: &str) -> Behind {
     }
 }
 
+/// As the SDK's documentation starts one.
+fn as_documented(part: impl Future<Output = ()>) {
+    tokio::runtime::Runtime::new().unwrap().block_on(part);
+}
+
 fn on_one_thread(part: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(part);
+}
+
+/// Serves what `handler` makes over HTTP.
+async fn serve<H: ServerHandler>(
+    config: StreamableHttpServerConfig,
+    handler: impl Fn() -> H + Send + Sync + 'static,
+) {
+    let service: StreamableHttpService<H, LocalSessionManager> = StreamableHttpService::new(
+        move || Ok(handler()),
+        LocalSessionManager::default().into(),
+        config,
+    );
+    let router = axum::Router::new().nest_service("/mcp", service);
+    let listener = axum::serve::ListenerExt::tap_io(listen().await, |stream| {
+        stream.set_nodelay(true).unwrap();
+    });
+    axum::serve(listener, router).await.unwrap();
 }
 
 /// Listens on a free port, and says where.

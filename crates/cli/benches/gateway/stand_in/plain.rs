@@ -6,9 +6,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_server::{
-    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
-};
+use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::{ErrorData, Peer, RoleClient, RoleServer, ServerHandler, ServiceError, ServiceExt as _};
 
 use super::Behind;
@@ -33,17 +31,7 @@ pub(super) async fn serve(behind: Behind, tools: usize) {
         }
     };
     let forward = Forward(upstream.peer().clone());
-    let service: StreamableHttpService<Forward, LocalSessionManager> = StreamableHttpService::new(
-        move || Ok(forward.clone()),
-        LocalSessionManager::default().into(),
-        StreamableHttpServerConfig::default(),
-    );
-    let listener = super::listen().await;
-    let router = axum::Router::new().nest_service("/mcp", service);
-    let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
-        stream.set_nodelay(true).unwrap();
-    });
-    axum::serve(listener, router).await.unwrap();
+    super::serve(StreamableHttpServerConfig::default(), move || forward.clone()).await;
     drop((upstream, child));
 }
 

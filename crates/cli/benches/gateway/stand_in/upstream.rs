@@ -1,66 +1,92 @@
-//! The server that everybody forwards to, as little in the way as can be.
+//! The server that everybody forwards to: an echo on the official SDK, as most servers are.
 
-use std::io::{Read as _, Write as _};
-use std::rc::Rc;
+use std::sync::Arc;
 
-use bytes::BytesMut;
-use switchboard_testkit::http1::Http;
-use tokio::task::LocalSet;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use serde_json::json;
 
-use super::answers::Answers;
+/// Has the tools `echo` and `large`, and as many more as asked for.
+#[derive(Clone)]
+struct Echo {
+    tools: Arc<[Tool]>,
+    large: Arc<str>,
+}
 
-/// On standard streams. What waits together is answered in one write.
-pub(super) fn stdio(tools: usize) {
-    let answers = Answers::new(tools);
-    let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
-    let mut waiting = BytesMut::new();
-    let mut chunk = vec![0; 64 * 1024];
-    let mut out = Vec::new();
-    loop {
-        let Ok(read @ 1..) = input.read(&mut chunk) else { return };
-        waiting.extend_from_slice(&chunk[..read]);
-        while let Some(end) = memchr::memchr(b'\n', &waiting) {
-            let line = waiting.split_to(end + 1);
-            let before = out.len();
-            answers.answer(std::str::from_utf8(&line).unwrap().trim_end(), &mut out);
-            if out.len() > before {
-                out.push(b'\n');
-            }
-        }
-        if output.write_all(&out).and_then(|()| output.flush()).is_err() {
-            return;
-        }
-        out.clear();
+/// The size of a large result.
+const LARGE: usize = 1 << 20;
+
+/// On standard streams, without the threads that the SDK's older way to read them takes.
+pub(super) async fn stdio(tools: usize) {
+    let serving = Echo::new(tools).serve(rmcp::transport::stdio_pipes()).await.unwrap();
+    serving.waiting().await.unwrap();
+}
+
+/// Over HTTP, without sessions, and with an answer where a stream of one event would do as well.
+pub(super) async fn http(tools: usize) {
+    let config = StreamableHttpServerConfig::default();
+    let config = config.with_legacy_session_mode(false).with_json_response(true);
+    let echo = Echo::new(tools);
+    super::serve(config, move || echo.clone()).await;
+}
+
+// === impl Echo ===
+
+impl Echo {
+    fn new(more: usize) -> Self {
+        let schema = json!({
+            "type": "object",
+            "properties": { "text": { "type": "string", "description": "What to say." } },
+            "required": ["text"],
+        });
+        let schema = object(schema);
+        let mut tools = vec![
+            Tool::new("echo", "Says what it was told.", Arc::clone(&schema)),
+            Tool::new("large", "Says much.", object(json!({ "type": "object" }))),
+        ];
+        tools.extend((0..more).map(|number| {
+            let description = format!("The tool of number {number}, of which there are many.");
+            Tool::new(format!("tool_{number}"), description, Arc::clone(&schema))
+        }));
+        Self { tools: tools.into(), large: "x".repeat(LARGE).into() }
     }
 }
 
-/// Over HTTP, with sessions in name only.
-pub(super) async fn http(tools: usize) {
-    let listener = super::listen().await;
-    let answers = Rc::new(Answers::new(tools));
-    let serving = async {
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            let answers = Rc::clone(&answers);
-            tokio::task::spawn_local(async move {
-                let mut connection = Http::new(stream).unwrap();
-                let mut out = Vec::new();
-                while let Ok(Some(request)) = connection.receive().await {
-                    out.clear();
-                    answers.answer(std::str::from_utf8(&request.body).unwrap(), &mut out);
-                    let head = if out.is_empty() { ACCEPTED } else { OK };
-                    if connection.send(head, &out).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    };
-    LocalSet::new().run_until(serving).await;
+fn object(schema: serde_json::Value) -> Arc<JsonObject> {
+    let serde_json::Value::Object(schema) = schema else { panic!("{schema} is no object") };
+    Arc::new(schema)
 }
 
-/// The head of an answer, up to its length.
-pub(super) const OK: &str =
-    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: one\r\n";
-/// The same for what wants no answer.
-pub(super) const ACCEPTED: &str = "HTTP/1.1 202 Accepted\r\n";
+impl ServerHandler for Echo {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let said = match &*request.name {
+            "large" => self.large.to_string(),
+            _ => {
+                let arguments = request.arguments.unwrap_or_default();
+                arguments.get("text").and_then(|text| text.as_str()).unwrap_or("").to_owned()
+            }
+        };
+        Ok(CallToolResult::success(vec![ContentBlock::text(said)]).into())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
+    }
+}

@@ -232,6 +232,7 @@ async fn follow(client: &Client, mut events: Events, emit: &Emit) -> Result<Outc
 fn question(event: &Event) -> Option<(String, Question, oneshot::Receiver<Reply>)> {
     let asking: Asking = event.read().ok()?;
     let (question, answer) = Question::new(&asking.server, About::read(&asking.about)?);
+    let question = question.of_client(asking.client.as_deref().unwrap_or_default());
     Some((asking.id, question, answer))
 }
 
