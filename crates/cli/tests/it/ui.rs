@@ -145,7 +145,9 @@ fn a_person_works_at_a_terminal() {
     let mut client = Client::spawn(screen.story.command(&["connect"]));
     let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
     screen.shows("5 Queue (1)");
-    screen.press("5 Enter");
+    screen.press("5");
+    screen.state("permission", " test ");
+    screen.press("Enter");
     screen.shows("mcp__kiosk__erase");
     screen.press("o");
     assert_eq!(client.hear(erase).unwrap()["content"][0]["text"], "erased");
