@@ -105,8 +105,12 @@ impl Link {
     pub(super) fn start_hub(&mut self) {
         let shared = self.shared.clone();
         self.starting = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-            if let Err(error) = attach::wake(&shared.options).await {
-                shared.tell(Event::Link(State::Lost { why: error.to_string() })).await;
+            match attach::wake(&shared.options).await {
+                // Whoever waits to look again need not.
+                Ok(()) => shared.nudge.notify_one(),
+                Err(error) => {
+                    shared.tell(Event::Link(State::Lost { why: error.to_string() })).await;
+                }
             }
         })));
     }

@@ -117,14 +117,16 @@ impl Model {
 
     /// What a server says a value could become. Whoever has typed on meanwhile has it asked again.
     fn offered(&mut self, news: &News) -> Vec<Effect> {
-        let asked = self.completing.take().map(|(_, value)| value);
         let result = match news {
             News::Done { result, .. } => result,
-            News::Failed(_) => return Vec::new(),
-            News::Progress(_) | News::Question(_) => {
+            News::Failed(_) => {
+                // Nobody asked for this, so nobody is told.
+                self.completing = None;
                 return Vec::new();
             }
+            News::Progress(_) | News::Question(_) => return Vec::new(),
         };
+        let asked = self.completing.take().map(|(_, value)| value);
         let values = result.pointer("/completion/values").and_then(Value::as_array);
         let values = values.into_iter().flatten().filter_map(Value::as_str);
         let values: Vec<_> = values.map(str::to_owned).collect();
