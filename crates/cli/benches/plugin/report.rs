@@ -6,6 +6,8 @@ use std::time::Duration;
 use switchboard_testkit::benchmarks::{date, processor, write_section};
 
 const HEADING: &str = "## Plugins";
+/// How often each is measured.
+const TURNS: usize = 9;
 
 /// One thing, done so often in so long.
 pub(crate) struct Row {
@@ -17,12 +19,15 @@ pub(crate) struct Row {
 // === impl Row ===
 
 impl Row {
+    /// The median of some turns: whatever else the machine does comes and goes.
     pub(crate) fn new(
         what: &'static str,
         rounds: u32,
-        measure: impl FnOnce(u32) -> Duration,
+        mut measure: impl FnMut(u32) -> Duration,
     ) -> Self {
-        let row = Self { what, took: measure(rounds), rounds };
+        let mut turns: [Duration; TURNS] = std::array::from_fn(|_| measure(rounds));
+        turns.sort();
+        let row = Self { what, took: turns[TURNS / 2], rounds };
         println!("{:36} {:>9.1} µs {:>10.0} /s", row.what, row.each(), row.in_a_second());
         row
     }
@@ -49,7 +54,8 @@ pub(crate) fn write(rows: &[Row]) {
         "`switchboard plugin serve` with the plugins of the program: a tool that says what it is told, in a worker\n\
          process of its own. Beside it stand the plugin's function called in this process, and the floor that every\n\
          plugin in a process of its own has: an echo over a pair of sockets. A client on standard streams sends one\n\
-         request after the other, or keeps 64 under way; over HTTP it has one connection, and waits for each answer.\n\n\
+         request after the other, or keeps 64 under way; over HTTP it has one connection, and waits for each answer.\n\
+         A figure is the median of {TURNS} turns.\n\n\
          Written by `cargo xtask bench plugin --write` on {}, {}, {cores} cores, which the client, the\n\
          server and the worker share. Only ratios mean anything on another machine.\n\n\
          {table}",

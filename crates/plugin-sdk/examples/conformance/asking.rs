@@ -6,6 +6,16 @@ use switchboard_plugin_sdk::{Context, Item, Result, prompt, tool};
 pub(super) const ELICIT: &str = "elicitation/create";
 const SAMPLE: &str = "sampling/createMessage";
 
+/// Forms that every server under test has to show as they are.
+const CONTACT: &str = include_str!("../../../../tests/conformance/forms/contact.json");
+const DEFAULTS: &str = include_str!("../../../../tests/conformance/forms/defaults.json");
+const ENUMS: &str = include_str!("../../../../tests/conformance/forms/enums.json");
+
+fn shared(message: &str, schema: &str) -> Result<Value> {
+    let schema: Value = serde_json::from_str(schema)?;
+    Ok(json!({ "message": message, "requestedSchema": schema }))
+}
+
 pub(super) fn items() -> Vec<Item> {
     vec![
         test_missing_capability::item(),
@@ -64,43 +74,19 @@ fn test_elicitation(
     message: String,
     cx: &Context,
 ) -> Result<String> {
-    let properties = json!({
-        "username": { "type": "string", "description": "User's response" },
-        "email": { "type": "string", "description": "User's email address" },
-    });
-    ask(cx, "user", ELICIT, form(&message, &properties, &["username", "email"]))
+    ask(cx, "user", ELICIT, shared(&message, CONTACT)?)
 }
 
 /// Asks with default values
 #[tool]
 fn test_elicitation_sep1034_defaults(cx: &Context) -> Result<String> {
-    let properties = json!({
-        "name": { "type": "string", "default": "John Doe" },
-        "age": { "type": "integer", "default": 30 },
-        "score": { "type": "number", "default": 95.5 },
-        "status": { "type": "string", "enum": ["active", "inactive", "pending"], "default": "active" },
-        "verified": { "type": "boolean", "default": true },
-    });
-    ask(cx, "defaults", ELICIT, form("Please review the values", &properties, &[]))
+    ask(cx, "defaults", ELICIT, shared("Please review the values", DEFAULTS)?)
 }
 
 /// Asks with every form of choice
 #[tool]
 fn test_elicitation_sep1330_enums(cx: &Context) -> Result<String> {
-    let titled = |first: &str| {
-        json!([{ "const": "value1", "title": first }, { "const": "value2", "title": "Second" },
-               { "const": "value3", "title": "Third" }])
-    };
-    let plain = json!(["option1", "option2", "option3"]);
-    let properties = json!({
-        "untitledSingle": { "type": "string", "enum": plain },
-        "titledSingle": { "type": "string", "oneOf": titled("First Option") },
-        "legacyEnum": { "type": "string", "enum": ["opt1", "opt2", "opt3"],
-                        "enumNames": ["Option One", "Option Two", "Option Three"] },
-        "untitledMulti": { "type": "array", "items": { "type": "string", "enum": plain } },
-        "titledMulti": { "type": "array", "items": { "anyOf": titled("First Choice") } },
-    });
-    ask(cx, "enums", ELICIT, form("Please choose", &properties, &[]))
+    ask(cx, "enums", ELICIT, shared("Please choose", ENUMS)?)
 }
 
 /// Asks for a name
