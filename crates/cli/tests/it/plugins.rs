@@ -171,21 +171,25 @@ const DEADLY: [(&str, &str); 12] = [
     (r#"{"jsonrpc":"2.0","id":12,"method":"nothing/such"}"#, "-32601"),
 ];
 
+/// A notification that nobody knows.
+const STRANGE: &str = r#"{"jsonrpc":"2.0","method":"notifications/nothing/such","params":{"x":1}}"#;
+/// A token of progress that is a number.
+const PROGRESS: &str = r#"{"jsonrpc":"2.0","id":13,"method":"tools/call","params":{"name":"sleep","arguments":{"milliseconds":5},"_meta":{"progressToken":42}}}"#;
+const BATCH: &str = r#"[{"jsonrpc":"2.0","id":14,"method":"ping"},{"jsonrpc":"2.0","id":15,"method":"tools/list"}]"#;
+
 #[test]
 fn what_others_die_of_is_answered_on_standard_input() {
     let home = Home::new();
     let mut served = Served::start(&home, &["-n", "mine"]);
     assert_eq!(served.ask(GREETING)["result"]["serverInfo"]["name"], "mine");
-    served.say(r#"{"jsonrpc":"2.0","method":"notifications/nothing/such","params":{"x":1}}"#);
+    served.say(STRANGE);
     for (request, expected) in DEADLY {
         let answer = served.ask(request).to_string();
         assert!(answer.contains(expected), "{request}: {answer}");
     }
-    let progress = r#"{"jsonrpc":"2.0","id":13,"method":"tools/call","params":{"name":"sleep","arguments":{"milliseconds":5},"_meta":{"progressToken":42}}}"#;
-    assert_eq!(served.ask(progress)["params"]["progressToken"], 42);
+    assert_eq!(served.ask(PROGRESS)["params"]["progressToken"], 42);
     assert_eq!(served.hear()["result"]["content"][0]["text"], "slept 5 ms");
-    let batch = r#"[{"jsonrpc":"2.0","id":14,"method":"ping"},{"jsonrpc":"2.0","id":15,"method":"tools/list"}]"#;
-    assert_eq!(served.ask(batch).as_array().map(Vec::len), Some(2));
+    assert_eq!(served.ask(BATCH).as_array().map(Vec::len), Some(2));
     assert_eq!(served.ask("no json")["error"]["code"], -32700);
     // The end of input is the end, and a clean one.
     drop(served.input.take());
@@ -229,6 +233,16 @@ fn what_others_die_of_is_answered_over_http() {
         let (head, body) = post(&address, &session, request, "");
         assert!(body.contains(expected), "{request}: {head} {body}");
     }
+    let (head, _) = post(&address, &session, STRANGE, "");
+    assert!(head.starts_with("HTTP/1.1 202"), "{head}");
+    let (_, body) = post(&address, &session, PROGRESS, "");
+    assert!(body.contains(r#""progressToken":42"#) && body.contains("slept 5 ms"), "{body}");
+    let (_, body) = post(&address, &session, BATCH, "");
+    assert!(body.contains(r#""id":14"#) && body.contains(r#""id":15"#), "{body}");
+    let (head, body) = post(&address, &session, "no json", "");
+    assert!(head.starts_with("HTTP/1.1 400") && body.contains("-32700"), "{head} {body}");
+    // Somebody who goes away in the middle of a request takes nothing along.
+    drop(TcpStream::connect(&address).map(|mut stream| stream.write_all(b"POST /mcp HT")).unwrap());
     let (head, _) = post(&address, &session, DEADLY[0].0, "Origin: https://evil.example\r\n");
     assert!(head.starts_with("HTTP/1.1 403"), "{head}");
     // Another client has a session of its own.
@@ -286,6 +300,17 @@ fn what_others_die_of_is_answered_over_events() {
         let answer = events.next();
         assert!(answer.contains(expected), "{request}: {answer}");
     }
+    say(STRANGE);
+    say(PROGRESS);
+    let told = events.next();
+    assert!(told.contains(r#""progressToken":42"#), "{told}");
+    assert!(events.next().contains("slept 5 ms"));
+    say(BATCH);
+    let answers = events.next();
+    assert!(answers.contains(r#""id":14"#) && answers.contains(r#""id":15"#), "{answers}");
+    // The end of one client's stream is not the end for the others.
+    drop(events);
+    assert!(Events::open(&address).next().contains("/messages"));
     let pid = nix::unistd::Pid::from_raw(served.child.id().cast_signed());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     assert!(served.child.wait().unwrap().success());
