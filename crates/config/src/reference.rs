@@ -19,7 +19,7 @@ struct Section {
     lead: &'static str,
 }
 
-const SECTIONS: [Section; 15] = [
+const SECTIONS: [Section; 17] = [
     Section { title: "A settings file", of: "", lead: "" },
     Section {
         title: "`permissions`",
@@ -40,6 +40,8 @@ const SECTIONS: [Section; 15] = [
     Section { title: "`connectors`", of: "ConnectorSource", lead: "" },
     Section { title: "`xaaIdp`", of: "IdentityProvider", lead: "" },
     Section { title: "`limits`", of: "Limits", lead: "" },
+    Section { title: "`plugins`", of: "PluginSettings", lead: "See [plugins](../plugins.md)." },
+    Section { title: "`plugins.each.NAME`", of: "PluginTerms", lead: "" },
     Section {
         title: "An entry of `mcpServers`",
         of: "Entry",
@@ -81,6 +83,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     (".inherit", "none"),
     (".ideTools", "`getDiagnostics`, `executeCode`"),
     (".limits", "none"),
+    (".plugins", "none"),
     ("Permissions.allow", "none"),
     ("Permissions.deny", "none"),
     ("Permissions.ask", "none"),
@@ -113,6 +116,17 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Limits.spillDays", "7"),
     ("Limits.imagePixels", "1568"),
     ("Limits.imageBytes", "5000000"),
+    ("PluginSettings.pool", "1"),
+    ("PluginSettings.deadlineMs", "300000"),
+    ("PluginSettings.memoryBytes", "1073741824"),
+    ("PluginSettings.openFiles", "256"),
+    ("PluginSettings.sandbox", "`false`"),
+    ("PluginSettings.each", "none"),
+    ("PluginTerms.pool", "as for all"),
+    ("PluginTerms.deadlineMs", "as for all"),
+    ("PluginTerms.memoryBytes", "as for all"),
+    ("PluginTerms.openFiles", "as for all"),
+    ("PluginTerms.sandbox", "as for all"),
     ("Entry.type", "`stdio` with a `command`, `http` with a `url`"),
     ("Entry.timeout", "`MCP_TOOL_TIMEOUT`"),
     ("Entry.alwaysLoad", "`false`"),
@@ -196,7 +210,9 @@ fn table(schema: &Value, section: &Section) -> String {
     };
     for (name, member) in members(schema, section.of) {
         let kind = kind(schema, &member);
-        let meaning = member["description"].as_str().unwrap_or_default().replace('|', "\\|");
+        let meaning = member["description"].as_str().unwrap_or_default();
+        // A row is one line.
+        let meaning = meaning.replace('|', "\\|").replace('\n', " ");
         let default = default_of(section.of, &name).unwrap_or_default();
         let _ = write!(table, "| `{name}` | {kind} | {default} | ");
         if is_file {
@@ -312,13 +328,16 @@ mod tests {
     }
 
     /// What the reader calls each type in its messages.
-    const CALLED: [(&str, &[&str]); 14] = [
+    const CALLED: [(&str, &[&str]); 17] = [
         ("file", &[""]),
         ("`permissions` of file", &["Permissions"]),
         ("a hook", &["HookGroup", "HookCommand"]),
         ("`connectors` of file", &["ConnectorSource"]),
         ("`xaaIdp` of file", &["IdentityProvider"]),
         ("`limits` of file", &["Limits"]),
+        ("`plugins` of file", &["PluginSettings"]),
+        ("`each` of `plugins` of file", &[]),
+        ("`x` of `each` of `plugins` of file", &["PluginTerms"]),
         ("server `stdio`", &["Stdio", "Entry"]),
         ("server `http`", &["Remote", "Entry"]),
         ("server `sse-ide`", &["Ide", "Entry"]),
@@ -330,7 +349,8 @@ mod tests {
     ];
 
     const FILE: &str = r#"{ "permissions": {}, "hooks": { "PreToolUse": [{ "hooks": [{ "command": "x" }] }] },
-        "connectors": { "url": "x" }, "xaaIdp": { "issuer": "x", "clientId": "x" }, "limits": {} }"#;
+        "connectors": { "url": "x" }, "xaaIdp": { "issuer": "x", "clientId": "x" }, "limits": {},
+        "plugins": { "each": { "x": {} } } }"#;
     const ENTRIES: [(&str, &str); 3] = [
         ("stdio", r#"{ "type": "stdio", "command": "x" }"#),
         ("http", r#"{ "type": "http", "url": "http://x", "tools": {}, "oauth": {}, "tls": {} }"#),

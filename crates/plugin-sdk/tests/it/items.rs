@@ -104,7 +104,7 @@ fn what_clients_see() {
             "mimeType": "image/png" }],
         "resourceTemplates": [{ "name": "note", "description": "Notes.",
             "uriTemplate": "notes://{folder}/{id}", "mimeType": "text/plain" }],
-        "methods": [], "completions": true, "instructions": "Try.",
+        "methods": [], "completions": true, "extensions": {}, "instructions": "Try.",
     });
     assert_eq!(plugin().describe(), expected);
 }

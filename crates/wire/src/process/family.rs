@@ -66,7 +66,8 @@ mod tests {
     #[test]
     fn everything_below_a_program_is_there_once() {
         let mut program = Command::new("sh")
-            .args(["-c", "sh -c 'echo $$; read x; true' <&0 & wait; true"])
+            // What runs in the background reads from nothing unless it is given something else.
+            .args(["-c", "exec 3<&0; sh -c 'echo $$; read x; true' <&3 & wait; true"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
