@@ -1,4 +1,4 @@
-//! `switchboard plugin serve` over Streamable HTTP, on a connection that is kept.
+//! `switchboard plugin serve` over Streamable HTTP, on connections that are kept.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,15 +7,23 @@ use std::time::{Duration, Instant};
 
 use super::stdio::program;
 
-pub(crate) struct Kept {
+/// The server, and its address.
+pub(crate) struct Serving {
     child: Child,
-    stream: BufReader<TcpStream>,
     address: String,
-    session: String,
     _home: tempfile::TempDir,
 }
 
-impl Kept {
+/// A connection with a session of its own.
+pub(crate) struct Kept {
+    stream: BufReader<TcpStream>,
+    address: String,
+    session: String,
+}
+
+// === impl Serving ===
+
+impl Serving {
     pub(crate) fn start() -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut child = program(home.path())
@@ -28,15 +36,30 @@ impl Kept {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         let ready: serde_json::Value = serde_json::from_str(&ready).unwrap();
         let address = ready["address"].as_str().unwrap().to_owned();
-        let stream = TcpStream::connect(&address).unwrap();
+        Self { child, address, _home: home }
+    }
+
+    pub(crate) fn connect(&self) -> Kept {
+        let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_nodelay(true).unwrap();
-        let stream = BufReader::new(stream);
-        let mut kept = Self { child, stream, address, session: String::new(), _home: home };
+        let (stream, address) = (BufReader::new(stream), self.address.clone());
+        let mut kept = Kept { stream, address, session: String::new() };
         kept.session = kept.post(super::GREETING).expect("a session");
         kept.post(&super::call(1));
         kept
     }
+}
 
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+// === impl Kept ===
+
+impl Kept {
     /// The answer is read whole; the session that it names, if it names one.
     fn post(&mut self, body: &str) -> Option<String> {
         let (address, session, length) = (&self.address, &self.session, body.len());
@@ -74,9 +97,14 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
+/// All at once, each one call after the other; `rounds` in all.
+pub(crate) fn together(all: &mut [Kept], rounds: u32, request: fn(u32) -> String) -> Duration {
+    let each = rounds / u32::try_from(all.len()).unwrap();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for kept in all {
+            scope.spawn(move || kept.one_by_one(each, request));
+        }
+    });
+    begun.elapsed()
 }

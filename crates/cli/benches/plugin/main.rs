@@ -59,10 +59,14 @@ fn main() {
     rows.push(many("stdio, ping, pipelined", ROUNDS * 5, ping));
     rows.push(many("stdio, tool call, pipelined", ROUNDS * 2, call));
     drop(served);
-    let mut kept = http::Kept::start();
-    let rounds = ROUNDS / 4;
-    rows.push(Row::new("HTTP, tool call, kept alive", rounds, |rounds| {
+    let serving = http::Serving::start();
+    let mut kept = serving.connect();
+    rows.push(Row::new("HTTP, tool call, one connection kept alive", ROUNDS / 4, |rounds| {
         kept.one_by_one(rounds, call)
+    }));
+    let mut all: Vec<_> = (0..16).map(|_| serving.connect()).collect();
+    rows.push(Row::new("HTTP, tool call, sixteen connections kept alive", ROUNDS, |rounds| {
+        http::together(&mut all, rounds, call)
     }));
     if asked("--write") {
         report::write(&rows);

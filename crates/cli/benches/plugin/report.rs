@@ -54,7 +54,7 @@ pub(crate) fn write(rows: &[Row]) {
         "`switchboard plugin serve` with the plugins of the program: a tool that says what it is told, in a worker\n\
          process of its own. Beside it stand the plugin's function called in this process, and the floor that every\n\
          plugin in a process of its own has: an echo over a pair of sockets. A client on standard streams sends one\n\
-         request after the other, or keeps 64 under way; over HTTP it has one connection, and waits for each answer.\n\
+         request after the other, or keeps 64 under way; over HTTP it waits for each answer, alone or beside others.\n\
          A figure is the median of {TURNS} turns.\n\n\
          Written by `cargo xtask bench plugin --write` on {}, {}, {cores} cores, which the client, the\n\
          server and the worker share. Only ratios mean anything on another machine.\n\n\
