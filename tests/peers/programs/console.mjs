@@ -40,10 +40,13 @@ async function openServer(server) {
   await page.getByRole('listitem').filter({ hasText: server }).getByRole('button').click();
 }
 
+/** Opens the first item that these words find. A tool has them in its title: lists come a moment after the state, and descriptions hold many words. */
 async function openItem(kind, words) {
   await view(kind);
   await page.getByRole('searchbox').fill(words);
-  await page.getByRole('listitem').first().getByRole('button').click();
+  const items = page.getByRole('listitem');
+  const found = kind === 'Tools' ? items.filter({ has: page.locator('strong', { hasText: words }) }) : items;
+  await found.first().getByRole('button').click();
 }
 
 async function fill(where, fields) {
