@@ -287,12 +287,11 @@ fn refuse_client_secret(entry: &Value) -> Result<(), Problem> {
 
 impl Adding {
     fn entries(self) -> Result<Vec<(String, Value)>, Problem> {
-        let unnamed = || Problem::malformed("the server has no name");
         match (self.entry, self.url, self.snippet) {
-            (Some(entry), None, None) => Ok(vec![(self.name.ok_or_else(unnamed)?, entry)]),
+            (Some(entry), None, None) => Ok(vec![(self.name.ok_or_else(Problem::unnamed)?, entry)]),
             (None, Some(url), None) => {
                 let entry = snippet::of_url(&url)?;
-                Ok(vec![(self.name.ok_or_else(unnamed)?, entry)])
+                Ok(vec![(self.name.ok_or_else(Problem::unnamed)?, entry)])
             }
             (None, None, Some(text)) => snippet::read(&text, self.name.as_deref()),
             _ => Err(Problem::malformed("give one of `entry`, `url` and `snippet`")),

@@ -93,6 +93,10 @@ impl Problem {
             .hinted("see `servers` of the workspace's snapshot")
     }
 
+    pub(super) fn unnamed() -> Self {
+        Self::new(Kind::Malformed, "the server has no name").hinted("give it one")
+    }
+
     pub(super) fn malformed(why: impl Into<String>) -> Self {
         Self::new(Kind::Malformed, "the request cannot be understood")
             .detailed(why)

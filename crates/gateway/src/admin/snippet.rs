@@ -38,7 +38,7 @@ pub(super) fn of_url(url: &str) -> Result<Value, Problem> {
 }
 
 fn unnamed() -> Problem {
-    Problem::malformed("the server has no name")
+    Problem::unnamed()
         .hinted("give one beside the snippet, or paste it with `mcpServers` around it")
 }
 
