@@ -5,6 +5,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -43,6 +44,12 @@ impl Http {
     /// Connects.
     pub async fn connect(address: SocketAddr) -> Result<Self> {
         Self::new(TcpStream::connect(address).await?)
+    }
+
+    /// Whether the peer has not closed it, as far as can be told without waiting.
+    pub fn is_open(&self) -> bool {
+        let mut next = [0];
+        !matches!(self.stream.peek(&mut next).now_or_never(), Some(Ok(0) | Err(_)))
     }
 
     /// Sends a message: its head up to the length of the body, and the body.

@@ -137,6 +137,12 @@ impl Client {
     pub(crate) async fn repeat(&mut self, ask: Ask, until: Instant) -> Vec<Duration> {
         let (mut request, at) = self.request(ask);
         let mut seen = Vec::new();
+        // While others had their turns it may have been closed; the session is still there.
+        if !self.http.is_open()
+            && let Ok(http) = Http::connect(self.place.address).await
+        {
+            self.http = http;
+        }
         loop {
             let began = Instant::now();
             if began >= until {

@@ -5,59 +5,47 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use slab::Slab;
+
 use super::{Connection, error::Busy};
 
-/// Calls in flight on one connection, by session.
+/// Calls in flight on one connection, each with whose it is.
 #[derive(Debug, Default)]
-pub(super) struct InFlight(Mutex<Counts>);
-
-#[derive(Debug, Default)]
-struct Counts {
-    all: usize,
-    sessions: BTreeMap<String, usize>,
-}
+pub(super) struct InFlight(Mutex<Slab<Arc<str>>>);
 
 /// A call's place among those in flight, until it is dropped.
 #[derive(Debug)]
 pub struct Admission {
     connection: Arc<Connection>,
-    session: String,
+    at: usize,
 }
 
 // === impl InFlight ===
 
 impl InFlight {
-    pub(super) fn enter(&self, session: &str, limit: usize) -> Result<(), Busy> {
-        let mut counts = self.lock();
-        if counts.all >= limit {
+    fn enter(&self, session: Arc<str>, limit: usize) -> Result<usize, Busy> {
+        let mut calls = self.lock();
+        if calls.len() >= limit {
             return Err(Busy { limit });
         }
-        counts.all += 1;
-        *counts.sessions.entry(session.to_owned()).or_default() += 1;
-        Ok(())
-    }
-
-    fn leave(&self, session: &str) {
-        let mut counts = self.lock();
-        counts.all -= 1;
-        if let Some(count) = counts.sessions.get_mut(session) {
-            *count -= 1;
-            if *count == 0 {
-                counts.sessions.remove(session);
-            }
-        }
+        Ok(calls.insert(session))
     }
 
     pub(super) fn count(&self) -> usize {
-        self.lock().all
+        self.lock().len()
     }
 
+    /// The sessions whose calls they are, each with how many.
     pub(super) fn sessions(&self) -> Vec<(String, usize)> {
-        let counts = self.lock();
-        counts.sessions.iter().map(|(session, count)| (session.clone(), *count)).collect()
+        let calls = self.lock();
+        let mut sessions = BTreeMap::<&str, usize>::new();
+        for (_, session) in &*calls {
+            *sessions.entry(session).or_default() += 1;
+        }
+        sessions.into_iter().map(|(session, count)| (session.to_owned(), count)).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counts> {
+    fn lock(&self) -> MutexGuard<'_, Slab<Arc<str>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -65,15 +53,15 @@ impl InFlight {
 // === impl Admission ===
 
 impl Admission {
-    pub(super) fn new(connection: Arc<Connection>, session: &str) -> Result<Self, Busy> {
+    pub(super) fn new(connection: Arc<Connection>, session: Arc<str>) -> Result<Self, Busy> {
         let core = &connection.core;
-        core.in_flight.enter(session, core.shared.timing.calls_in_flight)?;
-        Ok(Self { connection, session: session.to_owned() })
+        let at = core.in_flight.enter(session, core.shared.timing.calls_in_flight)?;
+        Ok(Self { connection, at })
     }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        self.connection.core.in_flight.leave(&self.session);
+        self.connection.core.in_flight.lock().try_remove(self.at);
     }
 }

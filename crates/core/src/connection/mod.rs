@@ -205,7 +205,7 @@ impl Connection {
     }
 
     /// Lets a call of `session` in, if there are not too many in flight.
-    pub fn admit(self: &Arc<Self>, session: &str) -> Result<Admission, Busy> {
+    pub fn admit(self: &Arc<Self>, session: Arc<str>) -> Result<Admission, Busy> {
         Admission::new(self.clone(), session)
     }
 

@@ -1,7 +1,6 @@
 //! The engine's own tools: resources of all servers, for models that have no other way to them.
 
 use serde_json::json;
-use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
 
@@ -94,8 +93,7 @@ async fn read(stage: &Stage, params: &Raw, record: &mut Record) -> Result<Outcom
     let uri = argument(READ_RESOURCE, params, "uri", Needed::Yes)?.unwrap_or_default();
     let read = Raw::parse(format!(r#"{{"uri":{}}}"#, quote(&uri)))
         .map_err(|error| CallError::Request { reason: error.to_string() })?;
-    let mut request =
-        Request::forward(Envelope::new(&Id::number(0), method::RESOURCES_READ, Some(&read)));
+    let mut request = Request::forward(method::RESOURCES_READ, Some(read));
     request.server = server;
     let read = super::other::read(stage, request, record).await?.outcome()?;
     let contents = member(&read.result, "contents")?.unwrap_or_else(Raw::null);

@@ -1,6 +1,5 @@
 //! Prompts, resources, completions, and methods nobody here knows.
 
-use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::{Edit, Raw, quote};
 
 use super::find::Found;
@@ -16,14 +15,14 @@ use crate::results::Shape;
 /// Fills in a prompt.
 pub(super) async fn prompt(
     stage: &Stage,
-    request: Request,
+    mut request: Request,
     record: &mut Record,
 ) -> Result<Finish, CallError> {
     let params = request.params();
-    let name = text(&params, "name")?;
+    let name = request.take_name(&params)?;
     let found = find_prompt(stage, &name, request.server.as_deref()).await?;
     let raw = quote(&found.item);
-    let request = edited(request, &params, &[Edit::set(&["name"], &raw)])?;
+    let request = request.edited(&params, &[Edit::set(&["name"], &raw)])?;
     through(stage, &found.placed, &name, request, record).await
 }
 
@@ -50,17 +49,17 @@ pub(super) async fn read(
 /// Completes an argument of a prompt or a variable of a template.
 pub(super) async fn complete(
     stage: &Stage,
-    request: Request,
+    mut request: Request,
     record: &mut Record,
 ) -> Result<Finish, CallError> {
     let params = request.params();
     let reference = member(&params, "ref")?;
     let reference =
         reference.ok_or_else(|| CallError::Request { reason: "`ref` is missing".to_owned() })?;
-    if let Ok(name) = text(&reference, "name") {
+    if let Ok(name) = request.take_name(&reference) {
         let found = find_prompt(stage, &name, request.server.as_deref()).await?;
         let raw = quote(&found.item);
-        let request = edited(request, &params, &[Edit::set(&["ref", "name"], &raw)])?;
+        let request = request.edited(&params, &[Edit::set(&["ref", "name"], &raw)])?;
         return through(stage, &found.placed, &name, request, record).await;
     }
     let uri = text(&reference, "uri")?;
@@ -103,16 +102,17 @@ pub(super) async fn anything(
     request: Request,
     record: &mut Record,
 ) -> Result<Finish, CallError> {
-    let method = request.envelope.method().into_owned();
     let placed = match (&request.server, stage.applied.placed.all()) {
         (Some(server), _) => stage.placed(server)?,
         (None, [only]) => only.clone(),
         (None, _) => {
-            let reason = format!("`{method}` is not known, and could be meant for any server");
+            let asked = &request.method;
+            let reason = format!("`{asked}` is not known, and could be meant for any server");
             return Err(CallError::Request { reason });
         }
     };
-    through(stage, &placed, &method, request, record).await
+    let asked = request.method.clone();
+    through(stage, &placed, &asked, request, record).await
 }
 
 /// A prompt by its full name: whose it is, and what its server calls it.
@@ -156,11 +156,4 @@ async fn through(
 fn plain(placed: &Placed, result: Raw) -> Outcome {
     let server = Some(placed.name.clone());
     Outcome { result, server, decision: None, context: Vec::new(), kept: None }
-}
-
-fn edited(request: Request, params: &Raw, edits: &[Edit<'_>]) -> Result<Request, CallError> {
-    let params =
-        params.with(edits).map_err(|error| CallError::Request { reason: error.to_string() })?;
-    let method = request.envelope.method().into_owned();
-    Ok(Request { envelope: Envelope::new(&Id::number(0), &method, Some(&params)), ..request })
 }

@@ -29,13 +29,13 @@ impl Record {
     pub(super) fn new(engine: Arc<Inner>, caller: &Caller, request: &Request) -> Self {
         let params = request.params();
         let named = |path: &[&str]| params.get_path(path).ok().flatten()?.to_text();
-        let name = named(&["name"]).or_else(|| named(&["uri"]));
+        let name = request.name.clone().or_else(|| named(&["name"])).or_else(|| named(&["uri"]));
         let name = name.or_else(|| named(&["ref", "name"])).or_else(|| named(&["ref", "uri"]));
         let so_far = Called {
             at: SystemTime::now(),
             who: Arc::clone(caller.who()),
             server: request.server.clone().unwrap_or_default(),
-            method: request.envelope.method().into_owned(),
+            method: request.method.clone(),
             name: name.unwrap_or_default(),
             decision: None,
             ended: Ended::Dropped,

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use switchboard_wire::client::{Answer, Tasks};
-use switchboard_wire::envelope::{Id, Request as Envelope};
-use switchboard_wire::json::{Raw, quote};
+use switchboard_wire::json::{Edit, Raw, quote};
 use switchboard_wire::meta::method;
 
+use super::CallError;
 use super::handed::{Again, Carried, Questions};
 use super::tasks::Task;
 use crate::told::Call;
@@ -14,7 +14,10 @@ use crate::told::Call;
 /// A request of a caller. What it does not understand goes through as it is.
 #[derive(Debug, Clone)]
 pub struct Request {
-    pub(super) envelope: Envelope,
+    pub(super) method: String,
+    pub(super) params: Option<Raw>,
+    /// The full name of what is asked for, where the parameters call it otherwise.
+    pub(super) name: Option<String>,
     pub(super) server: Option<String>,
     pub(super) progress: Progress,
     pub(super) timeout: Option<Duration>,
@@ -93,9 +96,11 @@ impl Request {
     }
 
     /// A request as a client made it, with names as this engine shows them.
-    pub fn forward(envelope: Envelope) -> Self {
+    pub fn forward(method: impl Into<String>, params: Option<Raw>) -> Self {
         Self {
-            envelope,
+            method: method.into(),
+            params,
+            name: None,
             server: None,
             progress: Progress::Ignored,
             timeout: None,
@@ -107,6 +112,13 @@ impl Request {
             as_task: None,
             task: None,
         }
+    }
+
+    /// Asks for what has this full name, whatever the parameters call it.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
     /// Means this server and no other.
@@ -188,11 +200,29 @@ impl Request {
     pub(super) fn of(method: &str, params: &str) -> Self {
         // Every part was quoted or is JSON already.
         let params = Raw::parse(params.to_owned()).unwrap_or_else(|_| Raw::empty_object());
-        Self::forward(Envelope::new(&Id::number(0), method, Some(&params)))
+        Self::forward(method, Some(params))
     }
 
     pub(super) fn params(&self) -> Raw {
-        self.envelope.params().unwrap_or_else(Raw::empty_object)
+        self.params.clone().unwrap_or_else(Raw::empty_object)
+    }
+
+    /// The parameters, with the name that is meant in them.
+    fn named_params(&self) -> Raw {
+        let params = self.params();
+        let Some(name) = &self.name else { return params };
+        let path: &[&str] = match self.method.as_str() {
+            method::COMPLETE => &["ref", "name"],
+            _ => &["name"],
+        };
+        params.with(&[Edit::set(path, &quote(name))]).unwrap_or(params)
+    }
+
+    /// The same with parameters changed.
+    pub(super) fn edited(self, params: &Raw, edits: &[Edit<'_>]) -> Result<Self, CallError> {
+        let params = params.with(edits);
+        let params = params.map_err(|error| CallError::Request { reason: error.to_string() })?;
+        Ok(Self { params: Some(params), ..self })
     }
 }
 
@@ -202,8 +232,8 @@ impl From<&Request> for Call {
     fn from(request: &Request) -> Self {
         let timeout = request.timeout.map(|timeout| timeout.as_millis());
         Self {
-            method: request.envelope.method().into_owned(),
-            params: request.params(),
+            method: request.method.clone(),
+            params: request.named_params(),
             server: request.server.clone(),
             progress: request.progress == Progress::Wanted,
             timeout_millis: timeout.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)),

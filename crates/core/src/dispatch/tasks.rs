@@ -7,7 +7,6 @@
 use serde::{Deserialize, Serialize};
 use switchboard_config::HookEvent;
 use switchboard_wire::client::{InputRequest, Tasks};
-use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::{Edit, Raw, quote};
 use switchboard_wire::meta::method;
 
@@ -99,7 +98,7 @@ impl Stage {
 /// Asks something of a task.
 pub(super) async fn ask(
     stage: &Stage,
-    mut request: Request,
+    request: Request,
     task: Task,
     record: &mut Record,
 ) -> Result<Finish, CallError> {
@@ -112,10 +111,8 @@ pub(super) async fn ask(
     let look = |catalog: &Catalog| Some((catalog.tool(&task.tool)?.server().to_owned(), ()));
     stage.find(&task.tool, look).await?;
     let id = quote(&task.id);
-    let params = request.params().with(&[Edit::set(&["taskId"], &id)]);
-    let params = params.map_err(|error| CallError::Request { reason: error.to_string() })?;
-    let asked = request.envelope.method().into_owned();
-    request.envelope = Envelope::new(&Id::number(0), &asked, Some(&params));
+    let params = request.params();
+    let request = request.edited(&params, &[Edit::set(&["taskId"], &id)])?;
     let result = match stage.send(&placed, request, None).await? {
         Sent::Result(result) => result,
         Sent::Asked(_) => return Err(CallError::InputNeeded { server: task.server }),

@@ -1,7 +1,7 @@
 //! A tool's call, stage by stage.
 
 use switchboard_config::HookEvent;
-use switchboard_wire::envelope::{Id, Request as Envelope};
+use switchboard_wire::client::Tasks;
 use switchboard_wire::json::{Edit, Raw, quote};
 
 use super::find::Found;
@@ -21,6 +21,9 @@ pub(super) struct ToolCall {
     pub(super) name: String,
     pub(super) found: Found<Listed>,
     pub(super) params: Raw,
+    /// The arguments that came with it, if any did.
+    given: Option<Raw>,
+    /// Those it is made with.
     pub(super) arguments: Raw,
     /// The full name before it was cut, which matchers of hooks are written against.
     uncut: String,
@@ -35,7 +38,7 @@ pub(super) async fn call(
     record: &mut Record,
 ) -> Result<Finish, CallError> {
     let params = request.params();
-    let name = text(&params, "name")?;
+    let name = request.take_name(&params)?;
     if let Some(outcome) = builtin::call(stage, &name, &params, record).await {
         return outcome.map(Finish::done);
     }
@@ -56,9 +59,10 @@ pub(super) async fn call(
         }
         return Ok(Finish::done(outcome));
     }
-    let arguments = member(&params, "arguments")?.unwrap_or_else(Raw::empty_object);
-    let uncut = found.item.label.uncut();
-    let mut call = ToolCall { name, found, params, arguments, uncut, id: stage.engine.call_id() };
+    let given = member(&params, "arguments")?;
+    let arguments = given.clone().unwrap_or_else(Raw::empty_object);
+    let (uncut, id) = (found.item.label.uncut(), stage.engine.call_id());
+    let mut call = ToolCall { name, found, params, given, arguments, uncut, id };
     let passed = match &again {
         None => stage.pass(&mut call).await?,
         Some(again) => call.passed_before(again)?,
@@ -70,11 +74,13 @@ pub(super) async fn call(
     let mut request = call.request(request)?;
     request.tasks = stage.tasks(&call, request.tasks);
     let placed = &call.found.placed;
+    let tasks = request.tasks;
     let result = match stage.send(placed, request, again.as_deref()).await? {
-        Sent::Result(result) => match Task::of(&call, &result) {
+        Sent::Result(result) if tasks == Tasks::Hand => match Task::of(&call, &result) {
             None => result,
             Some(task) => return Ok(Finish::Tasked(Box::new(Tasked { state: result, task }))),
         },
+        Sent::Result(result) => result,
         Sent::Asked(open) => {
             let handed = open.handed(placed, passed, record.since());
             return Ok(Finish::Handed(Box::new(handed)));
@@ -135,12 +141,13 @@ impl ToolCall {
     /// The request as its server is to see it.
     fn request(&self, request: Request) -> Result<Request, CallError> {
         let name = quote(&self.found.item.tool.name);
-        let edits =
-            [Edit::set(&["name"], &name), Edit::set(&["arguments"], self.arguments.as_str())];
-        let params = self.params.with(&edits);
-        let params = params.map_err(|error| CallError::Request { reason: error.to_string() })?;
-        let method = request.envelope.method().into_owned();
-        Ok(Request { envelope: Envelope::new(&Id::number(0), &method, Some(&params)), ..request })
+        let named = Edit::set(&["name"], &name);
+        let is_same = self.given.as_ref().map(Raw::as_str) == Some(self.arguments.as_str());
+        if is_same {
+            return request.edited(&self.params, &[named]);
+        }
+        let edits = [named, Edit::set(&["arguments"], self.arguments.as_str())];
+        request.edited(&self.params, &edits)
     }
 
     pub(super) fn used<'a>(&'a self, stage: &'a Stage) -> ToolUse<'a> {
@@ -213,6 +220,18 @@ impl Stage {
                 self.denied_by_rule(&name, label.server().normal(), label.normal())
             }
             None => CallError::NotFound { name, similar },
+        }
+    }
+}
+
+// === impl Request ===
+
+impl Request {
+    /// The full name of what is asked for.
+    pub(super) fn take_name(&mut self, params: &Raw) -> Result<String, CallError> {
+        match self.name.take() {
+            Some(name) => Ok(name),
+            None => text(params, "name"),
         }
     }
 }

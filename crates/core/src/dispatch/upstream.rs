@@ -1,12 +1,12 @@
 //! To the server and back: a connection, a place among its calls, one exchange.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use switchboard_config::HookEvent;
 use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume, Tasks};
 use switchboard_wire::envelope::code;
-use switchboard_wire::json::{Edit, Raw};
+use switchboard_wire::json::Raw;
 use switchboard_wire::{Era, Error as WireError};
 
 use super::handed::{Again, Open, Questions};
@@ -15,9 +15,6 @@ use super::visit::Visits;
 use super::{CallError, CallEvent, Request, Stage};
 use crate::connection::{Connection, Live, NotReady, State};
 use crate::engine::{OnProgress, Placed};
-
-/// Forms and pages can always be shown to somebody, or be answered *cancel*.
-const ELICITATION: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
 /// What sending a request came to.
 pub(super) enum Sent {
@@ -44,10 +41,11 @@ impl Stage {
     ) -> Result<Sent, CallError> {
         let server = &placed.name;
         let connection = self.connection(placed).await?;
-        let session = &self.caller.session().id;
-        let _place =
-            connection.admit(session).map_err(|_| CallError::Busy { server: server.clone() })?;
-        let _heard = self.engine.under_way.enter(connection.key(), session, self.emit.sender());
+        let session = self.caller.id();
+        let admitted = connection.admit(Arc::clone(session));
+        let _place = admitted.map_err(|_| CallError::Busy { server: server.clone() })?;
+        let (key, hears) = (connection.key(), self.emit.sender());
+        let _heard = self.engine.under_way.enter(key, Arc::clone(session), hears);
         let call = self.dress(placed, &request);
         let mut visits = Visits::new(self, &connection);
         let told = match again {
@@ -59,8 +57,10 @@ impl Stage {
         };
         loop {
             let live = self.ready(placed, &connection).await?;
-            if let Some(level) = &request.log_level {
-                Box::pin(self.engine.want_logs(&connection, &live, level)).await;
+            if let Some(level) = &request.log_level
+                && self.engine.wants_more(&connection, &live, level)
+            {
+                Box::pin(want_logs(&live, level)).await;
             }
             let began = Instant::now();
             let exchange = match &told {
@@ -100,10 +100,10 @@ impl Stage {
     fn dress(&self, placed: &Placed, request: &Request) -> Call {
         let numbers = &self.applied.numbers;
         let timeout = request.timeout.or(placed.timeout).unwrap_or(numbers.tool_timeout);
-        let mut call = Call::forward(request.envelope.clone())
+        let mut call = Call::new(&request.method, request.params.as_ref())
             .with_timeout(timeout)
             .with_tasks(request.tasks)
-            .with_capabilities(self.capabilities());
+            .with_capabilities(self.caller.asked().clone());
         if let Some(task) = &request.as_task {
             call = call.as_task(task.clone());
         }
@@ -117,26 +117,6 @@ impl Stage {
             call = call.with_log_level(level.clone());
         }
         call
-    }
-
-    /// What a modern server may ask of whoever is behind this call.
-    fn capabilities(&self) -> Raw {
-        static OURS: LazyLock<Raw> =
-            LazyLock::new(|| Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object()));
-        let ours = OURS.clone();
-        let session = &self.caller.session().capabilities;
-        let sampling = self
-            .caller
-            .can(&["sampling"])
-            .then(|| session.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object));
-        let sampling =
-            sampling.as_ref().map(|sampling| Edit::set(&["sampling"], sampling.as_str()));
-        let roots = self.caller.can(&["roots"]).then(|| Edit::set(&["roots"], "{}"));
-        let edits: Vec<_> = sampling.into_iter().chain(roots).collect();
-        if edits.is_empty() {
-            return ours;
-        }
-        ours.with(&edits).unwrap_or(ours)
     }
 
     async fn follow(
@@ -233,6 +213,12 @@ fn resume(placed: &Placed, live: &Live, call: &Call, told: &Told) -> Result<Exch
     }
     let resume = Resume::Again { state: told.state.clone() };
     Ok(live.client.resume(call, resume, told.answers.clone()))
+}
+
+async fn want_logs(live: &Live, level: &str) {
+    if let Err(error) = live.client.set_log_level(level).await {
+        tracing::debug!(%error, "a server does not take a log level");
+    }
 }
 
 /// What a failure means to the caller, and to the connection.

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use switchboard_config::Mode;
-use switchboard_wire::json::Raw;
+use switchboard_wire::json::{Edit, Raw};
 
 use super::workspace::{Lease, Standing};
 use crate::audit::Who;
 use crate::permission::Consent;
 use crate::results::Policy;
+
+const ELICITATION: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
 /// What a session brings along. Start from [`Session::new`] and change what differs.
 #[derive(Debug, Clone)]
@@ -49,6 +51,10 @@ pub struct Caller(Arc<Attached>);
 #[derive(Debug)]
 struct Attached {
     session: Session,
+    /// Its id, which every call under way holds.
+    id: Arc<str>,
+    /// What a modern server may ask of whoever is behind its calls.
+    asked: Raw,
     /// The same, for the record of its calls, which may outlive it.
     who: Arc<Who>,
     workspace: Arc<Standing>,
@@ -86,12 +92,21 @@ impl Caller {
             transport: session.transport,
         });
         let lease = workspace.lease(&who);
-        Self(Arc::new(Attached { session, who, workspace, _lease: lease }))
+        let (id, asked) = (session.id.as_str().into(), askable(&session.capabilities));
+        Self(Arc::new(Attached { session, id, asked, who, workspace, _lease: lease }))
     }
 
     /// What it brought along.
     pub fn session(&self) -> &Session {
         &self.0.session
+    }
+
+    pub(crate) fn id(&self) -> &Arc<str> {
+        &self.0.id
+    }
+
+    pub(crate) fn asked(&self) -> &Raw {
+        &self.0.asked
     }
 
     pub(crate) fn who(&self) -> &Arc<Who> {
@@ -104,7 +119,22 @@ impl Caller {
 
     /// Whether its client declared a capability, by its path.
     pub(crate) fn can(&self, path: &[&str]) -> bool {
-        let found = self.0.session.capabilities.get_path(path);
-        matches!(found, Ok(Some(value)) if !matches!(value.as_str(), "false" | "null"))
+        declares(&self.0.session.capabilities, path)
     }
+}
+
+fn declares(capabilities: &Raw, path: &[&str]) -> bool {
+    let found = capabilities.get_path(path);
+    matches!(found, Ok(Some(value)) if !matches!(value.as_str(), "false" | "null"))
+}
+
+/// Forms and pages can always be shown to somebody, or be answered *cancel*; the rest is as the client declares it.
+fn askable(capabilities: &Raw) -> Raw {
+    let ours = Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object());
+    let sampling = declares(capabilities, &["sampling"])
+        .then(|| capabilities.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object));
+    let sampling = sampling.as_ref().map(|sampling| Edit::set(&["sampling"], sampling.as_str()));
+    let roots = declares(capabilities, &["roots"]).then(|| Edit::set(&["roots"], "{}"));
+    let edits: Vec<_> = sampling.into_iter().chain(roots).collect();
+    ours.with(&edits).unwrap_or(ours)
 }

@@ -1,8 +1,8 @@
 //! Calls under way by connection, so that what a server says beside them reaches them.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use slab::Slab;
 use switchboard_wire::queue;
 
 use crate::connection::Key;
@@ -10,18 +10,12 @@ use crate::dispatch::CallEvent;
 
 /// Calls under way.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct UnderWay(Arc<Mutex<Calls>>);
-
-#[derive(Debug, Default)]
-struct Calls {
-    last: u64,
-    by_key: HashMap<Key, Vec<Call>>,
-}
+pub(crate) struct UnderWay(Arc<Mutex<Slab<Call>>>);
 
 #[derive(Debug)]
 struct Call {
-    number: u64,
-    session: String,
+    key: Key,
+    session: Arc<str>,
     events: queue::Sender<CallEvent>,
 }
 
@@ -29,40 +23,38 @@ struct Call {
 #[derive(Debug)]
 pub(crate) struct Place {
     calls: UnderWay,
-    key: Key,
-    number: u64,
+    at: usize,
 }
 
 // === impl UnderWay ===
 
 impl UnderWay {
-    pub(crate) fn enter(&self, key: Key, session: &str, events: queue::Sender<CallEvent>) -> Place {
-        let mut calls = self.lock();
-        calls.last += 1;
-        let number = calls.last;
-        let call = Call { number, session: session.to_owned(), events };
-        calls.by_key.entry(key).or_default().push(call);
-        Place { calls: self.clone(), key, number }
+    pub(crate) fn enter(
+        &self,
+        key: Key,
+        session: Arc<str>,
+        events: queue::Sender<CallEvent>,
+    ) -> Place {
+        let at = self.lock().insert(Call { key, session, events });
+        Place { calls: self.clone(), at }
     }
 
     /// Tells the call of a connection something, if all its calls are of one session. `false`: nobody was told.
     pub(crate) fn tell(&self, key: Key, event: CallEvent) -> bool {
         let calls = self.lock();
-        let Some([first, others @ ..]) = calls.by_key.get(&key).map(Vec::as_slice) else {
-            return false;
-        };
-        let is_one_session = others.iter().all(|other| other.session == first.session);
+        let mut there = calls.iter().map(|(_, call)| call).filter(|call| call.key == key);
+        let Some(first) = there.next() else { return false };
+        let is_one_session = there.all(|other| other.session == first.session);
         // A caller that does not read loses what may be lost.
         is_one_session && first.events.try_send(event).is_ok()
     }
 
     /// How many are of this session.
     pub(super) fn of(&self, session: &str) -> usize {
-        let calls = self.lock();
-        calls.by_key.values().flatten().filter(|call| call.session == session).count()
+        self.lock().iter().filter(|(_, call)| *call.session == *session).count()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Calls> {
+    fn lock(&self) -> MutexGuard<'_, Slab<Call>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,12 +63,8 @@ impl UnderWay {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut calls = self.calls.lock();
-        if let Some(there) = calls.by_key.get_mut(&self.key) {
-            there.retain(|call| call.number != self.number);
-            if there.is_empty() {
-                calls.by_key.remove(&self.key);
-            }
-        }
+        let call = self.calls.lock().try_remove(self.at);
+        // Not under the lock: who hears of its end may look here.
+        drop(call);
     }
 }

@@ -90,25 +90,20 @@ impl Inner {
         if was_last { live.client.unsubscribe(uri).await } else { Ok(()) }
     }
 
-    /// A call wants log messages from `level` up. A legacy server is told the least severe level that anybody wants;
-    /// a modern one hears it with each call.
-    pub(crate) async fn want_logs(&self, connection: &Connection, live: &Live, level: &str) {
-        let Some(asked) = LEVELS.iter().position(|known| *known == level) else { return };
+    /// A call wants log messages from `level` up: whether its server has to be told. A legacy one is told the least
+    /// severe level that anybody wants; a modern one hears it with each call.
+    pub(crate) fn wants_more(&self, connection: &Connection, live: &Live, level: &str) -> bool {
         if live.facts.era() == Era::Modern || !live.facts.offers(&["logging"]) {
-            return;
+            return false;
         }
-        let is_news = {
-            let mut wishes = self.wishes.lock();
-            let wish = wishes.entry(connection.key()).or_default();
-            let is_lower = wish.level.is_none_or(|known| asked < known);
-            let is_other = wish.told != live.number();
-            wish.level = Some(wish.level.map_or(asked, |known| known.min(asked)));
-            wish.told = live.number();
-            is_lower || is_other
-        };
-        if is_news && let Err(error) = live.client.set_log_level(level).await {
-            tracing::debug!(%error, "a server does not take a log level");
-        }
+        let Some(asked) = LEVELS.iter().position(|known| *known == level) else { return false };
+        let mut wishes = self.wishes.lock();
+        let wish = wishes.entry(connection.key()).or_default();
+        let is_lower = wish.level.is_none_or(|known| asked < known);
+        let is_other = wish.told != live.number();
+        wish.level = Some(wish.level.map_or(asked, |known| known.min(asked)));
+        wish.told = live.number();
+        is_lower || is_other
     }
 
     /// Tells servers of what nobody wants to hear any more.

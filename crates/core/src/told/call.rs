@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use switchboard_wire::client::Tasks;
-use switchboard_wire::envelope::{Id, Notification, Request as Envelope};
+use switchboard_wire::envelope::Notification;
 use switchboard_wire::json::Raw;
 
 use crate::dispatch::{self, CallEvent};
@@ -76,8 +76,7 @@ pub struct Outcome {
 impl Call {
     /// The request that was told.
     pub fn request(self) -> Request {
-        let envelope = Envelope::new(&Id::number(0), &self.method, Some(&self.params));
-        let mut request = Request::forward(envelope);
+        let mut request = Request::forward(self.method, Some(self.params));
         if let Some(server) = self.server {
             request = request.of_server(server);
         }

@@ -1,14 +1,15 @@
 //! A client's request on its way through the engine, and back.
 
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use switchboard_core::catalog::Style;
 use switchboard_core::dispatch::{Handed, Question};
+use switchboard_core::engine::Queue;
 use switchboard_core::{CallError, CallEvent, Request, Running};
 use switchboard_wire::Era;
 use switchboard_wire::client::Tasks;
-use switchboard_wire::envelope::{Id, Request as Envelope, RpcError, code};
-use switchboard_wire::json::{Edit, Raw, quote};
+use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::meta::method;
 use switchboard_wire::server::{Asked, Context, Reply};
 
@@ -25,6 +26,7 @@ impl View {
     pub(super) async fn forward(
         &self,
         mut asked: Asked,
+        name: Option<&str>,
         context: &Context,
     ) -> Result<Reply, RpcError> {
         let answers = std::mem::take(&mut asked.answers);
@@ -47,7 +49,7 @@ impl View {
             (Wish::Theirs, _) => Tasks::Hand,
             (Wish::Result | Wish::Ours { .. }, _) => Tasks::Follow,
         };
-        let mut request = self.request(&asked, context)?.with_tasks(tasks);
+        let mut request = self.request(&asked, name, context)?.with_tasks(tasks);
         if context.version.era() == Era::Modern {
             request = request.handing_out();
         }
@@ -66,12 +68,14 @@ impl View {
         context: &Context,
     ) -> Result<Reply, RpcError> {
         // Questions that this client cannot be asked, with whoever watches the queue.
-        let queue = self.bridge().engine.queue().clone();
-        let mut elsewhere = FuturesUnordered::new();
+        let mut elsewhere: Option<FuturesUnordered<_>> = None;
         loop {
-            let event = tokio::select! {
-                event = running.next() => event,
-                Some(()) = elsewhere.next(), if !elsewhere.is_empty() => continue,
+            let event = match &mut elsewhere {
+                None => running.next().await,
+                Some(asked) => tokio::select! {
+                    event = running.next() => event,
+                    Some(()) = asked.next(), if !asked.is_empty() => continue,
+                },
             };
             match event {
                 Ok(CallEvent::Progress(params)) => context.progress(&params).await,
@@ -84,7 +88,10 @@ impl View {
                 Ok(CallEvent::Question(question)) if is_askable(&question, context) => {
                     return self.park(running, question, asked);
                 }
-                Ok(CallEvent::Question(question)) => elsewhere.push(queue.relay(question)),
+                Ok(CallEvent::Question(question)) => {
+                    let queue = self.bridge().engine.queue().clone();
+                    elsewhere.get_or_insert_default().push(relayed(queue, question));
+                }
                 Err(error) => return Err(refused(&error, asked)),
             }
         }
@@ -103,11 +110,17 @@ impl View {
         Ok(Reply::NeedsInput { questions: handed.questions, state: Some(handle) })
     }
 
-    /// The request with names as the engine knows them.
-    pub(super) fn request(&self, asked: &Asked, context: &Context) -> Result<Request, RpcError> {
-        let params = self.renamed(asked)?;
-        let envelope = Envelope::new(&Id::number(0), &asked.method, Some(&params));
-        let mut request = Request::forward(envelope);
+    /// The request for what the engine knows by another name than its client.
+    pub(super) fn request(
+        &self,
+        asked: &Asked,
+        name: Option<&str>,
+        context: &Context,
+    ) -> Result<Request, RpcError> {
+        let mut request = Request::forward(asked.method.as_str(), Some(asked.params.clone()));
+        if let (Some(name), Some(_)) = (name, name_of(&asked.method)) {
+            request = request.named(self.full_name(name, &asked.method));
+        }
         if context.wants_progress() {
             request = request.with_progress();
         }
@@ -124,20 +137,6 @@ impl View {
             },
             _ => self.aimed(request),
         })
-    }
-
-    fn renamed(&self, asked: &Asked) -> Result<Raw, RpcError> {
-        let path: &[&str] = match asked.method.as_str() {
-            method::TOOLS_CALL | method::PROMPTS_GET => &["name"],
-            method::COMPLETE => &["ref", "name"],
-            _ => return Ok(asked.params.clone()),
-        };
-        let named = asked.params.get_path(path).map_err(|error| invalid(&error.to_string()))?;
-        let Some(name) = named.and_then(|name| name.to_text()) else {
-            return Ok(asked.params.clone());
-        };
-        let full = quote(&self.full_name(&name, &asked.method));
-        asked.params.with(&[Edit::set(path, &full)]).map_err(|error| invalid(&error.to_string()))
     }
 
     /// The engine's name for what the client calls `name`. One that nobody has is left as it is, to be told of.
@@ -161,6 +160,31 @@ impl View {
             _ => name.to_owned(),
         })
     }
+}
+
+/// Where a request says what it asks for by name, if it does.
+fn name_of(asked: &str) -> Option<&'static [&'static str]> {
+    match asked {
+        method::TOOLS_CALL | method::PROMPTS_GET => Some(&["name"]),
+        method::COMPLETE => Some(&["ref", "name"]),
+        _ => None,
+    }
+}
+
+/// What a request asks for, as its client calls it: the name of a tool or prompt, the address of a resource.
+pub(super) fn wanted(asked: &Asked) -> Result<Option<String>, RpcError> {
+    let path = match asked.method.as_str() {
+        method::RESOURCES_READ => Some(["uri"].as_slice()),
+        other => name_of(other),
+    };
+    let Some(path) = path else { return Ok(None) };
+    let found = asked.params.get_path(path).map_err(|error| invalid(&error.to_string()))?;
+    Ok(found.and_then(|name| name.to_text()))
+}
+
+/// Has somebody else answer a question. Apart, since it is rare and would make every call larger.
+fn relayed(queue: Queue, question: Question) -> BoxFuture<'static, ()> {
+    Box::pin(async move { queue.relay(question).await })
 }
 
 /// Whether the client can be asked it.

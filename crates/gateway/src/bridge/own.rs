@@ -56,11 +56,12 @@ const COSTLY: usize = 10_000;
 // === impl Own ===
 
 impl Own {
-    /// The tool of this name, if it is one of the gateway's. `call_tool` is not: it is the call of another.
-    pub(super) fn tool(name: &str) -> Option<Self> {
-        match name {
-            FIND => Some(Self::Find),
-            READ => Some(Self::Read),
+    /// What is asked for under this name, if it is the gateway's. `call_tool` is not: it is the call of another.
+    pub(super) fn of(asked: &Asked, name: Option<&str>) -> Option<Self> {
+        match (asked.method.as_str(), name?) {
+            (method::TOOLS_CALL, FIND) => Some(Self::Find),
+            (method::TOOLS_CALL, READ) => Some(Self::Read),
+            (method::RESOURCES_READ, uri) => Address::parse(uri).map(Self::Result),
             _ => None,
         }
     }
@@ -134,13 +135,13 @@ pub(super) fn definitions(is_searched: bool, spill: Spill) -> Vec<Raw> {
     there.iter().filter_map(|tool| Raw::of(tool).ok()).collect()
 }
 
-/// The inner call, of `call_tool`: from here on it is that tool's call, for rules and hooks too. Anything else is left
-/// as it is.
-pub(super) fn inner_of(asked: Asked) -> Result<Asked, RpcError> {
-    let called = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
-    if asked.method != method::TOOLS_CALL || called.as_deref() != Some(CALL) {
-        return Ok(asked);
-    }
+/// Whether it is the call of another tool that it holds.
+pub(super) fn is_inner(asked: &Asked, name: Option<&str>) -> bool {
+    asked.method == method::TOOLS_CALL && name == Some(CALL)
+}
+
+/// The inner call, of `call_tool`: from here on it is that tool's call, for rules and hooks too.
+pub(super) fn inner_of(asked: &Asked) -> Result<Asked, RpcError> {
     let member = |path: &[&str]| asked.params.get_path(path).ok().flatten();
     let name = member(&["arguments", "name"]).filter(|name| name.to_text().is_some());
     let name = name.ok_or_else(|| invalid("/name: expected the name of a tool"))?;
@@ -148,7 +149,7 @@ pub(super) fn inner_of(asked: Asked) -> Result<Asked, RpcError> {
     let edits =
         [Edit::set(&["name"], name.as_str()), Edit::set(&["arguments"], arguments.as_str())];
     let params = asked.params.with(&edits).map_err(|error| invalid(&error.to_string()))?;
-    Ok(Asked { params, ..asked })
+    Ok(Asked { params, ..asked.clone() })
 }
 
 // === impl View ===

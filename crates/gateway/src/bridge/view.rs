@@ -1,14 +1,12 @@
 //! One client's view.
 
 use std::cell::LazyCell;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_core::catalog::instructions;
 use switchboard_core::engine::Answers;
-use switchboard_core::results::Address;
 use switchboard_core::{Caller, Request, Session, Snapshot};
 use switchboard_wire::Version;
 use switchboard_wire::client::List;
@@ -20,7 +18,7 @@ use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 use super::handle::Wanted;
 use super::lists::Seen;
 use super::own::Own;
-use super::{Bridge, Inner, own, refusal};
+use super::{Bridge, Inner, call, own, refusal};
 use crate::front::{Opening, Part};
 
 /// Sets of capabilities that one view keeps sessions for; a client has one, or very few.
@@ -37,7 +35,7 @@ pub struct View {
     bridge: Bridge,
     pub(super) opening: Opening,
     /// Its sessions with the engine, by what its client can do: a modern one says so anew with each request.
-    callers: Mutex<HashMap<String, Caller>>,
+    callers: Mutex<Vec<Caller>>,
     /// Whether its tools are looked for, decided when it first asks for a list; it need not be waited for again then.
     searched: tokio::sync::OnceCell<bool>,
 }
@@ -59,9 +57,8 @@ impl View {
 
     /// The session that calls are made in.
     pub(super) fn caller(&self, context: &Context) -> Result<Caller, RpcError> {
-        let capabilities = context.capabilities.clone();
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(caller) = callers.get(capabilities.as_str()) {
+        if let Some(caller) = known(&callers, &context.capabilities) {
             return Ok(caller.clone());
         }
         let name = context.client_info.as_ref().and_then(|info| info.get("name").ok().flatten());
@@ -75,7 +72,7 @@ impl View {
             results: options.results,
             client: name.and_then(|name| name.to_text()).unwrap_or_default(),
             transport: self.opening.transport,
-            capabilities: capabilities.clone(),
+            capabilities: context.capabilities.clone(),
             ..Session::new(self.opening.session.clone())
         };
         let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
@@ -83,7 +80,7 @@ impl View {
         if callers.len() >= CALLERS {
             callers.clear();
         }
-        callers.insert(capabilities.as_str().to_owned(), caller.clone());
+        callers.push(caller.clone());
         Ok(caller)
     }
 
@@ -125,11 +122,11 @@ impl View {
     }
 
     async fn watch(&self, uri: &str, on: bool) -> Result<(), RpcError> {
-        let mut callers = {
+        let last = {
             let callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-            callers.values().cloned().collect::<Vec<_>>()
+            callers.last().cloned()
         };
-        let caller = match callers.pop() {
+        let caller = match last {
             Some(caller) => caller,
             None => {
                 let session = Session {
@@ -144,8 +141,11 @@ impl View {
         let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
         let done = self.bridge().engine.call(&caller, self.aimed(request)).outcome().await;
         // It hears as long as its session is there.
-        let key = caller.session().capabilities.as_str().to_owned();
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(caller);
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if known(&callers, &caller.session().capabilities).is_none() {
+            callers.push(caller);
+        }
+        drop(callers);
         done.map(|_| ()).map_err(|error| refusal::error(&error))
     }
 
@@ -153,32 +153,15 @@ impl View {
         self.opening.part.has(server)
     }
 
-    /// Answers what is the gateway's own; `None` where it is somebody else's.
-    async fn own(&self, asked: &Asked, context: &Context) -> Option<Result<Reply, RpcError>> {
-        let text = |key| asked.params.get(key).ok().flatten().and_then(|value| value.to_text());
-        let (own, name) = match asked.method.as_str() {
-            method::TOOLS_CALL => {
-                let name = text("name")?;
-                (Own::tool(&name)?, name)
-            }
-            method::RESOURCES_READ => {
-                let uri = text("uri")?;
-                (Own::Result(Address::parse(&uri)?), uri)
-            }
-            _ => return None,
-        };
-        // Apart, since nearly everything is somebody else's.
-        Some(Box::pin(self.answer(own, &name, asked, context)).await)
-    }
-
-    /// The same, on record.
+    /// Answers what is the gateway's own, on record.
     async fn answer(
         &self,
         own: Own,
-        name: &str,
+        name: Option<String>,
         asked: &Asked,
         context: &Context,
     ) -> Result<Reply, RpcError> {
+        let name = name.as_deref().unwrap_or_default();
         let sent = asked.params.as_str().len();
         let noted = self.bridge().engine.note(&self.caller(context)?, &asked.method, name, sent);
         let answer = match own {
@@ -250,10 +233,19 @@ impl Handler for View {
                 | method::TASKS_CANCEL
                 | method::TASKS_RESULT
                 | method::TASKS_LIST => Box::pin(self.task(asked, context)).await,
-                _ => match self.own(&asked, context).await {
-                    Some(answer) => answer,
-                    None => self.forward(own::inner_of(asked)?, context).await,
-                },
+                _ => {
+                    let name = call::wanted(&asked)?;
+                    if let Some(own) = Own::of(&asked, name.as_deref()) {
+                        // Apart, since nearly everything is somebody else's.
+                        return Box::pin(self.answer(own, name, &asked, context)).await;
+                    }
+                    if own::is_inner(&asked, name.as_deref()) {
+                        let asked = own::inner_of(&asked)?;
+                        let name = call::wanted(&asked)?;
+                        return Box::pin(self.forward(asked, name.as_deref(), context)).await;
+                    }
+                    self.forward(asked, name.as_deref(), context).await
+                }
             }
         })
     }
@@ -263,12 +255,23 @@ impl Handler for View {
     }
 
     fn abandoned(&self, asked: &Asked) {
-        let Ok(asked) = own::inner_of(asked.clone()) else { return };
-        if let Some(handle) = &asked.state {
+        let Some(handle) = &asked.state else { return };
+        let name = call::wanted(asked).ok().flatten();
+        let wanted = if own::is_inner(asked, name.as_deref()) {
+            own::inner_of(asked).map(|inner| Wanted::of(&inner))
+        } else {
+            Ok(Wanted::of(asked))
+        };
+        if let Ok(wanted) = wanted {
             // A call that waits under it is cancelled by being taken out and dropped.
-            drop(self.unseal(&Wanted::of(&asked), handle));
+            drop(self.unseal(&wanted, handle));
         }
     }
+}
+
+/// The session of a client that can do this.
+fn known<'a>(callers: &'a [Caller], capabilities: &Raw) -> Option<&'a Caller> {
+    callers.iter().find(|caller| caller.session().capabilities.as_str() == capabilities.as_str())
 }
 
 fn ended() -> RpcError {

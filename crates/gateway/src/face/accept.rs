@@ -90,8 +90,7 @@ impl<A: Answers> Door<A> {
 
     async fn serve(self, stream: TcpStream, remote: SocketAddr, _permit: OwnedSemaphorePermit) {
         self.metrics.connections.fetch_add(1, Relaxed);
-        let exchanging = self.over.run_until_cancelled(self.exchange(stream, remote));
-        if let Some(Err(error)) = exchanging.await {
+        if let Err(error) = self.exchange(stream, remote).await {
             tracing::debug!(%error, %remote, "a connection ended");
         }
         self.metrics.connections.fetch_sub(1, Relaxed);
@@ -108,7 +107,13 @@ impl<A: Answers> Door<A> {
         let stream: Box<dyn Io> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => {
-                Box::new(tokio::time::timeout(self.times.handshake, tls.accept(stream)).await??)
+                let greeting = tokio::time::timeout(self.times.handshake, tls.accept(stream));
+                // Apart, since it is large, and every connection would carry room for it.
+                let greeting = Box::pin(greeting);
+                tokio::select! {
+                    greeted = greeting => Box::new(greeted??),
+                    () = self.over.cancelled() => return Ok(()),
+                }
             }
         };
         let io = TokioIo::new(Stalling::new(stream, self.times.stalled));
@@ -127,6 +132,10 @@ impl<A: Answers> Door<A> {
             served = connection.as_mut() => return Ok(served?),
             () = self.closing.cancelled() => connection.as_mut().graceful_shutdown(),
         }
-        Ok(connection.await?)
+        // Nothing is over before it is closing, so only now is there a reason to look.
+        tokio::select! {
+            served = connection => Ok(served?),
+            () = self.over.cancelled() => Ok(()),
+        }
     }
 }

@@ -21,8 +21,18 @@ pub(super) enum Takes {
     Both,
 }
 
+/// What nearly every client says.
+const USUAL: &[u8] = b"application/json, text/event-stream";
+const JSON: &[u8] = b"application/json";
+
 /// What `Accept` says. Nothing said means anything goes.
 pub(super) fn takes(headers: &HeaderMap) -> Result<Takes, Refusal> {
+    let mut values = headers.get_all(header::ACCEPT).iter();
+    if let (Some(value), None) = (values.next(), values.next())
+        && value.as_bytes() == USUAL
+    {
+        return Ok(Takes::Both);
+    }
     let (mut json, mut events, mut said) = (false, false, false);
     for value in headers.get_all(header::ACCEPT) {
         for range in value.to_str().unwrap_or_default().split(',') {
@@ -69,7 +79,11 @@ fn media_range(range: &str) -> (&str, bool) {
 
 /// A message has to say that it is JSON.
 pub(super) fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
-    let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let said = headers.get(header::CONTENT_TYPE);
+    if said.is_some_and(|value| value.as_bytes() == JSON) {
+        return Ok(());
+    }
+    let said = said.and_then(|value| value.to_str().ok());
     let kind = said.map(|said| media_range(said).0).unwrap_or_default();
     if kind.eq_ignore_ascii_case("application/json") {
         return Ok(());

@@ -10,7 +10,6 @@
 mod accept;
 mod events;
 mod guard;
-mod herald;
 mod media;
 mod metrics;
 mod options;

@@ -1,6 +1,8 @@
 //! Word of changes, from a handler to every session that wants to hear of them.
 
-use tokio::sync::broadcast;
+use std::future::pending;
+
+use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::{client::List, json::Raw, meta::method};
 
@@ -22,6 +24,16 @@ pub enum Change {
 #[derive(Debug, Clone)]
 pub struct Changes(broadcast::Sender<Change>);
 
+/// Changes as one listener hears of them.
+#[derive(Debug)]
+pub struct News {
+    announced: broadcast::Receiver<Change>,
+    /// Lists that may have changed while it did not listen.
+    missed: &'static [List],
+}
+
+// === impl Changes ===
+
 impl Default for Changes {
     fn default() -> Self {
         Self(broadcast::channel(QUEUE).0)
@@ -35,10 +47,34 @@ impl Changes {
         let _ = self.0.send(change);
     }
 
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Change> {
-        self.0.subscribe()
+    /// Hears of everything that is announced from here on.
+    pub fn listen(&self) -> News {
+        News { announced: self.0.subscribe(), missed: &[] }
     }
 }
+
+// === impl News ===
+
+impl News {
+    /// The next change; never, once nobody can announce any. Safe to cancel.
+    pub async fn next(&mut self) -> Change {
+        if let [list, rest @ ..] = self.missed {
+            self.missed = rest;
+            return Change::List(*list);
+        }
+        match self.announced.recv().await {
+            Ok(change) => change,
+            // Which ones were missed nobody knows; so all lists may have changed.
+            Err(RecvError::Lagged(_)) => {
+                self.missed = &[List::Prompts, List::Resources];
+                Change::List(List::Tools)
+            }
+            Err(RecvError::Closed) => pending().await,
+        }
+    }
+}
+
+// === impl Change ===
 
 impl Change {
     /// The notification it becomes.

@@ -19,7 +19,7 @@ mod session;
 pub mod stdio;
 mod subscribed;
 
-pub use changes::{Change, Changes};
+pub use changes::{Change, Changes, News};
 pub use context::Context;
 pub use handler::{Asked, Description, Handler, Reply};
 pub use repeated::Repeated;

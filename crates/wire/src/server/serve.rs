@@ -6,12 +6,10 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use tokio::sync::broadcast;
 
-use super::{Change, Changes, Handler, Session};
+use super::{Changes, Handler, Session};
 use crate::{
     Error,
-    client::List,
     envelope::{Malformed, Message, Parsed, Response, RpcError, code},
     link::{LinkReader, LinkWriter},
 };
@@ -38,7 +36,7 @@ pub async fn serve<H: Handler>(
     changes: &Changes,
     options: ServeOptions,
 ) -> Result<(), Error> {
-    let mut changes = changes.subscribe();
+    let mut news = changes.listen();
     let session = Session::new(handler, writer);
     let mut answering = Answering::new();
     loop {
@@ -52,7 +50,7 @@ pub async fn serve<H: Handler>(
                     session.outbox.send(text.into()).await;
                 }
             }
-            change = changes.recv() => tell(&session, change).await,
+            change = news.next() => session.announce(&change).await,
         }
     }
 }
@@ -120,20 +118,4 @@ async fn batch<H: Handler>(
     let texts: Vec<_> =
         answers.into_iter().flatten().map(|response| response.text().to_string()).collect();
     (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
-}
-
-async fn tell<H: Handler>(
-    session: &Arc<Session<H>>,
-    change: Result<Change, broadcast::error::RecvError>,
-) {
-    match change {
-        Ok(change) => session.announce(&change).await,
-        Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
-        // Which ones were missed nobody knows; so all of them.
-        Err(broadcast::error::RecvError::Lagged(_)) => {
-            for list in [List::Tools, List::Prompts, List::Resources] {
-                session.announce(&Change::List(list)).await;
-            }
-        }
-    }
 }

@@ -11,7 +11,6 @@ use switchboard_config::{Server, Severity};
 use switchboard_core::engine::ServerView;
 use switchboard_core::{Request, Snapshot};
 use switchboard_wire::Era;
-use switchboard_wire::envelope::{Id, Request as Envelope};
 
 use super::list::{Row, Table, is_told, status};
 use super::tools;
@@ -120,8 +119,7 @@ async fn answer(hub: &Hub, view: &ServerView) -> Option<u64> {
         Era::Modern if facts.offers(&["tools"]) => "tools/list",
         Era::Modern => return None,
     };
-    let envelope = Envelope::new(&Id::number(0), method, None);
-    let request = Request::forward(envelope).of_server(&view.name).with_timeout(ANSWER);
+    let request = Request::forward(method, None).of_server(&view.name).with_timeout(ANSWER);
     let began = Instant::now();
     hub.call(request).outcome().await.ok()?;
     Some(millis(began.elapsed()))

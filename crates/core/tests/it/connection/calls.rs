@@ -153,13 +153,13 @@ async fn so_many_calls_and_no_more() {
     let timing = Timing { calls_in_flight: 3, ..timing() };
     let bench = Bench::with(Scripted::new([Part::Serves]), shared(timing));
     let connection = &bench.connection;
-    let first = connection.admit("a").unwrap();
-    let _second = connection.admit("b").unwrap();
-    let third = connection.admit("a").unwrap();
-    assert_eq!(connection.admit("c").unwrap_err(), Busy { limit: 3 });
+    let first = connection.admit("a".into()).unwrap();
+    let _second = connection.admit("b".into()).unwrap();
+    let third = connection.admit("a".into()).unwrap();
+    assert_eq!(connection.admit("c".into()).unwrap_err(), Busy { limit: 3 });
     assert_eq!(connection.sessions_in_flight(), [("a".into(), 2), ("b".into(), 1)]);
     drop(first);
-    let _fourth = connection.admit("c").unwrap();
+    let _fourth = connection.admit("c".into()).unwrap();
     drop(third);
     assert_eq!(connection.sessions_in_flight(), [("b".into(), 1), ("c".into(), 1)]);
     assert_eq!(connection.stats().calls_in_flight, 2);
@@ -168,8 +168,8 @@ async fn so_many_calls_and_no_more() {
 #[tokio::test(start_paused = true)]
 async fn the_limit_is_256_unless_said_otherwise() {
     let bench = Bench::new([Part::Serves]);
-    let admitted: Vec<_> = (0..256).map(|_| bench.connection.admit("a").unwrap()).collect();
-    assert!(bench.connection.admit("a").is_err());
+    let admitted: Vec<_> = (0..256).map(|_| bench.connection.admit("a".into()).unwrap()).collect();
+    assert!(bench.connection.admit("a".into()).is_err());
     drop(admitted);
     assert!(bench.connection.sessions_in_flight().is_empty());
 }

@@ -10,7 +10,6 @@ use switchboard_core::engine::{Answers, Happened, Session};
 use switchboard_core::permission::{Because, Consent, Remember};
 use switchboard_core::{CallError, CallEvent, Outcome, Request};
 use switchboard_wire::Remedy;
-use switchboard_wire::envelope::{Id, Request as Envelope};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use switchboard_wire::server::Reply as Answered;
@@ -407,7 +406,7 @@ async fn the_engines_own_tools_list_and_read_resources() {
 async fn an_unknown_method_goes_through_only_where_one_server_is_meant() {
     let mut bench = Bench::new().await;
     bench.serve("one", Script::new(&[]));
-    let odd = || Request::forward(Envelope::new(&Id::number(1), "odd/method", None));
+    let odd = || Request::forward("odd/method", None);
     let caller = bench.caller("s");
     let error = bench.engine.call(&caller, odd()).outcome().await.unwrap_err();
     assert!(matches!(error, CallError::Server { .. }), "{error:?}");
@@ -431,7 +430,7 @@ async fn denying_a_server_hides_its_prompts_and_resources_too() {
     let caller = bench.caller("s");
     for request in [
         Request::read("note://a").of_server("one"),
-        Request::forward(Envelope::new(&Id::number(1), method::TOOLS_LIST, None)).of_server("one"),
+        Request::forward(method::TOOLS_LIST, None).of_server("one"),
     ] {
         let error = bench.engine.call(&caller, request).outcome().await.unwrap_err();
         assert!(matches!(error, CallError::Denied { .. }), "{error:?}");

@@ -17,7 +17,7 @@ use switchboard_core::Request;
 use switchboard_core::dispatch::{Task, Tasked};
 use switchboard_core::sealing::{Bound, Digest, Kind, Refused};
 use switchboard_wire::client::{InputRequest, Tasks};
-use switchboard_wire::envelope::{Id, Request as Envelope, RpcError, code};
+use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::{Edit, Raw, quote};
 use switchboard_wire::meta::{self, method};
 use switchboard_wire::server::{Asked, Context, Reply};
@@ -110,7 +110,7 @@ impl View {
         let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
         let asked = Asked { params, ..asked.clone() };
         // It may take as long as it is kept.
-        let mut request = self.request(&asked, context)?.with_timeout(ttl);
+        let mut request = self.request(&asked, name.as_deref(), context)?.with_timeout(ttl);
         if let Some(task) = task {
             request = request.as_task(task);
         }
@@ -177,8 +177,8 @@ impl View {
             // Only modern clients were ever given one.
             return Err(foreign());
         }
-        let envelope = Envelope::new(&Id::number(0), &asked.method, Some(&asked.params));
-        let request = Request::forward(envelope).of_task(task).with_tasks(Tasks::Hand);
+        let request = Request::forward(asked.method.as_str(), Some(asked.params.clone()));
+        let request = request.of_task(task).with_tasks(Tasks::Hand);
         let done = self.bridge().engine.call(&self.caller(context)?, request).outcome().await;
         let result = done.map_err(|error| refusal::error(&error))?.result;
         if !matches!(result.get("taskId"), Ok(Some(_))) {

@@ -108,7 +108,7 @@ impl<V: Handler> Call<V> {
 }
 
 /// Takes everything that was said, however much of this task's turn is used up.
-fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
+pub(super) fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
     while let Some(Ok(Some(frame))) = unconstrained(voice.next()).now_or_never() {
         if let Frame::Text(text) = frame {
             said.push_back(text);

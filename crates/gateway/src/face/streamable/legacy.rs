@@ -103,10 +103,8 @@ async fn begin<F: Front>(
     let (text, begun) = Session::begin(opened, hello, making).await;
     let mut response = json(StatusCode::OK, text.into_bytes());
     if let Some((session, running)) = begun {
-        // Known before it is waited for: if the client goes away now, it is found when it is idle.
         face.sessions.insert(id.clone(), owner.clone(), Arc::clone(&session));
         face.tasks.spawn(running.run(Arc::clone(&session), face.closing.clone()));
-        session.settled().await;
         if let Ok(id) = HeaderValue::try_from(id) {
             response.headers_mut().insert(SESSION_ID, id);
         }

@@ -58,7 +58,10 @@ impl Book {
             return Ok(());
         };
         let cell = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let by_tool = cell.get_or_init(|| listed(view)).await;
+        let by_tool = match cell.get() {
+            Some(by_tool) => by_tool,
+            None => Box::pin(cell.get_or_init(|| listed(view))).await,
+        };
         let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
         let wanted = name.and_then(|name| by_tool.get(&name));
         let arguments = params.get("arguments").ok().flatten();

@@ -5,6 +5,7 @@
 //! nothing here.
 
 use std::{
+    collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -16,26 +17,20 @@ use bytestring::ByteString;
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use switchboard_wire::{
     Version,
-    envelope::{Message, Outcome, Parsed, Request, parse},
+    envelope::{Malformed, Message, Outcome, Parsed, Request, parse},
     link::{LinkReader, pair::pair},
-    meta::method,
     queue,
-    server::{Handler, Session as WireSession},
+    server::{Change, Handler, News, Session as WireSession},
 };
-use tokio::time::Instant;
+use tokio::{task::unconstrained, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    call::{Call, weight},
+    call::{Call, drain, weight},
     log::{Log, OWN, Priming, Weight},
 };
 use crate::{
-    face::{
-        herald::{Herald, Heralded},
-        metrics::Counted,
-        options::Limits,
-        sessions::Slot,
-    },
+    face::{metrics::Counted, options::Limits, sessions::Slot},
     front::Opened,
 };
 
@@ -46,7 +41,6 @@ pub(in crate::face) struct Session<V> {
     /// polled, so whoever polls one holds this, and knows whose words come out.
     pub(super) voice: Mutex<LinkReader>,
     log: Mutex<Log>,
-    herald: Arc<Herald>,
     pub(super) handovers: queue::Sender<Call<V>>,
     pub(super) under_way: AtomicUsize,
     max_under_way: usize,
@@ -67,7 +61,7 @@ pub(super) struct Making {
 
 /// The part of a session that has to be run.
 pub(super) struct Running<V> {
-    heralded: Heralded,
+    news: News,
     handovers: queue::Receiver<Call<V>>,
 }
 
@@ -81,7 +75,7 @@ impl<V: Handler> Session<V> {
         making: Making,
     ) -> (ByteString, Option<(Arc<Self>, Running<V>)>) {
         let ((_, voice), (writer, _)) = pair();
-        let wire = WireSession::new(opened.view, writer);
+        let (wire, news) = (WireSession::new(opened.view, writer), opened.changes.listen());
         let answer = Arc::clone(&wire).answer(Ok(Message::Request(hello))).await;
         let Some(answer) = answer else {
             return (ByteString::new(), None);
@@ -92,14 +86,12 @@ impl<V: Handler> Session<V> {
         };
         let version = result.get("protocolVersion").ok().flatten();
         let version = version.and_then(|version| version.to_text()?.parse().ok());
-        let (herald, heralded) = Herald::new(opened.changes);
         // Room for every call there may be, so that none is lost on the way.
         let (handovers, waiting) = queue::queue(making.limits.streams.max(1));
         let session = Arc::new(Self {
             wire,
             voice: Mutex::new(voice),
             log: Mutex::new(Log::new(making.limits)),
-            herald,
             handovers,
             under_way: AtomicUsize::new(0),
             max_under_way: making.limits.streams,
@@ -109,12 +101,7 @@ impl<V: Handler> Session<V> {
             _slot: making.slot,
             _counted: making.counted,
         });
-        (text, Some((session, Running { heralded, handovers: waiting })))
-    }
-
-    /// Waits until changes are heard. The session must be running.
-    pub(super) async fn settled(&self) {
-        self.over.run_until_cancelled(self.herald.begin()).await;
+        (text, Some((session, Running { news, handovers: waiting })))
     }
 
     /// Answers requests. `None`: too many are under way.
@@ -131,20 +118,10 @@ impl<V: Handler> Session<V> {
 
     async fn answer_all(self: Arc<Self>, asked: Parsed) -> Option<ByteString> {
         match asked {
-            Parsed::One(message) => self.answer_one(message).await,
+            Parsed::One(message) => self.answer_one(Ok(message)).await,
             Parsed::Batch(messages) => {
-                let answering = messages.into_iter().map(|message| {
-                    let session = Arc::clone(&self);
-                    async move {
-                        match message {
-                            Ok(message) => session.answer_one(message).await,
-                            broken => {
-                                let answer = Arc::clone(&session.wire).answer(broken).await;
-                                answer.map(|answer| answer.text().clone())
-                            }
-                        }
-                    }
-                });
+                let session = || Arc::clone(&self);
+                let answering = messages.into_iter().map(|message| session().answer_one(message));
                 let answers = futures_util::future::join_all(answering).await;
                 let answers: Vec<_> = answers.iter().flatten().map(|text| &**text).collect();
                 (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")).into())
@@ -152,15 +129,11 @@ impl<V: Handler> Session<V> {
         }
     }
 
-    async fn answer_one(self: Arc<Self>, message: Message) -> Option<ByteString> {
-        let follows = match &message {
-            Message::Request(request) => follows(request).then(|| request.clone()),
-            _ => None,
-        };
-        let answer = Arc::clone(&self.wire).answer(Ok(message)).await?;
-        if let (Some(request), Outcome::Result(_)) = (follows, answer.outcome()) {
-            self.herald.tell(&request.method(), request.params().as_ref()).await;
-        }
+    async fn answer_one(
+        self: Arc<Self>,
+        message: Result<Message, Malformed>,
+    ) -> Option<ByteString> {
+        let answer = Arc::clone(&self.wire).answer(message).await?;
         Some(answer.text().clone())
     }
 
@@ -201,6 +174,22 @@ impl<V: Handler> Session<V> {
         }
     }
 
+    /// Tells the client of a change on the session's own stream, if it wants to hear of it.
+    fn announce(&self, change: &Change) {
+        let mut said = VecDeque::new();
+        let mut voice = self.voice.lock().unwrap_or_else(PoisonError::into_inner);
+        // It takes no time: whoever holds the voice leaves it empty, so there is room.
+        let announced = unconstrained(self.wire.announce(change)).now_or_never();
+        drain(&mut voice, &mut said);
+        drop(voice);
+        if announced.is_none() {
+            tracing::warn!("a change was not told whole");
+        }
+        for text in said {
+            self.log().say(OWN, &text, Weight::Must);
+        }
+    }
+
     // --- life
 
     /// Whether nobody has used it for so long.
@@ -224,11 +213,6 @@ impl<V> Session<V> {
     }
 }
 
-/// Whether a request decides what a client hears of.
-fn follows(request: &Request) -> bool {
-    matches!(request.method().as_ref(), method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE)
-}
-
 // === impl Running ===
 
 impl<V: Handler> Running<V> {
@@ -245,7 +229,7 @@ impl<V: Handler> Running<V> {
                 }
                 Some(call) = self.handovers.recv() => calls.push(call.run()),
                 Some(()) = calls.next(), if !calls.is_empty() => {}
-                Some(text) = self.heralded.next() => session.log().say(OWN, &text, Weight::Must),
+                change = self.news.next() => session.announce(&change),
             }
         }
         session.log().cut();

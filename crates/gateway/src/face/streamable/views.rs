@@ -6,10 +6,9 @@ use std::{
     time::Duration,
 };
 
-use bytestring::ByteString;
 use switchboard_wire::{
-    meta::method,
-    server::{Changes, Handler},
+    client::List,
+    server::{Change, Changes, Handler, News},
 };
 use tokio::time::Instant;
 use tokio_util::{
@@ -19,12 +18,7 @@ use tokio_util::{
 
 use super::mirrored::Book;
 use crate::{
-    face::{
-        herald::{Herald, Heralded},
-        metrics::Transport,
-        refusal::Refusal,
-        sessions::Owner,
-    },
+    face::{metrics::Transport, refusal::Refusal, sessions::Owner},
     front::{Front, Opened, Opening, Part},
 };
 
@@ -67,6 +61,17 @@ impl<V: Handler> Views<V> {
         if let Some(view) = self.lock().known(owner) {
             return Ok(view);
         }
+        // Apart, since it happens once for each owner and is large.
+        Box::pin(self.make(front, owner, most, tasks)).await
+    }
+
+    async fn make<F: Front<View = V>>(
+        &self,
+        front: &F,
+        owner: &Owner,
+        most: usize,
+        tasks: &TaskTracker,
+    ) -> Result<Arc<View<V>>, Refusal> {
         // Not under the lock: it may have to be made first.
         let opened = open(front, owner).await?;
         let mut views = self.lock();
@@ -141,7 +146,7 @@ impl<V> View<V> {
     }
 
     fn new(opened: Opened<V>) -> (Arc<Self>, Following<V>) {
-        let (herald, heralded) = Herald::new(opened.changes.clone());
+        let news = opened.changes.listen();
         let over = CancellationToken::new();
         let view = Arc::new(Self {
             handler: opened.view,
@@ -150,7 +155,7 @@ impl<V> View<V> {
             used: Mutex::new(Instant::now()),
             _followed: over.clone().drop_guard(),
         });
-        let following = Following { view: Arc::downgrade(&view), herald, heralded, over };
+        let following = Following { view: Arc::downgrade(&view), news, over };
         (view, following)
     }
 }
@@ -158,30 +163,19 @@ impl<V> View<V> {
 /// Whoever forgets what was known of a view's tools when they change.
 struct Following<V> {
     view: std::sync::Weak<View<V>>,
-    herald: Arc<Herald>,
-    heralded: Heralded,
+    news: News,
     over: CancellationToken,
 }
 
 // === impl Following ===
 
-impl<V: Handler> Following<V> {
+impl<V> Following<V> {
     async fn run(self) {
-        let Self { view, herald, mut heralded, over } = self;
-        let following = async {
-            let hearing = async {
-                while let Some(text) = heralded.next().await {
-                    if let (true, Some(view)) = (is_about_tools(&text), view.upgrade()) {
-                        view.book.forget();
-                    }
-                }
-            };
-            tokio::join!(herald.begin(), hearing);
-        };
-        over.run_until_cancelled(following).await;
+        let Self { view, mut news, over } = self;
+        while let Some(change) = over.run_until_cancelled(news.next()).await {
+            if let (Change::List(List::Tools), Some(view)) = (change, view.upgrade()) {
+                view.book.forget();
+            }
+        }
     }
-}
-
-fn is_about_tools(text: &ByteString) -> bool {
-    memchr::memmem::find(text.as_bytes(), method::TOOLS_CHANGED.as_bytes()).is_some()
 }
