@@ -9,6 +9,8 @@
 //! cargo xtask bench wire --write             and put it into docs/benchmarks.md
 //! cargo xtask bench wire --quick             few samples, to see that it runs
 //! cargo xtask bench wire --profile [WORD]    ours alone, for a profiler; messages named so
+//! cargo xtask bench wire --profile texts     what is done to the texts of one small call
+//! cargo xtask bench wire --profile sessions  one small call, client and server in one process
 //! ```
 #![allow(
     clippy::print_stdout,
@@ -17,6 +19,7 @@
     reason = "a benchmark tells a person what it saw, and stops where its input is wrong"
 )]
 
+mod call;
 mod inputs;
 mod measure;
 mod ours;
@@ -75,6 +78,11 @@ fn main() {
 
 /// Ours alone, on the messages and tasks whose names hold `word`, or on all.
 fn profile(word: &str) {
+    match word {
+        "texts" => return call::texts(),
+        "sessions" => return call::sessions(),
+        _ => {}
+    }
     let word = if word.starts_with("--") { "" } else { word };
     for input in inputs::all() {
         for task in &TASKS {

@@ -25,13 +25,13 @@ impl Session {
     }
 
     fn route_response(&self, response: Response) {
-        let Some(id) = response.id() else {
-            return self.route_anonymous(response);
-        };
-        let call = id.as_u64().and_then(|id| self.lock_calls().open.remove(&id));
-        match call {
-            Some(call) => call.mail.finish(Ok(response)),
-            None => tracing::debug!(%id, "an answer nobody waits for"),
+        let call = response.id_number().and_then(|id| self.lock_calls().open.remove(&id));
+        if let Some(call) = call {
+            return call.mail.finish(Ok(response));
+        }
+        match response.id() {
+            Some(id) => tracing::debug!(%id, "an answer nobody waits for"),
+            None => self.route_anonymous(response),
         }
     }
 

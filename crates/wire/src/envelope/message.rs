@@ -147,7 +147,7 @@ impl Request {
             self.call.edit_params(params, &mut patch)?;
             patch.replace(self.id.clone(), id.as_str());
         }
-        Ok(patch.finish().into())
+        Ok(patch.finish().map_or_else(|| self.text.clone(), ByteString::from))
     }
 
     fn slice(&self, span: &Range<usize>) -> Raw {
@@ -185,7 +185,7 @@ impl Notification {
     pub fn edited(&self, params: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
         let mut patch = Patch::new(&self.text, self.text.len() + self.call.room(params));
         self.call.edit_params(params, &mut patch)?;
-        Ok(patch.finish().into())
+        Ok(patch.finish().map_or_else(|| self.text.clone(), ByteString::from))
     }
 }
 
@@ -252,26 +252,36 @@ fn resized(text: &str, span: Option<&Range<usize>>, id: &Id) -> usize {
 impl Response {
     /// A result of our own.
     pub fn result(id: &Id, result: &Raw) -> Self {
-        Self::write(id.as_str(), "result", result.as_str(), false)
+        Self::write(id.as_str(), r#","result":"#, result.as_str(), false)
     }
 
     /// An error of our own; without an id it is about a message whose id could not be read.
     pub fn error(id: Option<&Id>, error: &RpcError) -> Self {
-        Self::write(id.map_or("null", Id::as_str), "error", error.to_raw().as_str(), true)
+        let id = id.map_or("null", Id::as_str);
+        Self::write(id, r#","error":"#, error.to_raw().as_str(), true)
     }
 
     fn write(id: &str, member: &str, payload: &str, is_error: bool) -> Self {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{payload}}}"#);
-        let id_start = r#"{"jsonrpc":"2.0","id":"#.len();
+        const START: &str = r#"{"jsonrpc":"2.0","id":"#;
+        let length = START.len() + id.len() + member.len() + payload.len() + 1;
+        let mut text = String::with_capacity(length);
+        for part in [START, id, member, payload, "}"] {
+            text.push_str(part);
+        }
         let end = text.len() - 1;
         let payload = end - payload.len()..end;
-        let id = (id != "null").then(|| id_start..id_start + id.len());
+        let id = (id != "null").then(|| START.len()..START.len() + id.len());
         Self { text: text.into(), id, payload, is_error }
     }
 
     /// The id of the request this answers; `None` if its sender could not read it.
     pub fn id(&self) -> Option<Id> {
         Id::from_raw(self.slice(self.id.as_ref()?))
+    }
+
+    /// The same, if it is one of the ids we make ourselves.
+    pub(crate) fn id_number(&self) -> Option<u64> {
+        self.text[self.id.clone()?].parse().ok()
     }
 
     /// What it says.
@@ -308,7 +318,7 @@ impl Response {
             patch.object(self.payload.clone(), "result", edits)?;
         }
         put_id(&mut patch, after);
-        Ok(patch.finish().into())
+        Ok(patch.finish().map_or_else(|| self.text.clone(), ByteString::from))
     }
 
     fn slice(&self, span: &Range<usize>) -> Raw {

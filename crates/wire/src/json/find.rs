@@ -1,8 +1,12 @@
 //! Finding the byte where something ends, many bytes at a time.
 //!
-//! Most strings are keys and short words, so the first eight bytes are looked at as one machine
-//! word, which costs no set-up. What is longer is searched in blocks that become vector
+//! Most strings are keys and short words, so the first sixteen bytes are looked at as two machine
+//! words, which costs no set-up. What is longer is searched in blocks that become vector
 //! instructions: a megabyte of text inside a result is mostly one string.
+#![allow(
+    clippy::inline_always,
+    reason = "a walk is many small steps; as calls they cost more than what they do"
+)]
 
 /// How many bytes are looked at together in a long run.
 const BLOCK: usize = 32;
@@ -15,18 +19,56 @@ pub(super) fn plain_end(text: &[u8], at: usize) -> usize {
 }
 
 /// The same, if the run is so short that two words tell; else how far it goes at least.
-#[inline]
+#[inline(always)]
 pub(super) fn short_end(text: &[u8], at: usize) -> Result<usize, usize> {
+    let Some([first, second]) = text.get(at..).and_then(two_words) else {
+        return near_end(text, at);
+    };
+    let found = attention(first);
+    if found != 0 {
+        return Ok(at + place(found));
+    }
+    let found = attention(second);
+    if found != 0 { Ok(at + 8 + place(found)) } else { Err(at + 16) }
+}
+
+#[inline(always)]
+fn two_words(text: &[u8]) -> Option<[u64; 2]> {
+    let words = text.first_chunk::<16>()?;
+    let [first, second] = [words.first_chunk()?, words.last_chunk()?];
+    Some([u64::from_le_bytes(*first), u64::from_le_bytes(*second)])
+}
+
+/// The same where fewer than two words are left.
+#[inline(never)]
+fn near_end(text: &[u8], at: usize) -> Result<usize, usize> {
     for at in [at, at + 8] {
-        let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) else {
+        let Some(word) = padded_word(text, at) else {
             return Err(at);
         };
-        let found = attention(u64::from_le_bytes(*word));
+        let found = attention(word);
         if found != 0 {
-            return Ok(at + found.trailing_zeros() as usize / 8);
+            return Ok(at + place(found));
         }
     }
     Err(at + 16)
+}
+
+/// The word at `at`. Past the end of the text stand zeros, at which every run ends. `None` at the end itself, and in a
+/// text that is shorter than a word.
+fn padded_word(text: &[u8], at: usize) -> Option<u64> {
+    let missing = (at + 8).saturating_sub(text.len());
+    if missing == 0 {
+        return text.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word));
+    }
+    let last = u64::from_le_bytes(*text.last_chunk()?);
+    (missing < 8).then(|| last >> (missing * 8))
+}
+
+/// Which byte of a word the lowest bit found is of.
+#[inline(always)]
+fn place(found: u64) -> usize {
+    found.trailing_zeros() as usize / 8
 }
 
 /// The same, for any run.
@@ -57,7 +99,7 @@ fn by_bytes(text: &[u8], at: usize) -> usize {
 
 /// The high bit of each byte that ends a run. The lowest one set is right; a borrow may set bits
 /// above it that mean nothing.
-#[inline]
+#[inline(always)]
 fn attention(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
     // Flipping one bit puts the quote right above the control characters, so that one comparison
@@ -78,6 +120,7 @@ fn is_special(byte: u8) -> bool {
 
 /// Where the value that starts at `at` ends, in text that is known to be well formed: its grammar
 /// is not looked at again. Text that is not ends somewhere, too.
+#[inline(always)]
 pub(super) fn value_end(text: &[u8], at: usize) -> usize {
     match text.get(at) {
         Some(b'"') => string_end(text, at),
@@ -86,27 +129,68 @@ pub(super) fn value_end(text: &[u8], at: usize) -> usize {
     }
 }
 
-#[inline]
-fn string_end(text: &[u8], at: usize) -> usize {
+/// Where the key that starts at `at` ends, in such a text, and whether it has escapes.
+#[inline(always)]
+pub(super) fn key_end(text: &[u8], at: usize) -> (usize, bool) {
     match short_end(text, at + 1) {
-        Ok(end) if text[end] == b'"' => end + 1,
-        Ok(far) | Err(far) => long_string_end(text, far),
+        Ok(end) if text.get(end) == Some(&b'"') => (end + 1, false),
+        Ok(far) | Err(far) => long_key_end(text, far),
     }
 }
 
 #[inline(never)]
-fn long_string_end(text: &[u8], mut at: usize) -> usize {
-    loop {
-        at = plain_end(text, at);
-        match text.get(at) {
-            Some(b'"') => return at + 1,
-            Some(b'\\') => at = (at + 2).min(text.len()),
-            Some(_) => at += 1,
-            None => return at,
-        }
-    }
+fn long_key_end(text: &[u8], far: usize) -> (usize, bool) {
+    let end = long_string_end(text, far);
+    (end, text.get(far..end).is_some_and(|rest| rest.contains(&b'\\')))
 }
 
+/// Where the string that starts at `at` ends, in such a text.
+#[inline(always)]
+fn string_end(text: &[u8], at: usize) -> usize {
+    let start = at + 1;
+    if let Some([first, second]) = text.get(start..).and_then(two_words) {
+        let (found, from) = match quotes(first) {
+            0 => (quotes(second), start + 8),
+            found => (found, start),
+        };
+        let quote = from + place(found);
+        if found != 0 && text.get(quote - 1) != Some(&b'\\') {
+            return quote + 1;
+        }
+    }
+    long_string_end(text, start)
+}
+
+/// The high bit of each byte that is a quote; the lowest one set is right.
+#[inline(always)]
+fn quotes(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let quote = word ^ (EACH * u64::from(b'"'));
+    quote.wrapping_sub(EACH) & !quote & (EACH * 0x80)
+}
+
+/// Where a string ends of which everything before `far` is plain. Only quotes are looked for, so that the escapes of
+/// a long text cost nothing: a quote ends the string unless an odd number of backslashes stands before it.
+#[inline(never)]
+fn long_string_end(text: &[u8], far: usize) -> usize {
+    let mut at = far;
+    while let Some(rest) = text.get(at..)
+        && let Some(length) = memchr::memchr(b'"', rest)
+    {
+        let inside = &text[far..at + length];
+        at += length + 1;
+        if inside.last() != Some(&b'\\') || slashes_at_end(inside).is_multiple_of(2) {
+            return at;
+        }
+    }
+    text.len()
+}
+
+fn slashes_at_end(inside: &[u8]) -> usize {
+    inside.iter().rev().take_while(|byte| **byte == b'\\').count()
+}
+
+#[inline(never)]
 fn bracket_end(text: &[u8], mut at: usize) -> usize {
     let mut depth = 0usize;
     while let Some(byte) = text.get(at) {
@@ -116,12 +200,8 @@ fn bracket_end(text: &[u8], mut at: usize) -> usize {
                 continue;
             }
             b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
+            b'}' | b']' if depth <= 1 => return at + 1,
+            b'}' | b']' => depth -= 1,
             _ => {}
         }
         at += 1;
@@ -129,15 +209,20 @@ fn bracket_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-fn scalar_end(text: &[u8], at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
-    at + rest.iter().position(ends).unwrap_or(rest.len())
+/// Numbers and words are short.
+#[inline]
+fn scalar_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = text.get(at)
+        && !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r')
+    {
+        at += 1;
+    }
+    at
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::Scanner, *};
 
     #[test]
     fn the_first_special_byte_is_found_wherever_it_stands() {
@@ -151,6 +236,28 @@ mod tests {
                     text.extend(b"\"\\\x00 and more text after it");
                     assert_eq!(plain_end(&text, 0), end, "{length} {special} {filler}");
                 }
+            }
+        }
+    }
+
+    /// The scanner, which checks every byte, says where a value ends and which keys have escapes.
+    #[test]
+    fn what_is_skipped_is_what_would_be_read() {
+        let fillers = ["", "x", "é", "{", r"\\", r#"\""#, r#"\\\""#, r"\u0022", r#"\n,\""#];
+        let rests = ["", "}", ",1", r#","key":"\"""#, "]                                "];
+        for (filler, rest) in fillers.iter().flat_map(|f| rests.map(|rest| (f, rest))) {
+            for (before, count) in (0..9).flat_map(|before| (0..40).map(move |n| (before, n))) {
+                let string = format!(r#""{}{}""#, "a".repeat(before), filler.repeat(count));
+                for value in [&string, &format!("[{string},1]"), &format!("{{{string}: {string}}}")]
+                {
+                    let text = format!("{value}{rest}");
+                    let mut scanner = Scanner::new(&text);
+                    scanner.value(0).unwrap();
+                    assert_eq!(value_end(text.as_bytes(), 0), scanner.at(), "{text}");
+                }
+                let text = format!("{string}:{rest}");
+                let key = Scanner::new(&text).key().unwrap();
+                assert_eq!(key_end(text.as_bytes(), 0), (key.span.end, key.escaped), "{text}");
             }
         }
     }

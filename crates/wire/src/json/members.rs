@@ -2,21 +2,15 @@
 
 use std::ops::Range;
 
-use super::{Scanner, decode_string, find::value_end};
+use super::walk::{Step, Walk};
 
 /// The members of one object, in the order written.
 #[derive(Clone)]
-pub struct Members<'a> {
-    text: &'a str,
-    at: usize,
-}
+pub struct Members<'a>(Walk<'a>);
 
 /// The elements of one array, in the order written.
 #[derive(Clone)]
-pub struct Elements<'a> {
-    text: &'a str,
-    at: usize,
-}
+pub struct Elements<'a>(Walk<'a>);
 
 /// One member of an object.
 #[derive(Debug, Clone, Copy)]
@@ -25,9 +19,7 @@ pub struct Member<'a> {
     pub key: &'a str,
     /// The value as written.
     pub value: &'a str,
-    start: usize,
-    value_start: usize,
-    escaped: bool,
+    step: Step,
 }
 
 /// Why a member could not be read.
@@ -42,42 +34,51 @@ pub enum MemberError {
 
 impl<'a> Members<'a> {
     /// Walks `text`, one well-formed value; nothing comes out unless it is an object.
+    #[inline]
     pub fn of(text: &'a str) -> Self {
-        let at = if text.starts_with('{') { 1 } else { text.len() };
-        Self { text, at }
+        Self(Walk::into(text, b'{'))
     }
 
     /// The value of `key`, which may stand at most once.
     pub fn find_only(self, key: &str) -> Result<Option<&'a str>, MemberError> {
+        let Self(mut walk) = self;
+        let text = walk.text();
         let mut found = None;
-        for member in self {
-            if member.is(key) && found.replace(member.value).is_some() {
+        while let Some(step) = walk.member() {
+            if step.is(text, key) && found.replace(step.value()).is_some() {
                 return Err(MemberError::Duplicate(key.to_owned()));
             }
         }
-        Ok(found)
+        Ok(found.map(|span| &text[span]))
+    }
+
+    /// The values of several keys, each of which may stand at most once, found on one walk.
+    pub fn find_each<const N: usize>(
+        self,
+        keys: [&str; N],
+    ) -> Result<[Option<&'a str>; N], MemberError> {
+        let Self(mut walk) = self;
+        let text = walk.text();
+        let mut found = [const { None }; N];
+        while let Some(step) = walk.member() {
+            for (key, found) in keys.iter().zip(&mut found) {
+                if step.is(text, key) && found.replace(step.value()).is_some() {
+                    return Err(MemberError::Duplicate((*key).to_owned()));
+                }
+            }
+        }
+        Ok(found.map(|span| span.map(|span| &text[span])))
     }
 }
 
 impl<'a> Iterator for Members<'a> {
     type Item = Member<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Member<'a>> {
-        let mut scanner = Scanner::starting(self.text, self.at);
-        scanner.space();
-        if scanner.eat(b',') {
-            scanner.space();
-        }
-        let key = scanner.key().ok()?;
-        let value_start = scanner.at();
-        self.at = after_value(self.text, value_start)?;
-        Some(Member {
-            key: &self.text[key.span.clone()],
-            value: &self.text[value_start..self.at],
-            start: key.span.start,
-            value_start,
-            escaped: key.escaped,
-        })
+        let step = self.0.member()?;
+        let text = self.0.text();
+        Some(Member { key: &text[step.key()], value: &text[step.value()], step })
     }
 }
 
@@ -85,32 +86,20 @@ impl<'a> Iterator for Members<'a> {
 
 impl<'a> Elements<'a> {
     /// Walks `text`, one well-formed value; nothing comes out unless it is an array.
+    #[inline]
     pub fn of(text: &'a str) -> Self {
-        let at = if text.starts_with('[') { 1 } else { text.len() };
-        Self { text, at }
+        Self(Walk::into(text, b'['))
     }
 }
 
 impl<'a> Iterator for Elements<'a> {
     type Item = &'a str;
 
+    #[inline]
     fn next(&mut self) -> Option<&'a str> {
-        let mut scanner = Scanner::starting(self.text, self.at);
-        scanner.space();
-        if scanner.eat(b',') {
-            scanner.space();
-        }
-        let start = scanner.at();
-        self.at = after_value(self.text, start)?;
-        Some(&self.text[start..self.at])
+        let span = self.0.element()?;
+        Some(&self.0.text()[span])
     }
-}
-
-/// Where the value at `start` ends; `None` if there is none.
-#[inline]
-fn after_value(text: &str, start: usize) -> Option<usize> {
-    let end = value_end(text.as_bytes(), start);
-    (end > start).then_some(end)
 }
 
 // === impl Member ===
@@ -119,20 +108,17 @@ impl Member<'_> {
     /// Whether the key means `name`, however it is escaped.
     #[inline]
     pub fn is(&self, name: &str) -> bool {
-        if self.escaped {
-            return decode_string(self.key).is_some_and(|key| key == name);
-        }
-        self.key.as_bytes().get(1..self.key.len() - 1) == Some(name.as_bytes())
+        self.step.means(self.key, name)
     }
 
     /// From the key's opening quote to the end of the value, within the object's text.
     pub fn span(&self) -> Range<usize> {
-        self.start..self.value_start + self.value.len()
+        self.step.span()
     }
 
     /// The value's place within the object's text.
     pub fn value_span(&self) -> Range<usize> {
-        self.value_start..self.value_start + self.value.len()
+        self.step.value()
     }
 }
 

@@ -11,6 +11,7 @@ mod members;
 mod scan;
 mod splice;
 mod string;
+mod walk;
 
 use std::fmt;
 
@@ -130,50 +131,67 @@ impl Raw {
     /// The value of member `key`. A key that stands twice is an error: two readers could
     /// disagree about which one counts, and one of them may be the one that checks permissions.
     pub fn get(&self, key: &str) -> Result<Option<Raw>, MemberError> {
-        if self.lacks(key) {
+        if lacks(self.as_str(), key) {
             return Ok(None);
         }
         Ok(self.members().find_only(key)?.map(|text| self.slice(text)))
     }
 
+    /// [`Raw::get`] of several members on one walk: `let [name, meta] = params.read(["name", "_meta"])?;`
+    pub fn read<const N: usize>(&self, keys: [&str; N]) -> Result<[Option<Raw>; N], MemberError> {
+        let found = self.members().find_each(keys)?;
+        Ok(found.map(|text| text.map(|text| self.slice(text))))
+    }
+
     /// [`Raw::get`] through several levels.
     pub fn get_path(&self, path: &[&str]) -> Result<Option<Raw>, MemberError> {
-        let mut value = self.clone();
+        Ok(self.peek(path)?.map(|text| self.slice(text)))
+    }
+
+    /// The text of the value that [`Raw::get_path`] finds, for whoever only looks at it.
+    pub fn peek(&self, path: &[&str]) -> Result<Option<&str>, MemberError> {
+        let mut text = self.as_str();
         for key in path {
-            match value.get(key)? {
-                Some(inner) => value = inner,
+            if lacks(text, key) {
+                return Ok(None);
+            }
+            match Members::of(text).find_only(key)? {
+                Some(inner) => text = inner,
                 None => return Ok(None),
             }
         }
-        Ok(Some(value))
+        Ok(Some(text))
     }
 
     /// This object with members changed; see [`splice`].
     pub fn with(&self, edits: &[Edit<'_>]) -> Result<Raw, SpliceError> {
         // What is not there need not be taken out; the rest is not copied for it.
-        let idle = |edit: &Edit<'_>| edit.removes().is_some_and(|key| self.lacks(key));
+        let idle = |edit: &Edit<'_>| edit.removes().is_some_and(|key| lacks(self.as_str(), key));
         if edits.is_empty() || self.kind() == JsonKind::Object && edits.iter().all(idle) {
             return Ok(self.clone());
         }
-        splice(&self.0, edits).map(|text| Self(text.into()))
-    }
-
-    /// Whether `key` certainly stands nowhere in a large text. Looking for the letters is several times faster than
-    /// going through the members, and most of what is asked of a large result is not there.
-    fn lacks(&self, key: &str) -> bool {
-        const LARGE: usize = 4096;
-        let text = self.0.as_bytes();
-        // A key may be written with escapes, these two among them.
-        text.len() >= LARGE
-            && string::is_plain(key)
-            && [key.as_bytes(), b"\\u", b"\\/"]
-                .iter()
-                .all(|what| memchr::memmem::find(text, what).is_none())
+        Ok(splice::changed(&self.0, edits)?.map_or_else(|| self.clone(), |text| Self(text.into())))
     }
 
     fn slice(&self, part: &str) -> Raw {
         Raw(self.0.slice_ref(part))
     }
+}
+
+/// Whether `key` certainly stands nowhere in a large text. Looking for the letters is several times faster than
+/// going through the members, and most of what is asked of a large result is not there.
+#[inline]
+fn lacks(text: &str, key: &str) -> bool {
+    const LARGE: usize = 4096;
+    text.len() >= LARGE && lacks_letters(text.as_bytes(), key)
+}
+
+fn lacks_letters(text: &[u8], key: &str) -> bool {
+    // A key may be written with escapes, these two among them.
+    string::is_plain(key)
+        && [key.as_bytes(), b"\\u", b"\\/"]
+            .iter()
+            .all(|what| memchr::memmem::find(text, what).is_none())
 }
 
 impl AsRef<str> for Raw {
@@ -235,6 +253,23 @@ mod tests {
         assert_eq!(raw.get("name").unwrap().unwrap().to_text().as_deref(), Some("x"));
         let twice = Raw::parse(r#"{"name":1,"na\u006de":2}"#).unwrap();
         assert!(matches!(twice.get("name"), Err(MemberError::Duplicate(key)) if key == "name"));
+    }
+
+    #[test]
+    fn what_needs_no_change_is_not_copied() {
+        let raw = Raw::parse(r#"{"a":1,"_meta":{"b":2},"c":[]}"#).unwrap();
+        for edits in [
+            &[][..],
+            &[Edit::remove(&["z"])],
+            &[Edit::remove(&["_meta", "z"]), Edit::remove(&["zz"])],
+            &[Edit::remove(&["c", "z"])],
+        ] {
+            let same = raw.with(edits).unwrap();
+            assert_eq!(same.as_str().as_ptr(), raw.as_str().as_ptr(), "{edits:?}");
+            assert_eq!(same, raw);
+        }
+        let other = raw.with(&[Edit::remove(&["_meta", "b"])]).unwrap();
+        assert_eq!(other.as_str(), r#"{"a":1,"_meta":{},"c":[]}"#);
     }
 
     #[test]

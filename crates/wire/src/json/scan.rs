@@ -253,7 +253,7 @@ impl<'a> Scanner<'a> {
     #[inline(always)]
     fn string(&mut self) -> Result<bool, Syntax> {
         match short_end(self.text, self.at + 1) {
-            Ok(end) if self.text[end] == b'"' => {
+            Ok(end) if self.text.get(end) == Some(&b'"') => {
                 self.at = end + 1;
                 Ok(true)
             }

@@ -8,7 +8,7 @@ mod level;
 
 use std::ops::Range;
 
-use super::{Member, Members};
+use super::walk::{Step, Walk};
 use level::{Level, Marks};
 
 /// One change to an object.
@@ -51,6 +51,11 @@ impl<'a> Edit<'a> {
 
 /// Returns `object` with `edits` made. Paths must be distinct and none may lead through another.
 pub fn splice(object: &str, edits: &[Edit<'_>]) -> Result<String, SpliceError> {
+    Ok(changed(object, edits)?.unwrap_or_else(|| object.to_owned()))
+}
+
+/// The same; `None` if there is nothing to change.
+pub(super) fn changed(object: &str, edits: &[Edit<'_>]) -> Result<Option<String>, SpliceError> {
     let mut patch = Patch::new(object, object.len() + room(edits));
     patch.object(0..object.len(), "the value", edits)?;
     Ok(patch.finish())
@@ -60,8 +65,8 @@ pub fn splice(object: &str, edits: &[Edit<'_>]) -> Result<String, SpliceError> {
 pub(crate) fn room(edits: &[Edit<'_>]) -> usize {
     const PUNCTUATION: usize = r#","":{}"#.len();
     let length = |edit: &Edit<'_>| {
-        let keys: usize = edit.path.iter().map(|key| key.len() + PUNCTUATION).sum();
-        edit.value.map_or(0, |value| value.len() + keys)
+        let keys = || edit.path.iter().map(|key| key.len() + PUNCTUATION).sum::<usize>();
+        edit.value.map_or(0, |value| value.len() + keys())
     };
     edits.iter().map(length).sum()
 }
@@ -72,7 +77,9 @@ pub(crate) struct Patch<'t> {
     old: &'t str,
     /// How much of the old text is copied or left out.
     copied: usize,
+    /// Set aside with the first change.
     new: String,
+    size: usize,
 }
 
 // === impl Patch ===
@@ -80,7 +87,7 @@ pub(crate) struct Patch<'t> {
 impl<'t> Patch<'t> {
     /// Starts on `old`; the new text will be about `size` bytes long.
     pub(crate) fn new(old: &'t str, size: usize) -> Self {
-        Self { old, copied: 0, new: String::with_capacity(size) }
+        Self { old, copied: 0, new: String::new(), size }
     }
 
     /// Puts `with` in the place of `range`.
@@ -91,6 +98,9 @@ impl<'t> Patch<'t> {
 
     /// Copies what is before `range` and skips it.
     fn leave_out(&mut self, range: Range<usize>) {
+        if self.new.capacity() == 0 {
+            self.new.reserve_exact(self.size);
+        }
         self.new.push_str(&self.old[self.copied..range.start]);
         self.copied = range.end;
     }
@@ -115,10 +125,13 @@ impl<'t> Patch<'t> {
         }
     }
 
-    /// The new text.
-    pub(crate) fn finish(mut self) -> String {
+    /// The new text; `None` if it is the old one.
+    pub(crate) fn finish(mut self) -> Option<String> {
+        if self.copied == 0 && self.new.is_empty() {
+            return None;
+        }
         self.new.push_str(&self.old[self.copied..]);
-        self.new
+        Some(self.new)
     }
 
     fn level(
@@ -133,8 +146,9 @@ impl<'t> Patch<'t> {
         }
         let mut layout = Layout::within(range.start);
         let mut marks = Marks::default();
-        for member in Members::of(text) {
-            let Some(index) = level.about(&member) else {
+        let mut walk = Walk::into(text, b'{');
+        while let Some(member) = walk.member() {
+            let Some(index) = level.about(text, &member) else {
                 layout.keep(self, &member);
                 continue;
             };
@@ -201,11 +215,11 @@ impl Layout {
     }
 
     /// The place of a member's value in the old text.
-    fn value(&self, member: &Member<'_>) -> Range<usize> {
-        self.shift(&member.value_span())
+    fn value(&self, member: &Step) -> Range<usize> {
+        self.shift(&member.value())
     }
 
-    fn keep(&mut self, patch: &mut Patch<'_>, member: &Member<'_>) {
+    fn keep(&mut self, patch: &mut Patch<'_>, member: &Step) {
         let span = self.shift(&member.span());
         if let Some(gone) = self.removed.take() {
             patch.leave_out(gone.start..span.start);
@@ -213,7 +227,7 @@ impl Layout {
         self.kept_end = Some(span.end);
     }
 
-    fn remove(&mut self, member: &Member<'_>) {
+    fn remove(&mut self, member: &Step) {
         let span = self.shift(&member.span());
         let start = self.removed.as_ref().map_or(span.start, |gone| gone.start);
         self.removed = Some(start..span.end);

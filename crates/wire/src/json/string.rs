@@ -8,7 +8,8 @@ use super::find::plain_end;
 /// if it is not a string, or names half of a surrogate pair.
 pub fn decode_string(quoted: &str) -> Option<Cow<'_, str>> {
     let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+    // Most are short, and seen to be plain in a few steps.
+    if is_plain(inner) || memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));
     }
     serde_json::from_str(quoted).ok().map(Cow::Owned)

@@ -1,6 +1,6 @@
 //! The edits that concern one object, found among all of them without gathering them anew.
 
-use super::{super::quote_into, Edit, Member};
+use super::{super::quote_into, Edit, Step};
 
 /// The edits whose paths go through one object.
 #[derive(Clone, Copy)]
@@ -52,10 +52,10 @@ impl<'e> Level<'e> {
         })
     }
 
-    /// The first edit about `member`; it stands for all of them.
+    /// The first edit about `member` of `text`; it stands for all of them.
     #[inline]
-    pub(super) fn about(&self, member: &Member<'_>) -> Option<usize> {
-        self.indices().find(|&index| member.is(self.key(index)))
+    pub(super) fn about(&self, text: &str, member: &Step) -> Option<usize> {
+        self.indices().find(|&index| member.is(text, self.key(index)))
     }
 
     /// Whether nothing can be left to add: as many members were met as there are edits.
@@ -69,11 +69,11 @@ impl<'e> Level<'e> {
 
     /// One edit for each member to be added: those that set something and met nothing.
     pub(super) fn missing(&self, marks: &Marks) -> impl Iterator<Item = usize> {
-        self.indices().filter(move |&index| {
+        // Most edits only take something out.
+        self.indices().filter(|&index| self.sets(index)).filter(move |&index| {
             let key = self.key(index);
             let setting = |&other: &usize| self.key(other) == key && self.sets(other);
-            self.sets(index)
-                && self.indices().find(setting) == Some(index)
+            self.indices().find(setting) == Some(index)
                 && self.first_about(key).is_some_and(|first| !marks.has(first))
         })
     }

@@ -138,6 +138,41 @@ proptest! {
     }
 
     #[test]
+    fn reading_several_is_reading_each(object in members(value())) {
+        let raw = Raw::parse(object).unwrap();
+        let keys = ["name", "_meta", "absent", "é☃", "quo\"te"];
+        let each = keys.map(|key| raw.get(key));
+        for (key, value) in keys.iter().zip(&each) {
+            let named = |member: &switchboard_wire::json::Member<'_>| {
+                switchboard_wire::json::decode_string(member.key).is_some_and(|name| name == *key)
+            };
+            let there: Vec<_> = raw.members().filter(named).map(|member| member.value).collect();
+            match value {
+                Ok(value) => prop_assert_eq!(value.iter().map(Raw::as_str).collect::<Vec<_>>(), there),
+                Err(_) => prop_assert!(there.len() > 1),
+            }
+        }
+        match raw.read(keys) {
+            Ok(found) => prop_assert_eq!(found.map(Ok), each),
+            Err(_) => prop_assert!(each.iter().any(Result::is_err)),
+        }
+    }
+
+    #[test]
+    fn a_path_is_a_step_after_the_other(object in members(value())) {
+        let raw = Raw::parse(object).unwrap();
+        for path in [["_meta", "progressToken"], ["_meta", "name"], ["k", "_meta"]] {
+            let inner = raw.get(path[0]).and_then(|inner| match inner {
+                Some(inner) => inner.get(path[1]),
+                None => Ok(None),
+            });
+            prop_assert_eq!(raw.peek(&path).map(|text| text.map(str::to_owned)),
+                inner.clone().map(|inner| inner.map(|inner| inner.to_string())));
+            prop_assert_eq!(raw.get_path(&path), inner);
+        }
+    }
+
+    #[test]
     fn the_scanner_agrees_with_serde_json(text in nearly_json()) {
         let theirs = serde_json::from_str::<&RawValue>(&text);
         match Raw::parse(text.clone()) {
