@@ -1,7 +1,8 @@
 //! A call as a line of JSON. Nothing gets into one that could be a secret: no values of arguments, no words of hooks,
 //! no ids that open a session, and of addresses neither user nor query.
 
-use std::time::SystemTime;
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use switchboard_config::mask;
 use switchboard_wire::sanitize;
 
-use super::{Called, Decision, Ended, Who};
+use super::{Called, Decision, Ended};
 use crate::logs::stamp;
 use crate::permission::Because;
 
@@ -77,15 +78,6 @@ pub struct Line {
     pub received: u64,
 }
 
-/// What may be told of whoever made a call. It is worked out once, and calls are many.
-#[derive(Debug, Clone)]
-pub(super) struct Whom {
-    principal: String,
-    client: String,
-    session: String,
-    workspace: String,
-}
-
 /// Calls that could not be written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
@@ -102,55 +94,32 @@ pub struct Lost {
 impl Line {
     /// What may be told of a call.
     pub fn of(called: &Called) -> Self {
-        Self::by(called, Whom::of(&called.who))
-    }
-
-    /// The same, where it is known already what may be told of whoever made it.
-    pub(super) fn by(called: &Called, whom: Whom) -> Self {
-        let Whom { principal, client, session, workspace } = whom;
-        let (by, rule, at) = called.decision.as_ref().map(Decision::because).map_or_else(
-            || (None, None, None),
-            |because| {
-                let (rule, at) = rule(because);
-                (Some(by(because).to_owned()), rule, at)
-            },
-        );
+        let who = &called.who;
+        let because = called.decision.as_ref().map(Decision::because);
+        let (rule, at) = because.map(rule).unwrap_or_default();
         let error = match called.ended {
             Ended::Failed(kind) => Some(kind.to_owned()),
             _ => None,
         };
         Self {
             time: stamp(called.at),
-            principal,
-            client,
-            transport: called.who.transport.to_owned(),
-            session,
-            workspace,
+            principal: shown(&who.principal),
+            client: shown(&who.client),
+            transport: who.transport.to_owned(),
+            session: who.session_mark(),
+            workspace: shown(&who.workspace.to_string_lossy()),
             server: shown(&called.server),
             method: shown(&called.method),
             name: shown(&called.name),
             decision: called.decision.as_ref().map(|decision| decision.word().to_owned()),
-            by,
+            by: because.map(|because| by(because).to_owned()),
             rule,
             at,
             outcome: called.ended.word().to_owned(),
             error,
-            micros: u64::try_from(called.took.as_micros()).unwrap_or(u64::MAX),
+            micros: micros(called.took),
             sent: called.sent as u64,
             received: called.received as u64,
-        }
-    }
-}
-
-// === impl Whom ===
-
-impl Whom {
-    pub(super) fn of(who: &Who) -> Self {
-        Self {
-            principal: shown(&who.principal),
-            client: shown(&who.client),
-            session: session_mark(who.transport, &who.session),
-            workspace: shown(&who.workspace.to_string_lossy()),
         }
     }
 }
@@ -164,7 +133,7 @@ impl Lost {
 }
 
 /// What decided, in a word. What hooks and classifiers said may hold anything, and is not kept.
-fn by(because: &Because) -> &'static str {
+pub(super) fn by(because: &Because) -> &'static str {
     match because {
         Because::Rule(_) => "rule",
         Because::Hook { .. } => "hook",
@@ -180,18 +149,47 @@ fn by(because: &Because) -> &'static str {
     }
 }
 
+/// What was wanted to be asked about, where nobody was asked.
+pub(super) fn ground(because: &Because) -> &Because {
+    match because {
+        Because::NobodyAsked { ask } => ground(ask),
+        because => because,
+    }
+}
+
 /// The rule or the mode, and where a rule stands.
 fn rule(because: &Because) -> (Option<String>, Option<String>) {
-    match because {
+    match ground(because) {
         Because::Rule(rule) => (Some(shown(&rule.text)), Some(shown(&rule.at.to_string()))),
         Because::Mode { mode } => (Some(mode.word().to_owned()), None),
-        Because::NobodyAsked { ask } => rule(ask),
         _ => (None, None),
     }
 }
 
+pub(super) fn micros(took: Duration) -> u64 {
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// Text of a peer or a file: one line, not long, without what could be a secret.
 fn shown(text: &str) -> String {
+    told(text).into_owned()
+}
+
+/// The same; borrowed where nothing has to be done to it, not even to be JSON.
+pub(super) fn told(text: &str) -> Cow<'_, str> {
+    if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(cleaned(text)) }
+}
+
+/// Whether that is seen at a glance, as it is of nearly all text. Secrets of a URL stand before an `@` or after a `?`.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |byte| match byte {
+        b'"' | b'\\' | b'?' | b'#' | b'@' => false,
+        byte => matches!(byte, b' '..=b'~'),
+    };
+    text.len() <= LONGEST && text.bytes().all(is_plain) && !mask::is_token(text)
+}
+
+fn cleaned(text: &str) -> String {
     let line = sanitize::line(text);
     let (plain, rest) = line.split_at(line.find(['?', '#']).unwrap_or(line.len()));
     let mut shown = mask::masked_text(plain);
@@ -218,7 +216,22 @@ pub(super) fn session_mark(transport: &str, session: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn plain_text_has_nothing_to_clean_or_escape(
+            text in "(sk-|ghp_|eyJ)?[a-z]{0,3}(://)?[ -~]{0,4}[a-z0-9_.:/-]{0,300}\\PC{0,2}"
+        ) {
+            if is_plain(&text) {
+                prop_assert_eq!(cleaned(&text), &*text);
+                prop_assert_eq!(json!(text).to_string(), format!("\"{text}\""));
+            }
+        }
+    }
 
     #[test]
     fn what_is_shown_of_a_name() {

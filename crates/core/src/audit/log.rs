@@ -1,6 +1,5 @@
 //! The audit log that comes with the engine.
 
-use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,9 +10,10 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use super::file::{AuditFile, Torn};
-use super::line::{Line, Lost, Whom};
+use super::line::Lost;
+use super::pen::Pen;
 use super::queue::{Batch, Queue, Trouble};
-use super::{Audit, Called, Who};
+use super::{Audit, Called};
 use crate::problem::{Problem, ProblemKind};
 
 /// The name of the file that is written to; older ones stand beside it as `.1`, `.2` and `.3`.
@@ -22,8 +22,8 @@ const NAME: &str = "audit.jsonl";
 const MOST_BYTES: u64 = 16 << 20;
 /// How long whoever settles waits for the disk.
 const SETTLE: Duration = Duration::from_secs(2);
-/// How many of those who make calls are remembered.
-const KNOWN: usize = 256;
+/// How much of the memory that a batch took is kept for the next.
+const KEPT: usize = 256 << 10;
 const TOO_FAST: &str = "calls ended faster than they could be written";
 
 /// Lines of JSON in a rotated, private file, written by a thread of their own. When the disk cannot follow, or fails,
@@ -39,13 +39,10 @@ struct Writer {
     file: AuditFile,
     /// What is missing and not written down yet.
     missing: Option<Trouble>,
-    /// What may be told of those who made the latest calls.
-    known: Known,
+    pen: Pen,
+    /// What is written next.
+    page: Vec<u8>,
 }
-
-/// Whoever made the latest calls, each with what may be told of it.
-#[derive(Default)]
-struct Known(HashMap<*const Who, (Arc<Who>, Whom)>);
 
 // === impl AuditLog ===
 
@@ -61,9 +58,10 @@ impl AuditLog {
         let file = AuditFile::new(Self::path(dir), most_bytes);
         let taken = Arc::clone(&queue);
         let write = move || {
-            let known = Known::default();
-            let mut writer = Writer { queue: taken, file, missing: None, known };
-            while let Some(batch) = writer.queue.take() {
+            let (pen, page) = (Pen::default(), Vec::new());
+            let mut writer = Writer { queue: taken, file, missing: None, pen, page };
+            let mut batch = Batch::default();
+            while writer.queue.take(&mut batch) {
                 writer.write(&batch);
             }
         };
@@ -112,15 +110,16 @@ impl Writer {
         if batch.lost > 0 {
             self.miss(batch.lost, TOO_FAST);
         }
-        let mut text = Vec::new();
+        self.page.clear();
+        self.page.shrink_to(KEPT);
         let told = self.missing.take();
         if let Some(Trouble { why, lost }) = &told {
-            push(&mut text, &Lost::new(*lost, why));
+            push(&mut self.page, &Lost::new(*lost, why));
         }
         for called in &batch.calls {
-            push(&mut text, &Line::by(called, self.known.whom(&called.who)));
+            self.pen.write(&mut self.page, called);
         }
-        if let Err(Torn { lines, why }) = self.file.append(&text) {
+        if let Err(Torn { lines, why }) = self.file.append(&self.page) {
             let calls = match told {
                 Some(told) if lines == 0 => {
                     self.missing = Some(told);
@@ -143,25 +142,12 @@ impl Writer {
     }
 }
 
-// === impl Known ===
-
-impl Known {
-    fn whom(&mut self, who: &Arc<Who>) -> Whom {
-        if self.0.len() >= KNOWN {
-            self.0.clear();
-        }
-        // Whoever is known is held, so no other can have its address.
-        let known = self.0.entry(Arc::as_ptr(who));
-        known.or_insert_with(|| (Arc::clone(who), Whom::of(who))).1.clone()
-    }
-}
-
-fn push(text: &mut Vec<u8>, line: &impl Serialize) {
-    let before = text.len();
+fn push(page: &mut Vec<u8>, line: &impl Serialize) {
+    let before = page.len();
     // Strings and numbers: there is nothing in them that could fail.
-    if serde_json::to_writer(&mut *text, line).is_err() {
-        text.truncate(before);
+    if serde_json::to_writer(&mut *page, line).is_err() {
+        page.truncate(before);
         return;
     }
-    text.push(b'\n');
+    page.push(b'\n');
 }

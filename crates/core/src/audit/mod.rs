@@ -9,6 +9,7 @@ mod called;
 mod file;
 mod line;
 mod log;
+mod pen;
 mod queue;
 mod read;
 

@@ -65,14 +65,20 @@ impl Queue {
             state.batch.lost += 1;
         }
         let is_asleep = state.writer == Writer::Asleep;
+        if is_asleep {
+            // Those who push before it is awake need not wake it too.
+            state.writer = Writer::Gathering;
+        }
         drop(state);
         if is_asleep {
             self.filled.notify_one();
         }
     }
 
-    /// Waits for something to write; `None` once all is written and nothing more will come.
-    pub(super) fn take(&self) -> Option<Batch> {
+    /// Waits for something to write, and exchanges it for what was written before; `false` once all is written and
+    /// nothing more will come.
+    pub(super) fn take(&self, batch: &mut Batch) -> bool {
+        batch.clear();
         let mut state = self.state();
         state.writer = Writer::Asleep;
         if state.batch.is_empty() {
@@ -81,7 +87,7 @@ impl Queue {
         }
         while state.batch.is_empty() {
             if state.is_closed {
-                return None;
+                return false;
             }
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -90,7 +96,8 @@ impl Queue {
         let gathered = self.filled.wait_timeout_while(state, GATHERED, more);
         let mut state = gathered.unwrap_or_else(PoisonError::into_inner).0;
         state.writer = Writer::Writing;
-        Some(std::mem::take(&mut state.batch))
+        std::mem::swap(&mut state.batch, batch);
+        true
     }
 
     /// Waits until all is written or lost; `false` if that takes longer.
@@ -132,6 +139,12 @@ impl Queue {
 // === impl Batch ===
 
 impl Batch {
+    /// The room is kept: the next ones need it at once.
+    fn clear(&mut self) {
+        self.calls.clear();
+        self.lost = 0;
+    }
+
     fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.lost == 0
     }

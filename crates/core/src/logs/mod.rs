@@ -29,6 +29,7 @@ use crate::{Problem, ProblemKind};
 
 pub use follow::Follow;
 pub use stamp::stamp;
+pub(crate) use stamp::stamped;
 
 pub(crate) use file::FILES;
 

@@ -4,33 +4,31 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A moment as RFC 3339 has it: `2026-07-28T09:05:07.042Z`.
 pub fn stamp(at: SystemTime) -> String {
+    stamped(at).into_iter().map(char::from).collect()
+}
+
+/// The bytes of [`stamp`]. There is one for every call.
+pub(crate) fn stamped(at: SystemTime) -> [u8; 24] {
     // Before 1970 only a broken clock is.
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (seconds, millis) = (since.as_secs(), since.subsec_millis());
-    let (year, month, day) = date(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let mut text = String::with_capacity("2026-07-28T09:05:07.042Z".len());
-    for (number, width, after) in [
-        (year, 1000, '-'),
-        (month, 10, '-'),
-        (day, 10, 'T'),
-        (hour, 10, ':'),
-        (minute, 10, ':'),
-        (second, 10, '.'),
-        (u64::from(millis), 100, 'Z'),
-    ] {
-        push(&mut text, number, width);
-        text.push(after);
-    }
+    let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let (year, month, day) = date(days);
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    put(&mut text[..4], year);
+    put(&mut text[5..7], month);
+    put(&mut text[8..10], day);
+    put(&mut text[11..13], second / 3600);
+    put(&mut text[14..16], second / 60 % 60);
+    put(&mut text[17..19], second % 60);
+    put(&mut text[20..23], since.subsec_millis().into());
     text
 }
 
-/// Writes a number with all its digits, the first of which counts `place`. There is a stamp for every call.
-fn push(text: &mut String, number: u64, mut place: u64) {
-    while place > 0 {
-        let digit = u32::try_from(number / place % 10).unwrap_or_default();
-        text.extend(char::from_digit(digit, 10));
-        place /= 10;
+/// Writes a number with as many digits as there is room for.
+fn put(room: &mut [u8], mut number: u64) {
+    for digit in room.iter_mut().rev() {
+        *digit = b"0123456789"[(number % 10) as usize];
+        number /= 10;
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod calls;
 mod file;
+mod written;
 
 use std::path::Path;
 

@@ -1,0 +1,174 @@
+//! The bytes of a call's line. There is one for every call, so what is told of a caller is worked out once, and text
+//! that can be told as it is gets copied.
+//!
+//! [`Line`](super::Line) says what a line is; a test compares the two.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use serde_json::Value;
+use switchboard_config::{Location, Origin};
+
+use super::{Called, Decision, Ended, Who, line};
+use crate::logs::stamped;
+use crate::permission::Because;
+
+/// How many of those who make calls are remembered.
+const KNOWN: usize = 1024;
+
+/// Writes lines.
+#[derive(Default)]
+pub(super) struct Pen {
+    known: Known,
+}
+
+/// Whoever made the latest calls.
+#[derive(Default)]
+struct Known(HashMap<*const Who, Met, BuildHasherDefault<Address>>);
+
+struct Met {
+    /// Held, so that no other can have its address.
+    _who: Arc<Who>,
+    /// What is written of it.
+    text: Box<[u8]>,
+}
+
+/// The hash of an address: nobody chooses one.
+#[derive(Default)]
+struct Address(u64);
+
+// === impl Pen ===
+
+impl Pen {
+    /// Adds a call's line.
+    pub(super) fn write(&mut self, page: &mut Vec<u8>, called: &Called) {
+        page.extend_from_slice(br#"{"time":""#);
+        page.extend_from_slice(&stamped(called.at));
+        page.push(b'"');
+        page.extend_from_slice(self.known.whom(&called.who));
+        text_if_any(page, r#","server":"#, &called.server);
+        text(page, r#","method":"#, &called.method);
+        text_if_any(page, r#","name":"#, &called.name);
+        if let Some(decision) = &called.decision {
+            decided(page, decision);
+        }
+        word(page, r#","outcome":"#, called.ended.word());
+        if let Ended::Failed(kind) = called.ended {
+            word(page, r#","error":"#, kind);
+        }
+        number(page, r#","micros":"#, line::micros(called.took));
+        number(page, r#","sent":"#, called.sent as u64);
+        number(page, r#","received":"#, called.received as u64);
+        page.extend_from_slice(b"}\n");
+    }
+}
+
+// === impl Known ===
+
+impl Known {
+    fn whom(&mut self, who: &Arc<Who>) -> &[u8] {
+        if self.0.len() >= KNOWN {
+            self.0.clear();
+        }
+        let known = self.0.entry(Arc::as_ptr(who));
+        &known.or_insert_with(|| Met { _who: Arc::clone(who), text: whom(who) }).text
+    }
+}
+
+// === impl Address ===
+
+impl Hasher for Address {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        // The low bits of addresses are alike; multiplied by this (2⁶⁴ over the golden ratio) they are not.
+        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// What is written of whoever made a call.
+fn whom(who: &Who) -> Box<[u8]> {
+    let mut page = Vec::new();
+    text(&mut page, r#","principal":"#, &who.principal);
+    text_if_any(&mut page, r#","client":"#, &who.client);
+    if !who.transport.is_empty() {
+        word(&mut page, r#","transport":"#, who.transport);
+    }
+    told(&mut page, r#","session":"#, Cow::Owned(who.session_mark()));
+    text(&mut page, r#","workspace":"#, &who.workspace.to_string_lossy());
+    page.into()
+}
+
+fn decided(page: &mut Vec<u8>, decision: &Decision) {
+    word(page, r#","decision":"#, decision.word());
+    word(page, r#","by":"#, line::by(decision.because()));
+    match line::ground(decision.because()) {
+        Because::Rule(rule) => {
+            text(page, r#","rule":"#, &rule.text);
+            text(page, r#","at":"#, &place(&rule.at));
+        }
+        Because::Mode { mode } => word(page, r#","rule":"#, mode.word()),
+        _ => {}
+    }
+}
+
+/// Where a rule stands, as [`Location`] shows itself.
+fn place(at: &Location) -> String {
+    let origin = match &at.origin {
+        Origin::File(path) => path.to_string_lossy(),
+        Origin::Text(label) => Cow::Borrowed(&**label),
+    };
+    let mut place = String::with_capacity(origin.len() + ":4294967295:4294967295".len());
+    place.push_str(&origin);
+    for number in [at.line, at.column] {
+        place.push(':');
+        place.push_str(itoa::Buffer::new().format(number));
+    }
+    place
+}
+
+/// Text of a peer or a file.
+fn text(page: &mut Vec<u8>, member: &str, text: &str) {
+    told(page, member, line::told(text));
+}
+
+/// The same, if anything of it may be told.
+fn text_if_any(page: &mut Vec<u8>, member: &str, text: &str) {
+    let text = line::told(text);
+    if !text.is_empty() {
+        told(page, member, text);
+    }
+}
+
+fn told(page: &mut Vec<u8>, member: &str, text: Cow<'_, str>) {
+    match text {
+        Cow::Borrowed(plain) => word(page, member, plain),
+        Cow::Owned(shown) => {
+            page.extend_from_slice(member.as_bytes());
+            page.extend_from_slice(Value::from(shown).to_string().as_bytes());
+        }
+    }
+}
+
+/// Text in which there is nothing to escape.
+fn word(page: &mut Vec<u8>, member: &str, word: &str) {
+    page.extend_from_slice(member.as_bytes());
+    page.push(b'"');
+    page.extend_from_slice(word.as_bytes());
+    page.push(b'"');
+}
+
+fn number(page: &mut Vec<u8>, member: &str, number: u64) {
+    page.extend_from_slice(member.as_bytes());
+    page.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
