@@ -135,6 +135,6 @@ impl Finish {
 impl Outcome {
     /// Whether the tool itself says that it failed.
     pub fn is_error(&self) -> bool {
-        matches!(self.result.get("isError"), Ok(Some(value)) if value.as_str() == "true")
+        matches!(self.result.peek(&["isError"]), Ok(Some("true")))
     }
 }

@@ -124,8 +124,7 @@ impl Caller {
 }
 
 fn declares(capabilities: &Raw, path: &[&str]) -> bool {
-    let found = capabilities.get_path(path);
-    matches!(found, Ok(Some(value)) if !matches!(value.as_str(), "false" | "null"))
+    !matches!(capabilities.peek(path), Ok(None | Some("false" | "null")) | Err(_))
 }
 
 /// Forms and pages can always be shown to somebody, or be answered *cancel*; the rest is as the client declares it.
