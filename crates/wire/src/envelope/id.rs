@@ -1,10 +1,13 @@
 //! Request ids, which must come back exactly as they were sent.
 
-use std::fmt;
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+};
 
 use bytestring::ByteString;
 
-use crate::json::{JsonKind, Raw};
+use crate::json::{JsonKind, Raw, decode_string};
 
 /// A JSON-RPC id: a string or a number, kept as written. A number that no integer or float type
 /// can hold is as good as any other.
@@ -85,6 +88,16 @@ impl PartialEq for Id {
 
 impl Eq for Id {}
 
+/// As [`Id::key`] tells ids apart, without making a key.
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match decode_string(self.as_str()) {
+            Some(text) => (true, text.as_ref()).hash(state),
+            None => (false, self.as_str()).hash(state),
+        }
+    }
+}
+
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -106,11 +119,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_written_as_anybody_would() {
+        for number in [0, 1, 9, 10, 99, 100, 12_345_678_901, u64::MAX] {
+            assert_eq!(Id::number(number).as_str(), number.to_string());
+            assert_eq!(Id::number(number).as_u64(), Some(number));
+        }
+    }
+
+    #[test]
     fn ids_keep_their_spelling_and_compare_by_meaning() {
         for text in ["0", "-7", "18446744073709551616", "1e400", "1.5", r#""a\u0062""#, "\"\""] {
             assert_eq!(id(text).unwrap().as_str(), text);
         }
         assert_eq!(id(r#""a\u0062""#), id(r#""ab""#));
+        let ids = ["1", "1.0", r#""1""#, r#""ab""#, r#""a\u0062""#, r#""\ud800""#].map(id);
+        let distinct: std::collections::HashSet<_> = ids.into_iter().collect();
+        assert_eq!(distinct.len(), 5, "{distinct:?}");
         assert_ne!(id("1"), id("\"1\""));
         assert_ne!(id("1"), id("1.0"));
         for text in ["null", "true", "[]", "{}"] {

@@ -131,6 +131,11 @@ impl Request {
         self.call.params.as_ref().map(|span| self.slice(span))
     }
 
+    /// Whether the parameters are a list.
+    pub(crate) fn has_params_by_position(&self) -> bool {
+        self.call.params.as_ref().is_some_and(|span| self.text[span.clone()].starts_with('['))
+    }
+
     /// The whole message.
     pub fn text(&self) -> &ByteString {
         &self.text

@@ -63,9 +63,10 @@ fn parse_batch(text: &ByteString) -> Result<Vec<Result<Message, Malformed>>, Mal
 }
 
 fn parse_one(text: ByteString) -> Result<Message, Malformed> {
-    let judged = match Spans::read(&text) {
-        Ok(Ok(spans)) => spans.judge(&text),
-        Ok(Err(kind)) => Err(kind),
+    let mut spans = Spans::default();
+    let judged = match spans.read(&text) {
+        Ok(None) => spans.judge(&text),
+        Ok(Some(kind)) => Err(kind),
         Err(syntax) => Err(syntax.into()),
     };
     match judged {
@@ -93,15 +94,14 @@ enum Judged {
 // === impl Spans ===
 
 impl Spans {
-    /// The outer error is bad JSON; the inner one is good JSON that is no envelope.
-    fn read(text: &str) -> Result<Result<Self, MalformedKind>, Syntax> {
+    /// Finds them. An error is bad JSON; what comes back otherwise is why good JSON is no envelope.
+    fn read(&mut self, text: &str) -> Result<Option<MalformedKind>, Syntax> {
         let mut scanner = Scanner::new(text);
         scanner.space();
         if scanner.peek() != Some(b'{') {
             Scanner::new(text).only_value()?;
-            return Ok(Err(MalformedKind::NotAnObject));
+            return Ok(Some(MalformedKind::NotAnObject));
         }
-        let mut spans = Self::default();
         let mut duplicate = None;
         scanner.eat(b'{');
         scanner.space();
@@ -111,7 +111,7 @@ impl Spans {
                 let start = scanner.at();
                 scanner.value(1)?;
                 let value = start..scanner.at();
-                duplicate = duplicate.or(spans.put(&text[key.span.clone()], key.escaped, value));
+                duplicate = duplicate.or(self.put(&text[key.span.clone()], key.escaped, value));
                 scanner.space();
                 if scanner.eat(b'}') {
                     break;
@@ -120,9 +120,9 @@ impl Spans {
                 scanner.space();
             }
         }
-        spans.end = scanner.at() - 1;
+        self.end = scanner.at() - 1;
         scanner.finish()?;
-        Ok(duplicate.map_or(Ok(spans), |key| Err(MalformedKind::Duplicate(key))))
+        Ok(duplicate.map(MalformedKind::Duplicate))
     }
 
     /// Remembers a member; returns its name if it was there before. A key with escapes may mean
