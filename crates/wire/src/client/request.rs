@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Era, Error,
     envelope::{Id, Outcome, Request, RpcError},
-    json::{Edit, JsonKind, Raw, quote},
+    json::{Edit, Raw, quote},
     meta::{self, method},
 };
 
@@ -49,15 +49,19 @@ impl Session {
     /// Dresses `request` for this session's era under an id of its own.
     pub(crate) fn prepare(&self, request: &Request, extras: &Extras) -> Result<Outgoing, Error> {
         let id = self.next_id();
-        let asked = request.method().into_owned();
+        let asked = request.method();
         let text = match self.era() {
             Era::Modern => self.modern_text(request, extras, id),
             Era::Legacy => legacy_text(request, extras, id),
         };
-        let text = text.map_err(|source| Error::Params { method: asked.clone(), source })?;
-        let can_ask = can_ask(&asked);
-        let headers = self.http_headers(&asked, request.params().as_ref());
-        Ok(Outgoing { id, method: asked, text, headers, can_ask, cancellable: true })
+        let method = asked.into_owned();
+        let text = match text {
+            Ok(text) => text,
+            Err(source) => return Err(Error::Params { method, source }),
+        };
+        let can_ask = can_ask(&method);
+        let headers = self.http_headers(&method, request);
+        Ok(Outgoing { id, method, text, headers, can_ask, cancellable: true })
     }
 
     fn modern_text(
@@ -111,7 +115,7 @@ impl Session {
         capabilities.with(&[Edit::set(&["roots"], "{}")]).unwrap_or(capabilities)
     }
 
-    fn http_headers(&self, asked: &str, params: Option<&Raw>) -> HeaderMap {
+    fn http_headers(&self, asked: &str, request: &Request) -> HeaderMap {
         let Channel::Http(http) = &self.channel else {
             return HeaderMap::new();
         };
@@ -119,6 +123,8 @@ impl Session {
         let Some(facts) = facts.filter(|facts| facts.era() == Era::Modern) else {
             return http.headers(self.facts().as_deref());
         };
+        let params = request.params();
+        let params = params.as_ref();
         let mut headers = headers::standard(facts.version, asked, params);
         if asked == method::TOOLS_CALL {
             let name =
@@ -227,23 +233,24 @@ fn legacy_text(
     id: u64,
 ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
     // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
-    if request.params().is_some_and(|params| params.kind() == JsonKind::Array) {
+    if request.has_params_by_position() {
         return request.edited(&Id::number(id), &[]);
     }
-    let token = id.to_string();
-    let mut edits = vec![
+    let id = Id::number(id);
+    let task = extras.task.as_ref().map(Raw::as_str);
+    let edits = [
         Edit::remove(META_VERSION),
         Edit::remove(META_INFO),
         Edit::remove(META_CAPABILITIES),
         Edit::remove(META_LOG_LEVEL),
-        set_or_remove(META_PROGRESS, extras.progress.then_some(token.as_str())),
+        set_or_remove(META_PROGRESS, extras.progress.then_some(id.as_str())),
         Edit::remove(INPUT_RESPONSES),
         Edit::remove(REQUEST_STATE),
+        // A task that the caller itself asked for goes through, so it is not taken out.
+        set_or_remove(TASK, task),
     ];
-    if let Some(task) = &extras.task {
-        edits.push(Edit::set(TASK, task.as_str()));
-    }
-    request.edited(&Id::number(id), &edits)
+    let wanted = if task.is_some() { &edits[..] } else { &edits[..edits.len() - 1] };
+    request.edited(&id, wanted)
 }
 
 fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> Edit<'a> {
