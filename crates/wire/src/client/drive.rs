@@ -66,7 +66,7 @@ pub(crate) struct Driver {
 
 /// One try's end.
 enum Tried {
-    Answered(Box<Stream>, Response),
+    Answered(Stream, Response),
     Expired,
 }
 
@@ -153,7 +153,7 @@ impl Driver {
                     relisted = true;
                     Box::pin(self.session.list(List::Tools)).await?;
                 }
-                Tried::Answered(stream, response) => return self.judge(*stream, &response).await,
+                Tried::Answered(stream, response) => return self.judge(stream, &response).await,
             }
         }
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Id, Outcome, Request, RpcError},
+    envelope::{Decimal, Id, Outcome, Request, RpcError},
     json::{Edit, Raw, quote},
     meta::{self, method},
 };
@@ -49,10 +49,11 @@ impl Session {
     /// Dresses `request` for this session's era under an id of its own.
     pub(crate) fn prepare(&self, request: &Request, extras: &Extras) -> Result<Outgoing, Error> {
         let id = self.next_id();
+        let number = Decimal::of(id);
         let asked = request.method();
         let text = match self.era() {
-            Era::Modern => self.modern_text(request, extras, id),
-            Era::Legacy => legacy_text(request, extras, id),
+            Era::Modern => self.modern_text(request, extras, number.as_str()),
+            Era::Legacy => legacy_text(request, extras, number.as_str()),
         };
         let method = asked.into_owned();
         let text = match text {
@@ -68,7 +69,7 @@ impl Session {
         &self,
         request: &Request,
         extras: &Extras,
-        id: u64,
+        id: &str,
     ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
         let version = self.facts().map_or(crate::Version::LATEST, |facts| facts.version);
         let version = quote(version.as_str());
@@ -76,7 +77,6 @@ impl Session {
         let capabilities =
             extras.capabilities.clone().unwrap_or_else(|| self.options.capabilities.clone());
         let capabilities = with_tasks(self.with_roots(capabilities), &request.method());
-        let token = id.to_string();
         let level = extras.log_level.clone().or_else(|| self.wishes().log_level.clone());
         let level = level.map(|level| quote(&level));
         let mut edits = vec![
@@ -84,7 +84,7 @@ impl Session {
             Edit::set(META_INFO, info.as_str()),
             Edit::set(META_CAPABILITIES, capabilities.as_str()),
             set_or_remove(META_LOG_LEVEL, level.as_deref()),
-            set_or_remove(META_PROGRESS, extras.progress.then_some(token.as_str())),
+            set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
             Edit::remove(TASK),
         ];
         // Other methods have members of these names that are their own.
@@ -94,7 +94,7 @@ impl Session {
             edits.push(set_or_remove(INPUT_RESPONSES, responses));
             edits.push(set_or_remove(REQUEST_STATE, state));
         }
-        request.edited(&Id::number(id), &edits)
+        request.edited_as(id, &edits)
     }
 
     /// Who we are, as JSON.
@@ -230,27 +230,26 @@ pub(crate) fn can_ask(asked: &str) -> bool {
 fn legacy_text(
     request: &Request,
     extras: &Extras,
-    id: u64,
+    id: &str,
 ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
     // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
     if request.has_params_by_position() {
-        return request.edited(&Id::number(id), &[]);
+        return request.edited_as(id, &[]);
     }
-    let id = Id::number(id);
     let task = extras.task.as_ref().map(Raw::as_str);
     let edits = [
         Edit::remove(META_VERSION),
         Edit::remove(META_INFO),
         Edit::remove(META_CAPABILITIES),
         Edit::remove(META_LOG_LEVEL),
-        set_or_remove(META_PROGRESS, extras.progress.then_some(id.as_str())),
+        set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
         Edit::remove(INPUT_RESPONSES),
         Edit::remove(REQUEST_STATE),
         // A task that the caller itself asked for goes through, so it is not taken out.
         set_or_remove(TASK, task),
     ];
     let wanted = if task.is_some() { &edits[..] } else { &edits[..edits.len() - 1] };
-    request.edited(&id, wanted)
+    request.edited_as(id, wanted)
 }
 
 fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> Edit<'a> {

@@ -33,7 +33,7 @@ pub(crate) struct Outgoing {
 
 /// What opening a stream came to.
 pub(crate) enum Opened {
-    Stream(Box<Stream>),
+    Stream(Stream),
     /// The legacy session is over; the request was not executed.
     Expired,
 }
@@ -43,7 +43,8 @@ pub(crate) enum Opened {
 pub(crate) struct Stream {
     method: String,
     place: Registered,
-    http: Option<HttpStream>,
+    /// Boxed, so that a call over a link carries no room for it.
+    http: Option<Box<HttpStream>>,
 }
 
 /// What a stream gives.
@@ -67,7 +68,7 @@ impl Session {
             Channel::Http(http) => {
                 place.cancel = cancellable && self.era() == Era::Legacy;
                 match http.post(text, headers, &method).await? {
-                    Posted::Stream(answer) => Some(answer),
+                    Posted::Stream(answer) => Some(Box::new(answer)),
                     // Answered on the server's own stream, which there is only after a greeting.
                     Posted::Accepted if self.is_greeted_legacy() => None,
                     Posted::Accepted => return Err(Error::StreamLost { method }),
@@ -78,7 +79,7 @@ impl Session {
                 }
             }
         };
-        Ok(Opened::Stream(Box::new(Stream { method, place, http })))
+        Ok(Opened::Stream(Stream { method, place, http }))
     }
 }
 

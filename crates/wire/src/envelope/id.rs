@@ -5,8 +5,6 @@ use std::{
     hash::{Hash, Hasher},
 };
 
-use bytestring::ByteString;
-
 use crate::json::{JsonKind, Raw, decode_string};
 
 /// A JSON-RPC id: a string or a number, kept as written. A number that no integer or float type
@@ -29,7 +27,7 @@ pub enum IdKey {
 impl Id {
     /// An id we make ourselves.
     pub fn number(value: u64) -> Self {
-        Self(Raw::trusted(decimal(value)))
+        Self(Raw::trusted(Decimal::of(value).as_str().into()))
     }
 
     /// A string id.
@@ -66,18 +64,34 @@ impl Id {
     }
 }
 
-/// The digits of a number. Every call is numbered, and formatting in general costs three times as much.
-fn decimal(value: u64) -> ByteString {
-    const MOST: usize = 20;
-    let mut digits = [b'0'; MOST];
-    let (mut at, mut rest) = (MOST, value);
-    while at == MOST || rest > 0 {
-        at -= 1;
-        digits[at] += (rest % 10) as u8;
-        rest /= 10;
+/// The most digits a number has.
+const DIGITS: usize = 20;
+
+/// The digits of a number, without an allocation. Every call is numbered, and formatting in general costs several times
+/// as much.
+pub(crate) struct Decimal {
+    digits: [u8; DIGITS],
+    start: usize,
+}
+
+// === impl Decimal ===
+
+impl Decimal {
+    pub(crate) fn of(value: u64) -> Self {
+        let mut digits = [b'0'; DIGITS];
+        let (mut start, mut rest) = (DIGITS, value);
+        while start == DIGITS || rest > 0 {
+            start -= 1;
+            digits[start] += (rest % 10) as u8;
+            rest /= 10;
+        }
+        Self { digits, start }
     }
-    // Digits are text.
-    std::str::from_utf8(&digits[at..]).map(ByteString::from).unwrap_or_default()
+
+    pub(crate) fn as_str(&self) -> &str {
+        // Digits are text.
+        std::str::from_utf8(&self.digits[self.start..]).unwrap_or_default()
+    }
 }
 
 impl PartialEq for Id {

@@ -8,7 +8,7 @@ use super::{
     Id, Looks, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
     message::CallSpans,
 };
-use crate::json::{Elements, Scanner, Syntax, decode_string};
+use crate::json::{Elements, Key, Scanner, Syntax, decode_string};
 
 /// What a text held.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ impl Spans {
                 let start = scanner.at();
                 scanner.value(1)?;
                 let value = start..scanner.at();
-                duplicate = duplicate.or(self.put(&text[key.span.clone()], key.escaped, value));
+                duplicate = duplicate.or(self.put(text, &key, value));
                 scanner.space();
                 if scanner.eat(b'}') {
                     break;
@@ -128,22 +128,23 @@ impl Spans {
     /// Remembers a member; returns its name if it was there before. A key with escapes may mean
     /// one of ours all the same.
     #[inline]
-    fn put(&mut self, quoted: &str, escaped: bool, value: Range<usize>) -> Option<&'static str> {
-        if escaped {
-            return self.put_named(&decode_string(quoted)?, value);
+    fn put(&mut self, text: &str, key: &Key, value: Range<usize>) -> Option<&'static str> {
+        let Range { start, end } = key.span;
+        if key.escaped {
+            return self.put_named(decode_string(&text[start..end])?.as_bytes(), value);
         }
-        self.put_named(&quoted[1..quoted.len() - 1], value)
+        self.put_named(text.as_bytes().get(start + 1..end - 1)?, value)
     }
 
     #[inline]
-    fn put_named(&mut self, key: &str, value: Range<usize>) -> Option<&'static str> {
+    fn put_named(&mut self, key: &[u8], value: Range<usize>) -> Option<&'static str> {
         let (name, slot) = match key {
-            "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
-            "id" => ("id", &mut self.id),
-            "method" => ("method", &mut self.method),
-            "params" => ("params", &mut self.params),
-            "result" => ("result", &mut self.result),
-            "error" => ("error", &mut self.error),
+            b"jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
+            b"id" => ("id", &mut self.id),
+            b"method" => ("method", &mut self.method),
+            b"params" => ("params", &mut self.params),
+            b"result" => ("result", &mut self.result),
+            b"error" => ("error", &mut self.error),
             _ => return None,
         };
         slot.replace(value).map(|_| name)
