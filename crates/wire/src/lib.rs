@@ -22,6 +22,7 @@ pub mod ws;
 
 mod classify;
 mod error;
+mod spread;
 mod version;
 
 pub use error::{Error, Remedy, Told};

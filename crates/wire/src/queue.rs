@@ -95,7 +95,11 @@ impl<T> Sender<T> {
 
     /// Sends, waiting for room. Gives the item back if nobody reads any more. Safe to cancel: the item is then lost.
     pub async fn send(&self, item: T) -> Result<(), T> {
-        let mut item = item;
+        let mut item = match self.try_send(item) {
+            Ok(()) => return Ok(()),
+            Err(NotSent::Closed(item)) => return Err(item),
+            Err(NotSent::Full(item)) => item,
+        };
         loop {
             let room = self.0.room.notified();
             item = match self.try_send(item) {

@@ -4,7 +4,12 @@
 //! what arrives, ask what is asked, follow tasks. Sent again only where the server said that it did
 //! not run: its session had expired, or headers and body disagreed.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
+};
 
 use tokio::sync::oneshot;
 
@@ -13,15 +18,15 @@ use super::{
     channel::Channel,
     exchange::{Emitted, Event},
     lists::List,
+    request::Extras,
     session::{Arrival, Session},
     stream::{Arrived, Opened, Stream},
 };
 use crate::{
-    Era, Error, Version,
+    Era, Error,
     envelope::{Id, Notification, Outcome, Request, Response, RpcError, code},
     json::Raw,
     meta::method,
-    queue,
 };
 
 /// How a run ends.
@@ -41,18 +46,27 @@ pub(crate) struct Ask {
     pub(crate) state: Option<Raw>,
 }
 
+/// What an exchange and its driver share.
+pub(crate) struct Underway {
+    pub(crate) call: Call,
+    /// What the driver has said and the exchange has not taken yet. The exchange looks each time it has polled the
+    /// driver, so nobody has to be woken.
+    said: Mutex<Option<Emitted>>,
+}
+
 /// Brings one call to its end.
 pub(crate) struct Driver {
     pub(crate) session: Arc<Session>,
-    pub(crate) call: Call,
-    emit: queue::Sender<Emitted>,
+    underway: Arc<Underway>,
+    /// The call's extras, where they are not the caller's own.
+    extras: Option<Box<Extras>>,
     /// Questions that came while another was being answered.
     backlog: VecDeque<Request>,
 }
 
 /// One try's end.
 enum Tried {
-    Answered(Box<Stream>, Response),
+    Answered(Stream, Response),
     Expired,
 }
 
@@ -77,11 +91,50 @@ impl Finished {
     }
 }
 
+// === impl Underway ===
+
+impl Underway {
+    pub(crate) fn new(call: Call) -> Arc<Self> {
+        Arc::new(Self { call, said: Mutex::new(None) })
+    }
+
+    /// What was said last, if it was not taken before.
+    pub(crate) fn take(&self) -> Option<Emitted> {
+        self.said().take()
+    }
+
+    /// Says something, once what was said before is taken.
+    async fn say(&self, emitted: Emitted) {
+        let mut emitted = Some(emitted);
+        poll_fn(|_| {
+            let mut said = self.said();
+            if said.is_some() {
+                return Poll::Pending;
+            }
+            *said = emitted.take();
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    fn said(&self) -> MutexGuard<'_, Option<Emitted>> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 // === impl Driver ===
 
 impl Driver {
-    pub(crate) fn new(session: Arc<Session>, call: Call, emit: queue::Sender<Emitted>) -> Self {
-        Self { session, call, emit, backlog: VecDeque::new() }
+    pub(crate) fn new(session: Arc<Session>, underway: Arc<Underway>) -> Self {
+        Self { session, underway, extras: None, backlog: VecDeque::new() }
+    }
+
+    fn call(&self) -> &Call {
+        &self.underway.call
+    }
+
+    fn extras(&self) -> &Extras {
+        self.extras.as_deref().unwrap_or(&self.call().extras)
     }
 
     pub(crate) async fn run(mut self) -> Result<Finished, Error> {
@@ -100,36 +153,33 @@ impl Driver {
                     relisted = true;
                     Box::pin(self.session.list(List::Tools)).await?;
                 }
-                Tried::Answered(stream, response) => return self.judge(*stream, &response).await,
+                Tried::Answered(stream, response) => return self.judge(stream, &response).await,
             }
         }
     }
 
     /// Learns what has to be known of a tool before it can be called.
     async fn prepare_tool(&mut self) -> Result<(), Error> {
-        let Some(facts) = self.session.facts() else {
+        if !self.session.wants_tools_first() {
             return Ok(());
-        };
-        let wanted = match facts.version {
-            Version::V2026_07_28 => self.session.channel.is_http(),
-            Version::V2025_11_25 => facts.offers(&["tasks", "requests", "tools", "call"]),
-            _ => false,
-        };
-        let Some(name) = self.call.tool_name().filter(|_| wanted) else {
+        }
+        let Some(name) = self.call().tool_name() else {
             return Ok(());
         };
         if self.session.tools.get(&name).is_none() {
             Box::pin(self.session.list(List::Tools)).await?;
         }
         let needs_task = self.session.tools.get(&name).is_some_and(|tool| tool.needs_task);
-        if needs_task && facts.era() == Era::Legacy && self.call.tasks == Tasks::Follow {
-            self.call.extras.task.get_or_insert_with(Raw::empty_object);
+        if needs_task && self.session.era() == Era::Legacy && self.call().tasks == Tasks::Follow {
+            let mut extras = self.extras().clone();
+            extras.task.get_or_insert_with(Raw::empty_object);
+            self.extras = Some(Box::new(extras));
         }
         Ok(())
     }
 
     async fn attempt(&mut self) -> Result<Tried, Error> {
-        let out = self.session.prepare(&self.call.request, &self.call.extras)?;
+        let out = self.session.prepare(&self.call().request, self.extras())?;
         match self.session.open(out).await? {
             Opened::Expired => Ok(Tried::Expired),
             Opened::Stream(mut stream) => {
@@ -141,7 +191,7 @@ impl Driver {
 
     fn headers_disagree(&self, response: &Response) -> bool {
         matches!(&self.session.channel, Channel::Http(_))
-            && self.call.tool_name().is_some()
+            && self.call().tool_name().is_some()
             && matches!(response.outcome(), Outcome::Error(error) if error.code == code::HEADER_MISMATCH)
     }
 
@@ -185,8 +235,7 @@ impl Driver {
     }
 
     pub(crate) async fn say(&mut self, event: Event) {
-        // The receiver is the exchange that polls us; it is there.
-        let _ = self.emit.send(Emitted::Event(event)).await;
+        self.underway.say(Emitted::Event(event)).await;
     }
 
     /// A legacy server's request: asked, and the answer sent back.
@@ -224,7 +273,7 @@ impl Driver {
         let keys: Vec<String> = questions.iter().map(|question| question.key.clone()).collect();
         let (reply, mut answered) = oneshot::channel();
         let ask = Ask { questions, reply: Some(reply), state: None };
-        let _ = self.emit.send(Emitted::Ask(ask)).await;
+        self.underway.say(Emitted::Ask(ask)).await;
         let Some(stream) = stream else {
             return answered.await.map(Asked::Answered).map_err(|_| Error::Closed);
         };
@@ -258,7 +307,7 @@ impl Driver {
         };
         let result = match self.session.era() {
             Era::Modern => return self.judge_modern(result).await,
-            Era::Legacy if self.call.extras.task.is_some() && self.call.tasks == Tasks::Follow => {
+            Era::Legacy if self.extras().task.is_some() && self.call().tasks == Tasks::Follow => {
                 Box::pin(self.follow_legacy_task(stream, result)).await?
             }
             Era::Legacy => result,
@@ -267,13 +316,13 @@ impl Driver {
     }
 
     async fn judge_modern(mut self, result: Raw) -> Result<Finished, Error> {
-        let asked = self.call.method().into_owned();
+        let asked = self.call().method().into_owned();
         let kind =
             result.get("resultType").map_err(|error| Error::invalid(&asked, error.to_string()))?;
         match kind.as_ref().map(Raw::as_str) {
             None | Some("\"complete\"") => Ok(Finished::Done(result)),
-            Some("\"input_required\"") if self.call.can_ask() => read_questions(&asked, &result),
-            Some("\"task\"") if self.call.tasks == Tasks::Hand => Ok(Finished::Done(result)),
+            Some("\"input_required\"") if self.call().can_ask() => read_questions(&asked, &result),
+            Some("\"task\"") if self.call().tasks == Tasks::Hand => Ok(Finished::Done(result)),
             Some("\"task\"") if asked == method::TOOLS_CALL => {
                 Box::pin(self.follow_modern_task(result)).await.map(Finished::Done)
             }

@@ -1,15 +1,21 @@
 //! One call, as its caller sees it: the same in either era.
 
-use std::{pin::Pin, time::Duration};
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     Client,
     call::{Answer, Call, InputRequest},
-    drive::{Ask, Driver, Finished},
+    drive::{Ask, Driver, Finished, Underway},
 };
-use crate::{Error, envelope::Notification, json::Raw, queue};
+use crate::{Error, envelope::Notification, json::Raw};
 
 /// What happens to a call.
 #[derive(Debug)]
@@ -39,7 +45,7 @@ pub enum Event {
 /// done, it is cancelled at the server.
 pub struct Exchange {
     client: Client,
-    call: Call,
+    underway: Arc<Underway>,
     running: Option<Running>,
     asking: Asking,
     deadline: Option<(Instant, Duration)>,
@@ -47,7 +53,7 @@ pub struct Exchange {
 
 struct Running {
     driver: Pin<Box<dyn Future<Output = Result<Finished, Error>> + Send>>,
-    events: queue::Receiver<Emitted>,
+    /// How the driver ended, while something it said before is still to be given.
     outcome: Option<Result<Finished, Error>>,
 }
 
@@ -81,11 +87,11 @@ pub enum Resume {
 
 impl Exchange {
     pub(crate) fn new(client: Client, call: Call) -> Self {
-        let (emit, events) = queue::queue(1);
-        let driver = Driver::new(client.session().clone(), call.clone(), emit);
-        let running = Running { driver: Box::pin(driver.run()), events, outcome: None };
         let deadline = call.timeout.map(|timeout| (Instant::now() + timeout, timeout));
-        Self { client, call, running: Some(running), asking: Asking::No, deadline }
+        let underway = Underway::new(call);
+        let driver = Driver::new(client.session().clone(), underway.clone());
+        let running = Running { driver: Box::pin(driver.run()), outcome: None };
+        Self { client, underway, running: Some(running), asking: Asking::No, deadline }
     }
 
     /// What happens next. Safe to cancel. An error is final.
@@ -94,7 +100,7 @@ impl Exchange {
             None => self.advance().await,
             Some((at, after)) => match tokio::time::timeout_at(at, self.advance()).await {
                 Ok(emitted) => emitted,
-                Err(_) => Err(self.call.timed_out(after)),
+                Err(_) => Err(self.underway.call.timed_out(after)),
             },
         };
         if emitted.is_err() {
@@ -109,7 +115,7 @@ impl Exchange {
             match self.next().await? {
                 Event::Done(result) => return Ok(result),
                 Event::NeedsInput(questions) if !questions.is_empty() => {
-                    let method = self.call.method().into_owned();
+                    let method = self.underway.call.method().into_owned();
                     let asked = questions[0].method.clone();
                     return Err(Error::InputNeeded { method, asked });
                 }
@@ -126,7 +132,7 @@ impl Exchange {
             // If the call has ended meanwhile, its end is what comes next.
             Asking::Parked(reply) => drop(reply.send(answers)),
             Asking::Again(state) => {
-                let call = self.call.answered(state, &answers);
+                let call = self.underway.call.answered(state, &answers);
                 *self = Self::new(self.client.clone(), call);
             }
         }
@@ -161,23 +167,7 @@ impl Exchange {
         let Some(running) = &mut self.running else {
             return Err(Error::Closed);
         };
-        loop {
-            if running.outcome.is_some() {
-                // What the driver said before it ended comes first.
-                if let Some(emitted) = running.events.recv().await {
-                    return Ok(emitted);
-                }
-                return match running.outcome.take() {
-                    Some(outcome) => outcome.map(Finished::emitted),
-                    None => Err(Error::Closed),
-                };
-            }
-            tokio::select! {
-                biased;
-                Some(emitted) = running.events.recv() => return Ok(emitted),
-                outcome = &mut running.driver => running.outcome = Some(outcome),
-            }
-        }
+        poll_fn(|cx| running.poll(&self.underway, cx)).await
     }
 
     fn note(&mut self, emitted: Emitted) -> Event {
@@ -185,19 +175,44 @@ impl Exchange {
             Emitted::Ask(ask) => {
                 self.asking = match ask.reply {
                     Some(reply) => Asking::Parked(reply),
-                    None => Asking::Again(ask.state),
+                    None => {
+                        self.running = None;
+                        Asking::Again(ask.state)
+                    }
                 };
                 Event::NeedsInput(ask.questions)
             }
             Emitted::Event(event) => {
                 match &event {
-                    Event::Progress(_) if self.call.extend_on_progress => self.start_clock(),
+                    Event::Progress(_) if self.underway.call.extend_on_progress => {
+                        self.start_clock();
+                    }
                     Event::Withdrawn { .. } => self.asking = Asking::No,
                     Event::Done(_) => self.running = None,
                     _ => {}
                 }
                 event
             }
+        }
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    /// What the driver says next; its end comes after everything else.
+    fn poll(&mut self, underway: &Underway, cx: &mut Context<'_>) -> Poll<Result<Emitted, Error>> {
+        if self.outcome.is_none()
+            && let Poll::Ready(outcome) = self.driver.as_mut().poll(cx)
+        {
+            self.outcome = Some(outcome);
+        }
+        if let Some(emitted) = underway.take() {
+            return Poll::Ready(Ok(emitted));
+        }
+        match self.outcome.take() {
+            Some(outcome) => Poll::Ready(outcome.map(Finished::emitted)),
+            None => Poll::Pending,
         }
     }
 }
@@ -216,7 +231,7 @@ impl Resume {
 
 impl std::fmt::Debug for Exchange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exchange").field("call", &self.call).finish_non_exhaustive()
+        f.debug_struct("Exchange").field("call", &self.underway.call).finish_non_exhaustive()
     }
 }
 

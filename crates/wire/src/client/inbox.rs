@@ -247,6 +247,9 @@ impl Asked {
     pub(crate) fn give_up(&self, call: u64) -> Vec<Response> {
         let owner = Owner::Call(call);
         let mut waiting = self.lock();
+        if waiting.is_empty() {
+            return Vec::new();
+        }
         let given_up = waiting.extract_if(|_, waiting| waiting.owner == owner);
         given_up.map(|(_, waiting)| response(&waiting.id, unanswered(&waiting.method))).collect()
     }

@@ -190,7 +190,7 @@ async fn listen(session: &Arc<Session>, filter: &Raw) -> Result<Stream, Error> {
     let request = Request::new(&Id::number(0), method::LISTEN, Some(filter));
     let out = session.prepare(&request, &Extras::default())?;
     match session.open(out).await? {
-        Opened::Stream(stream) => Ok(*stream),
+        Opened::Stream(stream) => Ok(stream),
         Opened::Expired => Err(Error::Closed),
     }
 }

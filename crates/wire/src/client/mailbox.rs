@@ -8,7 +8,13 @@
 //! is refused. The last piece of mail, the answer, always has room, and comes out after everything
 //! put in before it.
 
-use std::{collections::VecDeque, sync::Mutex, time::Duration};
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::Mutex,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 use tokio::{sync::Notify, time::Instant};
 
@@ -34,7 +40,6 @@ pub(crate) trait Mail {
 #[derive(Debug)]
 pub(crate) struct Mailbox<T, L> {
     state: Mutex<State<T, L>>,
-    arrived: Notify,
     taken: Notify,
 }
 
@@ -42,6 +47,8 @@ pub(crate) struct Mailbox<T, L> {
 struct State<T, L> {
     queue: VecDeque<T>,
     last: Last<L>,
+    /// Who waits for mail.
+    reader: Option<Waker>,
     /// Nobody reads just now; droppable mail is not worth keeping.
     idle: bool,
     /// How long the reader may still be waited for.
@@ -70,11 +77,12 @@ impl<T: Mail, L> Mailbox<T, L> {
         let state = State {
             queue: VecDeque::new(),
             last: Last::Awaited,
+            reader: None,
             idle: false,
             credit: PATIENCE,
             dropped: 0,
         };
-        Self { state: Mutex::new(state), arrived: Notify::new(), taken: Notify::new() }
+        Self { state: Mutex::new(state), taken: Notify::new() }
     }
 
     /// Puts mail in. Gives it back if it must not be lost and there is no room.
@@ -115,8 +123,9 @@ impl<T: Mail, L> Mailbox<T, L> {
             return if said { Ok(()) } else { Err(mail) };
         }
         state.queue.push_back(mail);
+        let reader = state.reader.take();
         drop(state);
-        self.arrived.notify_one();
+        reader.into_iter().for_each(Waker::wake);
         Ok(())
     }
 
@@ -136,8 +145,9 @@ impl<T: Mail, L> Mailbox<T, L> {
         if matches!(state.last, Last::Awaited) {
             state.last = Last::Here(last);
         }
+        let reader = state.reader.take();
         drop(state);
-        self.arrived.notify_one();
+        reader.into_iter().for_each(Waker::wake);
         self.taken.notify_one();
     }
 
@@ -153,18 +163,12 @@ impl<T: Mail, L> Mailbox<T, L> {
         state.queue.retain(|mail| !mail.is_droppable());
     }
 
-    /// Takes the next piece out; `None` after the last. Safe to cancel.
+    /// Takes the next piece out; `None` after the last. Safe to cancel. One takes at a time.
     pub(crate) async fn take(&self) -> Option<Taken<T, L>> {
-        loop {
-            let arrived = self.arrived.notified();
-            match self.try_take() {
-                Poll::Ready(taken) => return taken,
-                Poll::Pending => arrived.await,
-            }
-        }
+        poll_fn(|cx| self.poll_take(cx)).await
     }
 
-    fn try_take(&self) -> Poll<Option<Taken<T, L>>> {
+    fn poll_take(&self, cx: &Context<'_>) -> Poll<Option<Taken<T, L>>> {
         let mut state = self.lock();
         state.idle = false;
         if let Some(mail) = state.queue.pop_front() {
@@ -178,6 +182,9 @@ impl<T: Mail, L> Mailbox<T, L> {
             Last::Taken => Poll::Ready(None),
             Last::Awaited => {
                 state.last = Last::Awaited;
+                let before = state.wait(cx);
+                drop(state);
+                drop(before);
                 Poll::Pending
             }
         }
@@ -189,7 +196,15 @@ impl<T: Mail, L> Mailbox<T, L> {
     }
 }
 
-use std::task::Poll;
+// === impl State ===
+
+impl<T, L> State<T, L> {
+    /// Has the reader woken. What comes back is whom it was before, to be dropped when the lock is not held.
+    fn wait(&mut self, cx: &Context<'_>) -> Option<Waker> {
+        let is_known = self.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker()));
+        if is_known { None } else { self.reader.replace(cx.waker().clone()) }
+    }
+}
 
 /// The last word of a call.
 pub(crate) type Verdict = Result<crate::envelope::Response, Error>;

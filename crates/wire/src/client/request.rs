@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Id, Outcome, Request, RpcError},
-    json::{Edit, JsonKind, Raw, quote},
+    envelope::{Decimal, Id, Outcome, Request, RpcError},
+    json::{Edit, Raw, quote},
     meta::{self, method},
 };
 
@@ -49,22 +49,27 @@ impl Session {
     /// Dresses `request` for this session's era under an id of its own.
     pub(crate) fn prepare(&self, request: &Request, extras: &Extras) -> Result<Outgoing, Error> {
         let id = self.next_id();
-        let asked = request.method().into_owned();
+        let number = Decimal::of(id);
+        let asked = request.method();
         let text = match self.era() {
-            Era::Modern => self.modern_text(request, extras, id),
-            Era::Legacy => legacy_text(request, extras, id),
+            Era::Modern => self.modern_text(request, extras, number.as_str()),
+            Era::Legacy => legacy_text(request, extras, number.as_str()),
         };
-        let text = text.map_err(|source| Error::Params { method: asked.clone(), source })?;
-        let can_ask = can_ask(&asked);
-        let headers = self.http_headers(&asked, request.params().as_ref());
-        Ok(Outgoing { id, method: asked, text, headers, can_ask, cancellable: true })
+        let method = asked.into_owned();
+        let text = match text {
+            Ok(text) => text,
+            Err(source) => return Err(Error::Params { method, source }),
+        };
+        let can_ask = can_ask(&method);
+        let headers = self.http_headers(&method, request);
+        Ok(Outgoing { id, method, text, headers, can_ask, cancellable: true })
     }
 
     fn modern_text(
         &self,
         request: &Request,
         extras: &Extras,
-        id: u64,
+        id: &str,
     ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
         let version = self.facts().map_or(crate::Version::LATEST, |facts| facts.version);
         let version = quote(version.as_str());
@@ -72,7 +77,6 @@ impl Session {
         let capabilities =
             extras.capabilities.clone().unwrap_or_else(|| self.options.capabilities.clone());
         let capabilities = with_tasks(self.with_roots(capabilities), &request.method());
-        let token = id.to_string();
         let level = extras.log_level.clone().or_else(|| self.wishes().log_level.clone());
         let level = level.map(|level| quote(&level));
         let mut edits = vec![
@@ -80,7 +84,7 @@ impl Session {
             Edit::set(META_INFO, info.as_str()),
             Edit::set(META_CAPABILITIES, capabilities.as_str()),
             set_or_remove(META_LOG_LEVEL, level.as_deref()),
-            set_or_remove(META_PROGRESS, extras.progress.then_some(token.as_str())),
+            set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
             Edit::remove(TASK),
         ];
         // Other methods have members of these names that are their own.
@@ -90,7 +94,7 @@ impl Session {
             edits.push(set_or_remove(INPUT_RESPONSES, responses));
             edits.push(set_or_remove(REQUEST_STATE, state));
         }
-        request.edited(&Id::number(id), &edits)
+        request.edited_as(id, &edits)
     }
 
     /// Who we are, as JSON.
@@ -111,7 +115,7 @@ impl Session {
         capabilities.with(&[Edit::set(&["roots"], "{}")]).unwrap_or(capabilities)
     }
 
-    fn http_headers(&self, asked: &str, params: Option<&Raw>) -> HeaderMap {
+    fn http_headers(&self, asked: &str, request: &Request) -> HeaderMap {
         let Channel::Http(http) = &self.channel else {
             return HeaderMap::new();
         };
@@ -119,6 +123,8 @@ impl Session {
         let Some(facts) = facts.filter(|facts| facts.era() == Era::Modern) else {
             return http.headers(self.facts().as_deref());
         };
+        let params = request.params();
+        let params = params.as_ref();
         let mut headers = headers::standard(facts.version, asked, params);
         if asked == method::TOOLS_CALL {
             let name =
@@ -224,26 +230,26 @@ pub(crate) fn can_ask(asked: &str) -> bool {
 fn legacy_text(
     request: &Request,
     extras: &Extras,
-    id: u64,
+    id: &str,
 ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
     // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
-    if request.params().is_some_and(|params| params.kind() == JsonKind::Array) {
-        return request.edited(&Id::number(id), &[]);
+    if request.has_params_by_position() {
+        return request.edited_as(id, &[]);
     }
-    let token = id.to_string();
-    let mut edits = vec![
+    let task = extras.task.as_ref().map(Raw::as_str);
+    let edits = [
         Edit::remove(META_VERSION),
         Edit::remove(META_INFO),
         Edit::remove(META_CAPABILITIES),
         Edit::remove(META_LOG_LEVEL),
-        set_or_remove(META_PROGRESS, extras.progress.then_some(token.as_str())),
+        set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
         Edit::remove(INPUT_RESPONSES),
         Edit::remove(REQUEST_STATE),
+        // A task that the caller itself asked for goes through, so it is not taken out.
+        set_or_remove(TASK, task),
     ];
-    if let Some(task) = &extras.task {
-        edits.push(Edit::set(TASK, task.as_str()));
-    }
-    request.edited(&Id::number(id), &edits)
+    let wanted = if task.is_some() { &edits[..] } else { &edits[..edits.len() - 1] };
+    request.edited_as(id, wanted)
 }
 
 fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> Edit<'a> {

@@ -6,7 +6,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -23,10 +23,11 @@ use super::{
     tools::ToolBook,
 };
 use crate::{
-    Era, Error,
+    Era, Error, Version,
     envelope::{Id, Notification, Request, Response},
     json::Raw,
     meta::method,
+    spread::SpreadMap,
 };
 
 /// What arrives for one call before its answer.
@@ -50,15 +51,23 @@ pub(crate) struct Session {
     pub(crate) tools: ToolBook,
     /// Cancelled when the connection is to end.
     pub(crate) closing: CancellationToken,
-    facts: RwLock<Option<Arc<ServerFacts>>>,
+    greeted: RwLock<Option<Greeted>>,
     ids: AtomicU64,
     calls: Mutex<Calls>,
     wishes: Mutex<Wishes>,
 }
 
+/// What is known of a server that was greeted.
+#[derive(Debug)]
+struct Greeted {
+    facts: Arc<ServerFacts>,
+    /// Whether a tool has to be known before it is called.
+    tools_first: bool,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    pub(super) open: HashMap<u64, OpenCall>,
+    pub(super) open: SpreadMap<u64, OpenCall>,
     /// Legacy tasks, by id, and the call that started each.
     pub(super) tasks: HashMap<String, u64>,
     /// Why no call can be opened any more.
@@ -81,7 +90,7 @@ pub(crate) struct Wishes {
 /// A place in the table of open calls; leaving it early cancels the call upstream.
 #[derive(Debug)]
 pub(crate) struct Registered {
-    session: Arc<Session>,
+    pub(crate) session: Arc<Session>,
     id: u64,
     pub(crate) mail: Arc<CallMail>,
     /// Whether the server has heard of the call and would want to hear of its end.
@@ -117,7 +126,7 @@ impl Session {
             asked: Asked::default(),
             tools: ToolBook::default(),
             closing,
-            facts: RwLock::new(None),
+            greeted: RwLock::new(None),
             ids: AtomicU64::new(1),
             calls: Mutex::default(),
             wishes: Mutex::default(),
@@ -131,15 +140,31 @@ impl Session {
 
     /// What the server said of itself; `None` before it was greeted.
     pub(crate) fn facts(&self) -> Option<Arc<ServerFacts>> {
-        self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.greeted().as_ref().map(|greeted| greeted.facts.clone())
     }
 
     pub(crate) fn set_facts(&self, facts: ServerFacts) {
-        *self.facts.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(facts));
+        let tools_first = match facts.version {
+            Version::V2026_07_28 => self.channel.is_http(),
+            Version::V2025_11_25 => facts.offers(&["tasks", "requests", "tools", "call"]),
+            _ => false,
+        };
+        let greeted = Greeted { facts: Arc::new(facts), tools_first };
+        *self.greeted.write().unwrap_or_else(PoisonError::into_inner) = Some(greeted);
+    }
+
+    /// Whether a tool has to be known before it is called: what of it travels in headers, or whether it wants to be a
+    /// task.
+    pub(crate) fn wants_tools_first(&self) -> bool {
+        self.greeted().as_ref().is_some_and(|greeted| greeted.tools_first)
     }
 
     pub(crate) fn era(&self) -> Era {
-        self.facts().map_or(Era::Legacy, |facts| facts.era())
+        self.greeted().as_ref().map_or(Era::Legacy, |greeted| greeted.facts.era())
+    }
+
+    fn greeted(&self) -> RwLockReadGuard<'_, Option<Greeted>> {
+        self.greeted.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_greeted_legacy(&self) -> bool {

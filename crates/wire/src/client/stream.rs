@@ -33,7 +33,7 @@ pub(crate) struct Outgoing {
 
 /// What opening a stream came to.
 pub(crate) enum Opened {
-    Stream(Box<Stream>),
+    Stream(Stream),
     /// The legacy session is over; the request was not executed.
     Expired,
 }
@@ -41,10 +41,10 @@ pub(crate) enum Opened {
 /// A request under way. Dropping it cancels it.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    session: Arc<Session>,
     method: String,
     place: Registered,
-    http: Option<HttpStream>,
+    /// Boxed, so that a call over a link carries no room for it.
+    http: Option<Box<HttpStream>>,
 }
 
 /// What a stream gives.
@@ -57,31 +57,29 @@ pub(crate) enum Arrived {
 impl Session {
     /// Sends a request.
     pub(crate) async fn open(self: &Arc<Self>, out: Outgoing) -> Result<Opened, Error> {
-        let mut place = self.register(out.id, out.can_ask)?;
-        let stream = |place, http| {
-            let (session, method) = (self.clone(), out.method.clone());
-            Opened::Stream(Box::new(Stream { session, method, place, http }))
-        };
-        match &self.channel {
+        let Outgoing { id, method, text, headers, can_ask, cancellable } = out;
+        let mut place = self.register(id, can_ask)?;
+        let http = match &self.channel {
             Channel::Link(link) => {
-                link.writer.send(out.text).await?;
-                place.cancel = out.cancellable;
-                Ok(stream(place, None))
+                link.writer.send(text).await?;
+                place.cancel = cancellable;
+                None
             }
             Channel::Http(http) => {
-                place.cancel = out.cancellable && self.era() == Era::Legacy;
-                match http.post(out.text, out.headers, &out.method).await? {
-                    Posted::Stream(answer) => Ok(stream(place, Some(answer))),
+                place.cancel = cancellable && self.era() == Era::Legacy;
+                match http.post(text, headers, &method).await? {
+                    Posted::Stream(answer) => Some(Box::new(answer)),
                     // Answered on the server's own stream, which there is only after a greeting.
-                    Posted::Accepted if self.is_greeted_legacy() => Ok(stream(place, None)),
-                    Posted::Accepted => Err(Error::StreamLost { method: out.method }),
+                    Posted::Accepted if self.is_greeted_legacy() => None,
+                    Posted::Accepted => return Err(Error::StreamLost { method }),
                     Posted::Expired => {
                         place.cancel = false;
-                        Ok(Opened::Expired)
+                        return Ok(Opened::Expired);
                     }
                 }
             }
-        }
+        };
+        Ok(Opened::Stream(Stream { method, place, http }))
     }
 }
 
@@ -95,10 +93,11 @@ impl Stream {
     /// What still arrives for a request after its answer, which was that it goes on as a task.
     pub(crate) fn after_answer(self) -> Result<Self, Error> {
         let id = self.id();
-        let Self { session, method, place, .. } = self;
+        let Self { method, place, .. } = self;
+        let session = place.session.clone();
         drop(place);
         let place = session.register(id, true)?;
-        Ok(Self { session, method, place, http: None })
+        Ok(Self { method, place, http: None })
     }
 
     /// Stops keeping progress until the next [`Stream::next`].
@@ -109,12 +108,12 @@ impl Stream {
     /// What arrives next. Safe to cancel.
     pub(crate) async fn next(&mut self) -> Result<Arrived, Error> {
         loop {
-            let message = match (&mut self.http, &self.session.channel) {
+            let message = match (&mut self.http, &self.place.session.channel) {
                 (Some(http), Channel::Http(channel)) => {
                     tokio::select! {
                         biased;
                         taken = self.place.mail.take() => return taken_to_arrived(taken),
-                        message = next_http(&self.session, channel, http) => message?,
+                        message = next_http(&self.place.session, channel, http) => message?,
                     }
                 }
                 _ => return taken_to_arrived(self.place.mail.take().await),
@@ -139,18 +138,18 @@ impl Stream {
             Ok(Message::Notification(note)) if self.owns(&note) => {
                 Ok(Some(Arrived::Mail(Arrival::Notification(note))))
             }
-            Ok(Message::Request(request)) => match self.session.own_answer(&request) {
+            Ok(Message::Request(request)) => match self.place.session.own_answer(&request) {
                 Some(answer) => {
-                    self.session.later(answer.text().clone());
+                    self.place.session.later(answer.text().clone());
                     Ok(None)
                 }
-                None if self.session.own_request(&request, self.id()) => {
+                None if self.place.session.own_request(&request, self.id()) => {
                     Ok(Some(Arrived::Mail(Arrival::Request(request))))
                 }
                 None => Ok(None),
             },
             Ok(other) => {
-                Box::pin(self.session.route(other)).await;
+                Box::pin(self.place.session.route(other)).await;
                 Ok(None)
             }
             Err(malformed) if is_about(&malformed, self.id()) => {
@@ -158,7 +157,7 @@ impl Stream {
                 Err(Error::Malformed(malformed))
             }
             Err(malformed) => {
-                Box::pin(self.session.route_malformed(malformed)).await;
+                Box::pin(self.place.session.route_malformed(malformed)).await;
                 Ok(None)
             }
         }
@@ -167,7 +166,7 @@ impl Stream {
     async fn sort_response(&mut self, response: Response) -> Option<Arrived> {
         match response.id() {
             Some(id) if id.as_u64() != Some(self.id()) => {
-                Box::pin(self.session.route(Message::Response(response))).await;
+                Box::pin(self.place.session.route(Message::Response(response))).await;
                 None
             }
             // Ours, or an error without an id in answer to our POST.

@@ -1,10 +1,11 @@
 //! Request ids, which must come back exactly as they were sent.
 
-use std::fmt;
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+};
 
-use bytestring::ByteString;
-
-use crate::json::{JsonKind, Raw};
+use crate::json::{JsonKind, Raw, decode_string};
 
 /// A JSON-RPC id: a string or a number, kept as written. A number that no integer or float type
 /// can hold is as good as any other.
@@ -26,7 +27,7 @@ pub enum IdKey {
 impl Id {
     /// An id we make ourselves.
     pub fn number(value: u64) -> Self {
-        Self(Raw::trusted(decimal(value)))
+        Self(Raw::trusted(Decimal::of(value).as_str().into()))
     }
 
     /// A string id.
@@ -63,18 +64,34 @@ impl Id {
     }
 }
 
-/// The digits of a number. Every call is numbered, and formatting in general costs three times as much.
-fn decimal(value: u64) -> ByteString {
-    const MOST: usize = 20;
-    let mut digits = [b'0'; MOST];
-    let (mut at, mut rest) = (MOST, value);
-    while at == MOST || rest > 0 {
-        at -= 1;
-        digits[at] += (rest % 10) as u8;
-        rest /= 10;
+/// The most digits a number has.
+const DIGITS: usize = 20;
+
+/// The digits of a number, without an allocation. Every call is numbered, and formatting in general costs several times
+/// as much.
+pub(crate) struct Decimal {
+    digits: [u8; DIGITS],
+    start: usize,
+}
+
+// === impl Decimal ===
+
+impl Decimal {
+    pub(crate) fn of(value: u64) -> Self {
+        let mut digits = [b'0'; DIGITS];
+        let (mut start, mut rest) = (DIGITS, value);
+        while start == DIGITS || rest > 0 {
+            start -= 1;
+            digits[start] += (rest % 10) as u8;
+            rest /= 10;
+        }
+        Self { digits, start }
     }
-    // Digits are text.
-    std::str::from_utf8(&digits[at..]).map(ByteString::from).unwrap_or_default()
+
+    pub(crate) fn as_str(&self) -> &str {
+        // Digits are text.
+        std::str::from_utf8(&self.digits[self.start..]).unwrap_or_default()
+    }
 }
 
 impl PartialEq for Id {
@@ -84,6 +101,16 @@ impl PartialEq for Id {
 }
 
 impl Eq for Id {}
+
+/// As [`Id::key`] tells ids apart, without making a key.
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match decode_string(self.as_str()) {
+            Some(text) => (true, text.as_ref()).hash(state),
+            None => (false, self.as_str()).hash(state),
+        }
+    }
+}
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -106,11 +133,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_written_as_anybody_would() {
+        for number in [0, 1, 9, 10, 99, 100, 12_345_678_901, u64::MAX] {
+            assert_eq!(Id::number(number).as_str(), number.to_string());
+            assert_eq!(Id::number(number).as_u64(), Some(number));
+        }
+    }
+
+    #[test]
     fn ids_keep_their_spelling_and_compare_by_meaning() {
         for text in ["0", "-7", "18446744073709551616", "1e400", "1.5", r#""a\u0062""#, "\"\""] {
             assert_eq!(id(text).unwrap().as_str(), text);
         }
         assert_eq!(id(r#""a\u0062""#), id(r#""ab""#));
+        let ids = ["1", "1.0", r#""1""#, r#""ab""#, r#""a\u0062""#, r#""\ud800""#].map(id);
+        let distinct: std::collections::HashSet<_> = ids.into_iter().collect();
+        assert_eq!(distinct.len(), 5, "{distinct:?}");
         assert_ne!(id("1"), id("\"1\""));
         assert_ne!(id("1"), id("1.0"));
         for text in ["null", "true", "[]", "{}"] {

@@ -131,6 +131,11 @@ impl Request {
         self.call.params.as_ref().map(|span| self.slice(span))
     }
 
+    /// Whether the parameters are a list.
+    pub(crate) fn has_params_by_position(&self) -> bool {
+        self.call.params.as_ref().is_some_and(|span| self.text[span.clone()].starts_with('['))
+    }
+
     /// The whole message.
     pub fn text(&self) -> &ByteString {
         &self.text
@@ -138,14 +143,23 @@ impl Request {
 
     /// This message under another id and with members of its params changed.
     pub fn edited(&self, id: &Id, params: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
+        self.edited_as(id.as_str(), params)
+    }
+
+    /// The same, under an id that is given as JSON.
+    pub(crate) fn edited_as(
+        &self,
+        id: &str,
+        params: &[Edit<'_>],
+    ) -> Result<ByteString, SpliceError> {
         let size = resized(&self.text, Some(&self.id), id) + self.call.room(params);
         let mut patch = Patch::new(&self.text, size);
         if self.call.params_are_after(self.id.start) {
-            patch.replace(self.id.clone(), id.as_str());
+            patch.replace(self.id.clone(), id);
             self.call.edit_params(params, &mut patch)?;
         } else {
             self.call.edit_params(params, &mut patch)?;
-            patch.replace(self.id.clone(), id.as_str());
+            patch.replace(self.id.clone(), id);
         }
         Ok(patch.finish().map_or_else(|| self.text.clone(), ByteString::from))
     }
@@ -243,8 +257,8 @@ const MISSING: &str = r#","params":"#;
 
 /// How long `text` is with `id` in the place of `span`. Exact, since a buffer that turns out larger
 /// than its text costs another allocation when it is shared.
-fn resized(text: &str, span: Option<&Range<usize>>, id: &Id) -> usize {
-    text.len() + span.map_or(0, |_| id.as_str().len()) - span.map_or(0, Range::len)
+fn resized(text: &str, span: Option<&Range<usize>>, id: &str) -> usize {
+    text.len() + span.map_or(0, |_| id.len()) - span.map_or(0, Range::len)
 }
 
 // === impl Response ===
@@ -302,7 +316,7 @@ impl Response {
     /// out where the response is an error.
     pub fn edited(&self, id: &Id, result: &[Edit<'_>]) -> Result<ByteString, SpliceError> {
         let edits = if self.is_error { &[] } else { result };
-        let size = resized(&self.text, self.id.as_ref(), id) + room(edits);
+        let size = resized(&self.text, self.id.as_ref(), id.as_str()) + room(edits);
         let mut patch = Patch::new(&self.text, size);
         let (before, after) = match &self.id {
             Some(span) if span.start < self.payload.start => (Some(span), None),

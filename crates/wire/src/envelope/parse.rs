@@ -8,7 +8,7 @@ use super::{
     Id, Looks, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
     message::CallSpans,
 };
-use crate::json::{Elements, Scanner, Syntax, decode_string};
+use crate::json::{Elements, Key, Scanner, Syntax, decode_string};
 
 /// What a text held.
 #[derive(Debug, Clone)]
@@ -63,9 +63,10 @@ fn parse_batch(text: &ByteString) -> Result<Vec<Result<Message, Malformed>>, Mal
 }
 
 fn parse_one(text: ByteString) -> Result<Message, Malformed> {
-    let judged = match Spans::read(&text) {
-        Ok(Ok(spans)) => spans.judge(&text),
-        Ok(Err(kind)) => Err(kind),
+    let mut spans = Spans::default();
+    let judged = match spans.read(&text) {
+        Ok(None) => spans.judge(&text),
+        Ok(Some(kind)) => Err(kind),
         Err(syntax) => Err(syntax.into()),
     };
     match judged {
@@ -93,15 +94,14 @@ enum Judged {
 // === impl Spans ===
 
 impl Spans {
-    /// The outer error is bad JSON; the inner one is good JSON that is no envelope.
-    fn read(text: &str) -> Result<Result<Self, MalformedKind>, Syntax> {
+    /// Finds them. An error is bad JSON; what comes back otherwise is why good JSON is no envelope.
+    fn read(&mut self, text: &str) -> Result<Option<MalformedKind>, Syntax> {
         let mut scanner = Scanner::new(text);
         scanner.space();
         if scanner.peek() != Some(b'{') {
             Scanner::new(text).only_value()?;
-            return Ok(Err(MalformedKind::NotAnObject));
+            return Ok(Some(MalformedKind::NotAnObject));
         }
-        let mut spans = Self::default();
         let mut duplicate = None;
         scanner.eat(b'{');
         scanner.space();
@@ -111,7 +111,7 @@ impl Spans {
                 let start = scanner.at();
                 scanner.value(1)?;
                 let value = start..scanner.at();
-                duplicate = duplicate.or(spans.put(&text[key.span.clone()], key.escaped, value));
+                duplicate = duplicate.or(self.put(text, &key, value));
                 scanner.space();
                 if scanner.eat(b'}') {
                     break;
@@ -120,30 +120,31 @@ impl Spans {
                 scanner.space();
             }
         }
-        spans.end = scanner.at() - 1;
+        self.end = scanner.at() - 1;
         scanner.finish()?;
-        Ok(duplicate.map_or(Ok(spans), |key| Err(MalformedKind::Duplicate(key))))
+        Ok(duplicate.map(MalformedKind::Duplicate))
     }
 
     /// Remembers a member; returns its name if it was there before. A key with escapes may mean
     /// one of ours all the same.
     #[inline]
-    fn put(&mut self, quoted: &str, escaped: bool, value: Range<usize>) -> Option<&'static str> {
-        if escaped {
-            return self.put_named(&decode_string(quoted)?, value);
+    fn put(&mut self, text: &str, key: &Key, value: Range<usize>) -> Option<&'static str> {
+        let Range { start, end } = key.span;
+        if key.escaped {
+            return self.put_named(decode_string(&text[start..end])?.as_bytes(), value);
         }
-        self.put_named(&quoted[1..quoted.len() - 1], value)
+        self.put_named(text.as_bytes().get(start + 1..end - 1)?, value)
     }
 
     #[inline]
-    fn put_named(&mut self, key: &str, value: Range<usize>) -> Option<&'static str> {
+    fn put_named(&mut self, key: &[u8], value: Range<usize>) -> Option<&'static str> {
         let (name, slot) = match key {
-            "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
-            "id" => ("id", &mut self.id),
-            "method" => ("method", &mut self.method),
-            "params" => ("params", &mut self.params),
-            "result" => ("result", &mut self.result),
-            "error" => ("error", &mut self.error),
+            b"jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
+            b"id" => ("id", &mut self.id),
+            b"method" => ("method", &mut self.method),
+            b"params" => ("params", &mut self.params),
+            b"result" => ("result", &mut self.result),
+            b"error" => ("error", &mut self.error),
             _ => return None,
         };
         slot.replace(value).map(|_| name)

@@ -209,9 +209,15 @@ fn bracket_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Numbers and words are short.
-#[inline]
+/// Numbers are short, and of the three words most is known.
+#[inline(always)]
 fn scalar_end(text: &[u8], mut at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    match rest.first_chunk() {
+        Some(b"true" | b"null") => return at + 4,
+        Some(b"fals") => at += 4,
+        _ => {}
+    }
     while let Some(byte) = text.get(at)
         && !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r')
     {

@@ -23,7 +23,7 @@ pub use scan::{MAX_DEPTH, Syntax, SyntaxKind};
 pub use splice::{Edit, SpliceError, splice};
 pub use string::{decode_string, quote};
 
-pub(crate) use scan::Scanner;
+pub(crate) use scan::{Key, Scanner};
 pub(crate) use splice::{Patch, room};
 pub(crate) use string::quote_into;
 

@@ -307,6 +307,16 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     fn number(&mut self) -> Result<(), Syntax> {
+        let mut at = self.at;
+        while let Some(b'0'..=b'9') = self.text.get(at) {
+            at += 1;
+        }
+        // Most numbers are an id, a count or a size; whatever else is about this one is read with more care.
+        let is_counted = at > self.at && (self.peek() != Some(b'0') || at == self.at + 1);
+        if is_counted && !matches!(self.text.get(at), Some(b'.' | b'e' | b'E')) {
+            self.at = at;
+            return Ok(());
+        }
         self.at = self.number_end()?;
         Ok(())
     }

@@ -132,11 +132,12 @@ impl Step {
     /// Whether the key of this member of `text` means `name`.
     #[inline(always)]
     pub(super) fn is(&self, text: &str, name: &str) -> bool {
-        // Most keys are told apart by their length; the quotes are not the name's.
-        if !self.escaped && self.key_end - self.start != name.len() + 2 {
-            return false;
+        if self.escaped {
+            return self.means(&text[self.key()], name);
         }
-        self.means(&text[self.key()], name)
+        // Most keys are told apart by their length; the quotes are not the name's.
+        self.key_end - self.start == name.len() + 2
+            && text.as_bytes().get(self.start + 1..self.key_end - 1) == Some(name.as_bytes())
     }
 
     /// Whether `key`, which is its key as written, means `name`, however it is escaped.

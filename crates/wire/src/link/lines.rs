@@ -6,7 +6,7 @@
 
 use std::pin::Pin;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use bytestring::ByteString;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -115,9 +115,10 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         let Some(length) = found.map(|at| at + self.searched) else {
             return self.without_end();
         };
-        let line = self.buffer.split_to(length + 1).freeze();
+        let mut line = self.buffer.split_to(length + 1);
+        line.truncate(length);
         self.searched = 0;
-        self.finish_line(&line.slice(..length))
+        self.finish_line(line)
     }
 
     /// No line end in sight: throw away what is too much, or make do with the rest at the end.
@@ -132,23 +133,24 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         if !self.ended || !unfinished {
             return Line::Unfinished;
         }
-        let line = self.buffer.split().freeze();
+        let line = self.buffer.split();
         self.searched = 0;
-        self.finish_line(&line)
+        self.finish_line(line)
     }
 
-    fn finish_line(&mut self, line: &Bytes) -> Line {
+    fn finish_line(&mut self, mut line: BytesMut) -> Line {
         if self.discarding.is_some() || line.len() > self.limit {
             let mut salvager = self.discarding.take().unwrap_or_default();
-            salvager.feed(line);
+            salvager.feed(&line);
             let kind = MalformedKind::TooLarge { limit: self.limit };
             return Line::Frame(Frame::Broken(salvager.finish().into_malformed(kind)));
         }
-        let line = line.slice_ref(line.trim_ascii());
+        line.truncate(line.trim_ascii_end().len());
+        line.advance(line.len() - line.trim_ascii_start().len());
         if line.is_empty() || line == b"\xef\xbb\xbf".as_slice() {
             return Line::Empty;
         }
-        Line::Frame(text_frame(&line))
+        Line::Frame(text_frame(&line.freeze()))
     }
 }
 

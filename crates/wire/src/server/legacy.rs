@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::{
-    Asked, Context, Handler, Reply, Session, context::Severity, render, session::Greeted,
+    Asked, Context, Handler, Reply, Session,
+    context::Severity,
+    render,
+    session::{Greeted, Params},
     subscribed::Subscribed,
 };
 use crate::{
@@ -20,20 +23,24 @@ const ROUNDS: usize = 64;
 pub(super) async fn dispatch<H: Handler>(
     session: &Arc<Session<H>>,
     asked: &str,
-    params: Raw,
+    params: Params,
 ) -> Result<Raw, RpcError> {
     match asked {
-        method::INITIALIZE => return initialize(session, &params),
+        method::INITIALIZE => return initialize(session, &params.all),
         method::PING => return Ok(Raw::empty_object()),
         _ => {}
     }
-    let greeted = session.state().greeted.clone().ok_or_else(not_greeted)?;
+    let (greeted, log_level) = {
+        let state = session.state();
+        let greeted = state.greeted.clone().ok_or_else(not_greeted)?;
+        (greeted, state.log_level.unwrap_or(Severity::DEBUG))
+    };
     let result = match asked {
         method::DISCOVER | method::LISTEN => Err(unknown(asked)),
-        method::SET_LEVEL => set_level(session, &params),
-        method::RESOURCES_SUBSCRIBE => Box::pin(subscribe(session, &params)).await,
-        method::RESOURCES_UNSUBSCRIBE => Box::pin(unsubscribe(session, &params)).await,
-        _ => return call(session, asked, params, &greeted).await,
+        method::SET_LEVEL => set_level(session, &params.all),
+        method::RESOURCES_SUBSCRIBE => Box::pin(subscribe(session, &params.all)).await,
+        method::RESOURCES_UNSUBSCRIBE => Box::pin(unsubscribe(session, &params.all)).await,
+        _ => return call(session, asked, params, (greeted, log_level)).await,
     };
     session.render(greeted.version, asked, result)
 }
@@ -122,27 +129,31 @@ fn uri(params: &Raw) -> Result<String, RpcError> {
 async fn call<H: Handler>(
     session: &Session<H>,
     asked: &str,
-    params: Raw,
-    greeted: &Greeted,
+    params: Params,
+    (greeted, log_level): (Greeted, Severity),
 ) -> Result<Raw, RpcError> {
-    let version = greeted.version;
+    let Greeted { version, client_info, capabilities } = greeted;
     let context = Context {
         version,
-        client_info: greeted.client_info.clone(),
-        capabilities: greeted.capabilities.clone(),
-        progress_token: params.get_path(&["_meta", meta::PROGRESS_TOKEN]).ok().flatten(),
-        log_level: Some(session.state().log_level.unwrap_or(Severity::DEBUG)),
+        client_info,
+        capabilities,
+        progress_token: params.meta.get(meta::PROGRESS_TOKEN).ok().flatten(),
+        log_level: Some(log_level),
         outbox: session.outbox.clone(),
     };
-    let mut request = Asked { method: asked.to_owned(), params, answers: Vec::new(), state: None };
+    let (mut answers, mut state) = (Vec::new(), None);
     for _ in 0..ROUNDS {
-        match session.handler.call(request.clone(), &context).await {
-            Ok(Reply::NeedsInput { questions, state }) => {
-                request.state = state;
+        let request = |answers, state| {
+            let (method, params) = (asked.to_owned(), params.all.clone());
+            Asked { method, params, answers, state }
+        };
+        match session.handler.call(request(answers, state), &context).await {
+            Ok(Reply::NeedsInput { questions, state: kept }) => {
+                let request = request(Vec::new(), kept);
                 let waiting = Waiting { handler: &*session.handler, asked: Some(&request) };
-                let answers = Box::pin(ask_all(session, questions, &context)).await;
+                answers = Box::pin(ask_all(session, questions, &context)).await;
                 waiting.over();
-                request.answers = answers;
+                state = request.state;
             }
             Ok(Reply::Complete(result)) => return session.render(version, asked, Ok(result)),
             Ok(Reply::Repeated(result)) => return session.render_repeated(version, asked, &result),

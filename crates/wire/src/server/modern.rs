@@ -7,6 +7,7 @@ use super::{
     context::Severity,
     legacy::{can_be_asked, capability, unknown},
     render,
+    session::Params,
     subscribed::Subscribed,
 };
 use crate::{
@@ -30,20 +31,20 @@ pub(super) async fn dispatch<H: Handler>(
     session: &Arc<Session<H>>,
     request: &Request,
     asked: &str,
-    params: Raw,
+    params: Params,
     version: &Raw,
 ) -> Result<Raw, RpcError> {
     let version = spoken(version)?;
-    let context = context(session, &params, version)?;
+    let context = context(session, &params.meta, version)?;
     let result = match asked {
         method::DISCOVER => Ok(discovered(session)),
-        method::LISTEN => Box::pin(listen(session, &request.id(), &params)).await,
+        method::LISTEN => Box::pin(listen(session, &request.id(), &params.all)).await,
         method::INITIALIZE
         | method::PING
         | method::SET_LEVEL
         | method::RESOURCES_SUBSCRIBE
         | method::RESOURCES_UNSUBSCRIBE => Err(unknown(asked)),
-        _ => return call(session, asked, params, &context).await,
+        _ => return call(session, asked, params.all, &context).await,
     };
     session.render(version, asked, result)
 }
@@ -63,11 +64,11 @@ fn spoken(version: &Raw) -> Result<Version, RpcError> {
 
 fn context<H: Handler>(
     session: &Session<H>,
-    params: &Raw,
+    own: &Raw,
     version: Version,
 ) -> Result<Context, RpcError> {
     let invalid = |text: String| RpcError::new(code::INVALID_PARAMS, text);
-    let member = |key: &str| params.get_path(&["_meta", key]).ok().flatten();
+    let member = |key: &str| own.get(key).ok().flatten();
     let capabilities = member(meta::CLIENT_CAPABILITIES)
         .filter(|capabilities| capabilities.kind() == JsonKind::Object)
         .ok_or_else(|| invalid(format!("`_meta` must hold `{}`", meta::CLIENT_CAPABILITIES)))?;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytestring::ByteString;
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 
 use super::{Changes, Handler, Session};
@@ -27,7 +28,7 @@ impl Default for ServeOptions {
     }
 }
 
-type Answering = FuturesUnordered<BoxFuture<'static, Option<String>>>;
+type Answering = FuturesUnordered<BoxFuture<'static, Option<ByteString>>>;
 
 /// Serves until the client closes; answers under way are then dropped.
 pub async fn serve<H: Handler>(
@@ -47,7 +48,7 @@ pub async fn serve<H: Handler>(
             },
             Some(answer) = answering.next(), if !answering.is_empty() => {
                 if let Some(text) = answer {
-                    session.outbox.send(text.into()).await;
+                    session.outbox.send(text).await;
                 }
             }
             change = news.next() => session.announce(&change).await,
@@ -64,7 +65,7 @@ async fn drain<H: Handler>(
     let finishing = async {
         while let Some(answer) = answering.next().await {
             if let Some(text) = answer {
-                session.outbox.send(text.into()).await;
+                session.outbox.send(text).await;
             }
         }
     };
@@ -88,7 +89,7 @@ async fn take<H: Handler>(
         Ok(Parsed::One(message @ Message::Request(_))) => {
             let session = session.clone();
             answering.push(Box::pin(async move {
-                session.answer(Ok(message)).await.map(|response| response.text().to_string())
+                session.answer(Ok(message)).await.map(|response| response.text().clone())
             }));
         }
         // Notifications and answers take no time and keep their order.
@@ -112,10 +113,10 @@ fn too_busy() -> RpcError {
 async fn batch<H: Handler>(
     session: Arc<Session<H>>,
     messages: Vec<Result<Message, Malformed>>,
-) -> Option<String> {
+) -> Option<ByteString> {
     let answering = messages.into_iter().map(|message| session.clone().answer(message));
     let answers = futures_util::future::join_all(answering).await;
     let texts: Vec<_> =
-        answers.into_iter().flatten().map(|response| response.text().to_string()).collect();
-    (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
+        answers.iter().flatten().map(|response| -> &str { response.text() }).collect();
+    (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")).into())
 }

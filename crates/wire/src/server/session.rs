@@ -2,7 +2,7 @@
 
 use std::{
     any::Any,
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -12,9 +12,8 @@ use std::{
 
 use bytestring::ByteString;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
-use super::{Change, Handler, Repeated, context::Severity, legacy, modern, render};
+use super::{Change, Handler, Repeated, cancel::Cancel, context::Severity, legacy, modern, render};
 use crate::{
     Error, Version,
     envelope::{
@@ -24,6 +23,7 @@ use crate::{
     json::{Edit, JsonKind, Raw},
     link::LinkWriter,
     meta::{self, method},
+    spread::SpreadMap,
 };
 
 /// One client's session.
@@ -38,12 +38,15 @@ pub struct Session<H> {
 /// How long a client that does not read holds up what may be lost.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The way to the client.
+/// The way to the client. Clones share it: every call has one.
 #[derive(Debug, Clone)]
-pub(super) struct Outbox {
+pub(super) struct Outbox(Arc<Way>);
+
+#[derive(Debug)]
+struct Way {
     writer: LinkWriter,
     /// The client did not read when it was last waited for.
-    stalled: Arc<AtomicBool>,
+    stalled: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -52,13 +55,20 @@ pub(super) struct State {
     pub(super) greeted: Option<Greeted>,
     pub(super) log_level: Option<Severity>,
     /// Requests being answered, so that they can be cancelled.
-    running: HashMap<IdKey, CancellationToken>,
+    running: SpreadMap<Id, Arc<Cancel>>,
     /// Questions sent to a legacy client.
     asked: HashMap<u64, oneshot::Sender<Outcome>>,
     /// Legacy: what the client hears of, each with what ends it.
     pub(super) subscriptions: HashMap<String, Box<dyn Any + Send + Sync>>,
     /// Modern: what each open listen request wants to hear.
     pub(super) listening: HashMap<IdKey, modern::Listening>,
+}
+
+/// The parameters of a request.
+pub(super) struct Params {
+    pub(super) all: Raw,
+    /// `_meta`, or `null`.
+    pub(super) meta: Raw,
 }
 
 /// What a legacy client said in its handshake.
@@ -73,27 +83,28 @@ pub(super) struct Greeted {
 
 impl Outbox {
     fn new(writer: LinkWriter) -> Self {
-        Self { writer, stalled: Arc::default() }
+        Self(Arc::new(Way { writer, stalled: AtomicBool::new(false) }))
     }
 
     /// Sends what must arrive.
     pub(super) async fn send(&self, text: ByteString) {
-        if let Err(error) = self.writer.send(text).await {
+        if let Err(error) = self.0.writer.send(text).await {
             tracing::debug!(%error, "the client is gone");
         }
     }
 
     /// Sends what may be lost: waits a moment for a client that reads, not for one that does not.
     pub(super) async fn offer(&self, text: ByteString) {
-        let patience = if self.stalled.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
-        let sent = match self.writer.try_send(text.clone()) {
+        let Way { writer, stalled } = &*self.0;
+        let patience = if stalled.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
+        let sent = match writer.try_send(text.clone()) {
             Err(Error::Busy) => {
-                let waiting = tokio::time::timeout(patience, self.writer.send(text)).await;
+                let waiting = tokio::time::timeout(patience, writer.send(text)).await;
                 waiting.unwrap_or(Err(Error::Busy))
             }
             sent => sent,
         };
-        self.stalled.store(matches!(sent, Err(Error::Busy)), Ordering::Relaxed);
+        stalled.store(matches!(sent, Err(Error::Busy)), Ordering::Relaxed);
         if let Err(error) = sent {
             tracing::debug!(%error, "a notification was dropped");
         }
@@ -101,7 +112,7 @@ impl Outbox {
 
     /// Sends what may be lost, from where nothing can be waited for.
     fn try_send(&self, text: ByteString) {
-        if let Err(error) = self.writer.try_send(text) {
+        if let Err(error) = self.0.writer.try_send(text) {
             tracing::debug!(%error, "a notification was dropped");
         }
     }
@@ -149,19 +160,17 @@ impl<H: Handler> Session<H> {
 
     async fn answer_request(self: &Arc<Self>, request: Request) -> Option<Response> {
         let id = request.id();
-        let key = id.key();
-        let cancelled = CancellationToken::new();
-        {
-            let mut state = self.state();
-            if state.running.contains_key(&key) {
+        let cancel = Arc::new(Cancel::default());
+        match self.state().running.entry(id.clone()) {
+            Entry::Vacant(place) => place.insert(cancel.clone()),
+            Entry::Occupied(_) => {
                 let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
                 return Some(Response::error(Some(&id), &error));
             }
-            state.running.insert(key.clone(), cancelled.clone());
-        }
-        let asked = request.method().into_owned();
-        let outcome = cancelled.run_until_cancelled(self.dispatch(&request, &asked)).await;
-        self.state().running.remove(&key);
+        };
+        let asked = request.method();
+        let outcome = cancel.unless(self.dispatch(&request, &asked)).await;
+        self.state().running.remove(&id);
         match outcome? {
             Ok(result) => Some(Response::result(&id, &result)),
             Err(error) => Some(Response::error(Some(&id), &error)),
@@ -178,7 +187,10 @@ impl<H: Handler> Session<H> {
         let bad = |error: crate::json::MemberError| {
             RpcError::new(code::INVALID_PARAMS, error.to_string())
         };
-        let version = params.get_path(&["_meta", meta::PROTOCOL_VERSION]).map_err(bad)?;
+        // Most requests of the older era have none, and then nothing stands in it.
+        let own = params.get("_meta").map_err(bad)?.unwrap_or_else(Raw::null);
+        let version = own.get(meta::PROTOCOL_VERSION).map_err(bad)?;
+        let params = Params { all: params, meta: own };
         match version {
             Some(version) => modern::dispatch(self, request, asked, params, &version).await,
             None => legacy::dispatch(self, asked, params).await,
@@ -192,7 +204,10 @@ impl<H: Handler> Session<H> {
                 if let Some(id) = id.and_then(Id::from_raw) {
                     let mut state = self.state();
                     state.listening.remove(&id.key());
-                    if let Some(running) = state.running.get(&id.key()) {
+                    let running = state.running.get(&id).cloned();
+                    // Not under the lock: whoever is woken may want it.
+                    drop(state);
+                    if let Some(running) = running {
                         running.cancel();
                     }
                 }

@@ -10,6 +10,10 @@ pub(super) struct Level<'e> {
     depth: usize,
     /// Those keys.
     prefix: &'e [&'e str],
+    /// A bit for each length of a key at this level: most members are about something else, and seen to be by it.
+    lengths: u64,
+    /// Whether anything is set at this level.
+    sets: bool,
 }
 
 /// Which edits have met the member they are about. The first ones are bits, so that the usual few
@@ -25,14 +29,23 @@ pub(super) struct Marks {
 
 impl<'e> Level<'e> {
     pub(super) fn top(edits: &'e [Edit<'e>]) -> Self {
-        Self { edits, depth: 0, prefix: &[] }
+        Self::at(edits, 0, &[])
     }
 
     /// The level inside the member that edit `index` is about; `None` if that is where it leads.
     pub(super) fn inner(&self, index: usize) -> Option<Self> {
         let depth = self.depth + 1;
         let path = self.edits[index].path;
-        (path.len() > depth).then(|| Self { edits: self.edits, depth, prefix: &path[..depth] })
+        (path.len() > depth).then(|| Self::at(self.edits, depth, &path[..depth]))
+    }
+
+    fn at(edits: &'e [Edit<'e>], depth: usize, prefix: &'e [&'e str]) -> Self {
+        let mut level = Self { edits, depth, prefix, lengths: 0, sets: false };
+        for index in level.indices() {
+            level.lengths |= length_bit(level.key(index).len());
+            level.sets |= level.sets(index);
+        }
+        level
     }
 
     /// The key at this level of edit `index`.
@@ -45,8 +58,8 @@ impl<'e> Level<'e> {
         self.edits[index].value.is_none() && self.edits[index].path.len() <= self.depth + 1
     }
 
-    fn indices(&self) -> impl Iterator<Item = usize> {
-        let Self { edits, depth, prefix } = *self;
+    fn indices(&self) -> impl Iterator<Item = usize> + use<'e> {
+        let Self { edits, depth, prefix, .. } = *self;
         (0..edits.len()).filter(move |&index| {
             depth == 0 || edits[index].path.len() > depth && edits[index].path.starts_with(prefix)
         })
@@ -55,12 +68,17 @@ impl<'e> Level<'e> {
     /// The first edit about `member` of `text`; it stands for all of them.
     #[inline]
     pub(super) fn about(&self, text: &str, member: &Step) -> Option<usize> {
+        // The quotes are not the key's. One with escapes may be of any length.
+        let length = member.key().len().saturating_sub(2);
+        if !member.escaped && self.lengths & length_bit(length) == 0 {
+            return None;
+        }
         self.indices().find(|&index| member.is(text, self.key(index)))
     }
 
-    /// Whether nothing can be left to add: as many members were met as there are edits.
+    /// Whether nothing can be left to add: nothing is set, or as many members were met as there are edits.
     pub(super) fn is_done(&self, marks: &Marks) -> bool {
-        marks.count == self.edits.len()
+        !self.sets || marks.count == self.edits.len()
     }
 
     fn first_about(&self, key: &str) -> Option<usize> {
@@ -103,6 +121,11 @@ impl<'e> Level<'e> {
         self.write(out, &Marks::default());
         out.push('}');
     }
+}
+
+/// Lengths that are far apart share a bit.
+fn length_bit(length: usize) -> u64 {
+    1 << (length % 64)
 }
 
 // === impl Marks ===
