@@ -7,6 +7,31 @@ use serde_json::{Map, Value};
 
 use crate::expand::{Piece, pieces};
 
+/// How well-known forms of token begin.
+const TOKENS: &[&str] = &[
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "AKIA",
+    "AIza",
+    "eyJ",
+    "npm_",
+    "pypi-",
+    "hf_",
+    "dop_v1_",
+    "lin_api_",
+    "ntn_",
+    "sk_live_",
+    "sk_test_",
+    "sb_",
+];
+
 /// What stands in place of a secret; always the same, so that not even the length is told.
 pub const MASK: &str = "********";
 
@@ -231,33 +256,10 @@ fn is_secret_name(name: &str) -> bool {
 
 /// Whether text has a well-known form of token.
 pub fn is_token(text: &str) -> bool {
-    let prefixes = [
-        "ghp_",
-        "gho_",
-        "ghs_",
-        "github_pat_",
-        "glpat-",
-        "sk-",
-        "xoxb-",
-        "xoxp-",
-        "xapp-",
-        "AKIA",
-        "AIza",
-        "eyJ",
-        "npm_",
-        "pypi-",
-        "hf_",
-        "dop_v1_",
-        "lin_api_",
-        "ntn_",
-        "sk_live_",
-        "sk_test_",
-        "sb_",
-    ];
     // Every name of every call is looked at, and hardly one of them begins like any of these.
     let first = text.as_bytes().first();
-    let begins = |prefix: &&str| prefix.as_bytes().first() == first && text.starts_with(prefix);
+    let begins = |known: &&str| known.as_bytes().first() == first && text.starts_with(known);
     text.len() >= 16
-        && prefixes.iter().any(begins)
+        && TOKENS.iter().any(begins)
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

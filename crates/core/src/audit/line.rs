@@ -15,7 +15,7 @@ use crate::logs::stamp;
 use crate::permission::Because;
 
 /// How much of a name is kept; peers choose them.
-const LONGEST: usize = 256;
+pub(super) const LONGEST: usize = 256;
 
 /// One line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,14 +180,22 @@ pub(super) fn told(text: &str) -> Cow<'_, str> {
     if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(cleaned(text)) }
 }
 
-/// Whether that is seen at a glance, as it is of nearly all text. Secrets of a URL stand before an `@` or after a `?`.
-fn is_plain(text: &str) -> bool {
-    let is_plain = |byte| match byte {
-        b'"' | b'\\' | b'?' | b'#' | b'@' => false,
-        byte => matches!(byte, b' '..=b'~'),
-    };
-    text.len() <= LONGEST && text.bytes().all(is_plain) && !mask::is_token(text)
+/// Whether that is seen at a glance, as it is of nearly all text.
+pub(super) fn is_plain(text: &str) -> bool {
+    text.len() <= LONGEST
+        && text.bytes().all(|byte| PLAIN[usize::from(byte)])
+        && !mask::is_token(text)
 }
+
+/// Bytes of text that is told as it is. Secrets of a URL stand before an `@` or after a `?`.
+const PLAIN: [bool; 256] = {
+    let (mut plain, mut byte) = ([false; 256], b' ');
+    while byte <= b'~' {
+        plain[byte as usize] = !matches!(byte, b'"' | b'\\' | b'?' | b'#' | b'@');
+        byte += 1;
+    }
+    plain
+};
 
 fn cleaned(text: &str) -> String {
     let line = sanitize::line(text);

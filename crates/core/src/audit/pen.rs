@@ -17,6 +17,8 @@ use crate::permission::Because;
 
 /// How many of those who make calls are remembered.
 const KNOWN: usize = 1024;
+/// The name of a file that is shown whole, with line and column.
+const SHORT: usize = line::LONGEST - ":4294967295:4294967295".len();
 
 /// Writes lines.
 #[derive(Default)]
@@ -48,15 +50,15 @@ impl Pen {
         page.extend_from_slice(&stamped(called.at));
         page.push(b'"');
         page.extend_from_slice(self.known.whom(&called.who));
-        text_if_any(page, r#","server":"#, &called.server);
-        text(page, r#","method":"#, &called.method);
-        text_if_any(page, r#","name":"#, &called.name);
+        text_if_any(page, r#","server":""#, &called.server);
+        text(page, r#","method":""#, &called.method);
+        text_if_any(page, r#","name":""#, &called.name);
         if let Some(decision) = &called.decision {
             decided(page, decision);
         }
-        word(page, r#","outcome":"#, called.ended.word());
+        word(page, r#","outcome":""#, called.ended.word());
         if let Ended::Failed(kind) = called.ended {
-            word(page, r#","error":"#, kind);
+            word(page, r#","error":""#, kind);
         }
         number(page, r#","micros":"#, line::micros(called.took));
         number(page, r#","sent":"#, called.sent as u64);
@@ -99,42 +101,45 @@ impl Hasher for Address {
 /// What is written of whoever made a call.
 fn whom(who: &Who) -> Box<[u8]> {
     let mut page = Vec::new();
-    text(&mut page, r#","principal":"#, &who.principal);
-    text_if_any(&mut page, r#","client":"#, &who.client);
+    text(&mut page, r#","principal":""#, &who.principal);
+    text_if_any(&mut page, r#","client":""#, &who.client);
     if !who.transport.is_empty() {
-        word(&mut page, r#","transport":"#, who.transport);
+        word(&mut page, r#","transport":""#, who.transport);
     }
-    told(&mut page, r#","session":"#, Cow::Owned(who.session_mark()));
-    text(&mut page, r#","workspace":"#, &who.workspace.to_string_lossy());
+    told(&mut page, r#","session":""#, Cow::Owned(who.session_mark()));
+    text(&mut page, r#","workspace":""#, &who.workspace.to_string_lossy());
     page.into()
 }
 
 fn decided(page: &mut Vec<u8>, decision: &Decision) {
-    word(page, r#","decision":"#, decision.word());
-    word(page, r#","by":"#, line::by(decision.because()));
+    word(page, r#","decision":""#, decision.word());
+    word(page, r#","by":""#, line::by(decision.because()));
     match line::ground(decision.because()) {
         Because::Rule(rule) => {
-            text(page, r#","rule":"#, &rule.text);
-            text(page, r#","at":"#, &place(&rule.at));
+            text(page, r#","rule":""#, &rule.text);
+            place(page, &rule.at);
         }
-        Because::Mode { mode } => word(page, r#","rule":"#, mode.word()),
+        Because::Mode { mode } => word(page, r#","rule":""#, mode.word()),
         _ => {}
     }
 }
 
 /// Where a rule stands, as [`Location`] shows itself.
-fn place(at: &Location) -> String {
+fn place(page: &mut Vec<u8>, at: &Location) {
     let origin = match &at.origin {
-        Origin::File(path) => path.to_string_lossy(),
-        Origin::Text(label) => Cow::Borrowed(&**label),
+        Origin::File(path) => path.to_str(),
+        Origin::Text(label) => Some(&**label),
     };
-    let mut place = String::with_capacity(origin.len() + ":4294967295:4294967295".len());
-    place.push_str(&origin);
-    for number in [at.line, at.column] {
-        place.push(':');
-        place.push_str(itoa::Buffer::new().format(number));
+    match origin {
+        Some(origin) if origin.len() <= SHORT && line::is_plain(origin) => {
+            page.extend_from_slice(br#","at":""#);
+            page.extend_from_slice(origin.as_bytes());
+            number(page, ":", at.line.into());
+            number(page, ":", at.column.into());
+            page.push(b'"');
+        }
+        _ => text(page, r#","at":""#, &at.to_string()),
     }
-    place
 }
 
 /// Text of a peer or a file.
@@ -155,15 +160,15 @@ fn told(page: &mut Vec<u8>, member: &str, text: Cow<'_, str>) {
         Cow::Borrowed(plain) => word(page, member, plain),
         Cow::Owned(shown) => {
             page.extend_from_slice(member.as_bytes());
-            page.extend_from_slice(Value::from(shown).to_string().as_bytes());
+            let quoted = Value::from(shown).to_string();
+            page.extend_from_slice(&quoted.as_bytes()[1..]);
         }
     }
 }
 
-/// Text in which there is nothing to escape.
+/// Text in which there is nothing to escape. The quote before it is the member's end.
 fn word(page: &mut Vec<u8>, member: &str, word: &str) {
     page.extend_from_slice(member.as_bytes());
-    page.push(b'"');
     page.extend_from_slice(word.as_bytes());
     page.push(b'"');
 }

@@ -11,25 +11,30 @@ pub fn stamp(at: SystemTime) -> String {
 pub(crate) fn stamped(at: SystemTime) -> [u8; 24] {
     // Before 1970 only a broken clock is.
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    let (year, month, day) = date(days);
+    let (second, millis) = (since.as_secs() % 86_400, u64::from(since.subsec_millis()));
+    let (year, month, day) = date(since.as_secs() / 86_400);
+    let (hour, minute) = (second / 3600, second / 60 % 60);
     let mut text = *b"0000-00-00T00:00:00.000Z";
-    put(&mut text[..4], year);
-    put(&mut text[5..7], month);
-    put(&mut text[8..10], day);
-    put(&mut text[11..13], second / 3600);
-    put(&mut text[14..16], second / 60 % 60);
-    put(&mut text[17..19], second % 60);
-    put(&mut text[20..23], since.subsec_millis().into());
+    for (at, number) in [
+        (0, year / 100),
+        (2, year),
+        (5, month),
+        (8, day),
+        (11, hour),
+        (14, minute),
+        (17, second % 60),
+        (21, millis),
+    ] {
+        [text[at], text[at + 1]] = digits(number);
+    }
+    [_, text[20]] = digits(millis / 100);
     text
 }
 
-/// Writes a number with as many digits as there is room for.
-fn put(room: &mut [u8], mut number: u64) {
-    for digit in room.iter_mut().rev() {
-        *digit = b"0123456789"[(number % 10) as usize];
-        number /= 10;
-    }
+/// The last two digits of a number.
+fn digits(number: u64) -> [u8; 2] {
+    let digit = |number: u64| b'0' + u8::try_from(number % 10).unwrap_or_default();
+    [digit(number / 10), digit(number)]
 }
 
 /// The date that is `days` after 1970-01-01. Years are counted from March, so that a leap day is a year's last.

@@ -42,6 +42,8 @@ struct Spoken {
     lines: Vec<u8>,
     /// Somebody writes, and takes along what others say meanwhile.
     is_written: bool,
+    /// How many wait for room.
+    waiting: usize,
 }
 
 /// A call under way.
@@ -96,7 +98,9 @@ impl Channel {
     pub(super) fn say(&self, text: &str) {
         let mut spoken = locked(&self.spoken);
         while spoken.lines.len() >= MOST {
+            spoken.waiting += 1;
             spoken = self.room.wait(spoken).unwrap_or_else(PoisonError::into_inner);
+            spoken.waiting -= 1;
         }
         spoken.add(text);
         if !std::mem::replace(&mut spoken.is_written, true) {
@@ -109,12 +113,15 @@ impl Channel {
         let mut lines = Vec::new();
         while !spoken.lines.is_empty() {
             std::mem::swap(&mut lines, &mut spoken.lines);
+            let is_awaited = spoken.waiting > 0;
             drop(spoken);
             if (&self.output).write_all(&lines).is_err() {
                 // The host is gone, and nobody wants anything any more.
                 std::process::exit(0);
             }
-            self.room.notify_all();
+            if is_awaited {
+                self.room.notify_all();
+            }
             lines.clear();
             spoken = locked(&self.spoken);
         }

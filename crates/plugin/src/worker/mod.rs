@@ -126,7 +126,7 @@ fn run(order: Option<OsString>, builtins: Builtins) -> ExitCode {
         .ok_or_else(|| Failed::new("order", "the worker was not told what to load"))
         .and_then(|order| start(&order, &channel, builtins));
     let served = match started {
-        Ok((plugin, ready)) => Desk::new(&channel, plugin, &ready).serve(input, &ready),
+        Ok((plugin, ready)) => Desk::new(&channel, plugin).serve(input, &ready),
         Err(failed) => Err(failed),
     };
     match served {
