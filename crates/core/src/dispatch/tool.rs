@@ -1,8 +1,10 @@
 //! A tool's call, stage by stage.
 
+use std::borrow::Cow;
+
 use switchboard_config::HookEvent;
 use switchboard_wire::client::Tasks;
-use switchboard_wire::json::{Edit, Raw, quote};
+use switchboard_wire::json::{Edit, Raw, decode_string, quote};
 
 use super::find::Found;
 use super::handed::{Again, Passed};
@@ -238,8 +240,11 @@ impl Request {
 
 /// A member that has to be text.
 pub(super) fn text(params: &Raw, key: &str) -> Result<String, CallError> {
-    member(params, key)?
-        .and_then(|value| value.to_text())
+    let found = params.peek(&[key]);
+    let found = found.map_err(|error| CallError::Request { reason: error.to_string() })?;
+    found
+        .and_then(decode_string)
+        .map(Cow::into_owned)
         .ok_or_else(|| CallError::Request { reason: format!("`{key}` is missing, or not text") })
 }
 

@@ -1,5 +1,7 @@
 //! A client's request on its way through the engine, and back.
 
+use std::borrow::Cow;
+
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -10,6 +12,7 @@ use switchboard_core::{CallError, CallEvent, Request, Running};
 use switchboard_wire::Era;
 use switchboard_wire::client::Tasks;
 use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::decode_string;
 use switchboard_wire::meta::method;
 use switchboard_wire::server::{Asked, Context, Reply};
 
@@ -178,8 +181,8 @@ pub(super) fn wanted(asked: &Asked) -> Result<Option<String>, RpcError> {
         other => name_of(other),
     };
     let Some(path) = path else { return Ok(None) };
-    let found = asked.params.get_path(path).map_err(|error| invalid(&error.to_string()))?;
-    Ok(found.and_then(|name| name.to_text()))
+    let found = asked.params.peek(path).map_err(|error| invalid(&error.to_string()))?;
+    Ok(found.and_then(decode_string).map(Cow::into_owned))
 }
 
 /// Has somebody else answer a question. Apart, since it is rare and would make every call larger.

@@ -29,9 +29,8 @@ enum Needed {
 
 /// Whether a request is made in the modern way: by its own word, or by its header's.
 pub(super) fn is_modern(headers: &HeaderMap, params: Option<&Raw>) -> bool {
-    let in_body = params.is_some_and(|params| {
-        !matches!(params.peek(&["_meta", meta::PROTOCOL_VERSION]), Ok(None))
-    });
+    let in_body = params
+        .is_some_and(|params| !matches!(params.peek(&["_meta", meta::PROTOCOL_VERSION]), Ok(None)));
     in_body || names_modern(headers)
 }
 
