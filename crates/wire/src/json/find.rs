@@ -39,7 +39,7 @@ fn two_words(text: &[u8]) -> Option<[u64; 2]> {
     Some([u64::from_le_bytes(*first), u64::from_le_bytes(*second)])
 }
 
-/// The same where fewer than two words are left.
+/// [`short_end`] where fewer than two words are left.
 #[inline(never)]
 fn near_end(text: &[u8], at: usize) -> Result<usize, usize> {
     for at in [at, at + 8] {
@@ -71,7 +71,7 @@ fn place(found: u64) -> usize {
     found.trailing_zeros() as usize / 8
 }
 
-/// The same, for any run.
+/// [`plain_end`] of a run of any length.
 #[inline(never)]
 pub(super) fn long_end(text: &[u8], mut at: usize) -> usize {
     while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
