@@ -78,7 +78,12 @@ pub(super) fn long_end(text: &[u8], mut at: usize) -> usize {
         // No early exit: that is what lets the compiler use vectors.
         let special = |found, byte: &u8| found | is_special(*byte);
         if block.iter().fold(false, special) {
-            break;
+            let words = block.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+            for (index, found) in words.map(attention).enumerate() {
+                if found != 0 {
+                    return at + index * 8 + place(found);
+                }
+            }
         }
         at += BLOCK;
     }
