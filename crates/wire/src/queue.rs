@@ -1,6 +1,6 @@
 //! A bounded queue that takes up no room before something waits in it.
 //!
-//! Every call and every session has a few, and most never carry anything; the runtime's own channels set aside room
+//! Every session has a few, and most never carry anything; the runtime's own channels set aside room
 //! for thirty-two items each at once. One reads, many write. It refuses to know what it carries.
 
 use std::{

@@ -39,7 +39,7 @@ fn two_words(text: &[u8]) -> Option<[u64; 2]> {
     Some([u64::from_le_bytes(*first), u64::from_le_bytes(*second)])
 }
 
-/// The same where fewer than two words are left.
+/// [`short_end`] where fewer than two words are left.
 #[inline(never)]
 fn near_end(text: &[u8], at: usize) -> Result<usize, usize> {
     for at in [at, at + 8] {
@@ -71,14 +71,19 @@ fn place(found: u64) -> usize {
     found.trailing_zeros() as usize / 8
 }
 
-/// The same, for any run.
+/// [`plain_end`] of a run of any length.
 #[inline(never)]
 pub(super) fn long_end(text: &[u8], mut at: usize) -> usize {
     while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
         // No early exit: that is what lets the compiler use vectors.
         let special = |found, byte: &u8| found | is_special(*byte);
         if block.iter().fold(false, special) {
-            break;
+            let words = block.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+            for (index, found) in words.map(attention).enumerate() {
+                if found != 0 {
+                    return at + index * 8 + place(found);
+                }
+            }
         }
         at += BLOCK;
     }
