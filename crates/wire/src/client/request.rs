@@ -1,6 +1,6 @@
 //! Dressing a request for the era it is sent in, and the session's own requests.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::HeaderMap;
 
@@ -35,6 +35,10 @@ pub(crate) struct Extras {
     /// 2025-11-25: the `task` member.
     pub(crate) task: Option<Raw>,
 }
+
+/// What the last call declared, as it was given and as it was sent: most calls declare the same.
+#[derive(Debug, Default)]
+pub(crate) struct Declared(Mutex<Option<(Raw, Raw)>>);
 
 const META_VERSION: &[&str] = &["_meta", meta::PROTOCOL_VERSION];
 const META_INFO: &[&str] = &["_meta", meta::CLIENT_INFO];
@@ -74,9 +78,12 @@ impl Session {
         let version = self.facts().map_or(crate::Version::LATEST, |facts| facts.version);
         let version = quote(version.as_str());
         let info = extras.client_info.clone().unwrap_or_else(|| self.own_info());
-        let capabilities =
-            extras.capabilities.clone().unwrap_or_else(|| self.options.capabilities.clone());
-        let capabilities = with_tasks(self.with_roots(capabilities), &request.method());
+        let capabilities = extras.capabilities.as_ref().unwrap_or(&self.options.capabilities);
+        let capabilities = if is_about_tasks(&request.method()) {
+            self.declared.of(capabilities, |given| with_tasks(self.with_roots(given.clone())))
+        } else {
+            self.with_roots(capabilities.clone())
+        };
         let level = extras.log_level.clone().or_else(|| self.wishes().log_level.clone());
         let level = level.map(|level| quote(&level));
         let mut edits = vec![
@@ -99,7 +106,8 @@ impl Session {
 
     /// Who we are, as JSON.
     pub(crate) fn own_info(&self) -> Raw {
-        Raw::of(&self.options.info).unwrap_or_else(|_| Raw::empty_object())
+        let written = || Raw::of(&self.options.info).unwrap_or_else(|_| Raw::empty_object());
+        self.info.get_or_init(written).clone()
     }
 
     /// The session's capabilities, roots among them where it has any.
@@ -108,8 +116,7 @@ impl Session {
     }
 
     fn with_roots(&self, capabilities: Raw) -> Raw {
-        let declared = matches!(capabilities.get("roots"), Ok(Some(_)));
-        if self.options.roots.is_none() || declared {
+        if self.options.roots.is_none() || matches!(capabilities.peek(&["roots"]), Ok(Some(_))) {
             return capabilities;
         }
         capabilities.with(&[Edit::set(&["roots"], "{}")]).unwrap_or(capabilities)
@@ -211,14 +218,32 @@ impl Session {
 }
 
 /// A call that becomes a task is followed, or handed to whoever can: either way the server may make one of it.
-fn with_tasks(capabilities: Raw, asked: &str) -> Raw {
-    let about_tasks =
-        [method::TOOLS_CALL, method::TASKS_GET, method::TASKS_UPDATE, method::TASKS_CANCEL];
-    if !about_tasks.contains(&asked) {
-        return capabilities;
-    }
+fn with_tasks(capabilities: Raw) -> Raw {
     let declared = Edit::set(&["extensions", meta::TASKS_EXTENSION], "{}");
     capabilities.with(&[declared]).unwrap_or(capabilities)
+}
+
+fn is_about_tasks(asked: &str) -> bool {
+    matches!(
+        asked,
+        method::TOOLS_CALL | method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL
+    )
+}
+
+// === impl Declared ===
+
+impl Declared {
+    fn of(&self, given: &Raw, dress: impl FnOnce(&Raw) -> Raw) -> Raw {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((before, made)) if before.as_str() == given.as_str() => made.clone(),
+            _ => {
+                let made = dress(given);
+                *last = Some((given.apart(), made.clone()));
+                made
+            }
+        }
+    }
 }
 
 /// Whether the protocol lets a server ask something back before it answers this.
@@ -256,5 +281,21 @@ fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> Edit<'a> {
     match value {
         Some(value) => Edit::set(path, value),
         None => Edit::remove(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_that_declare_different_things_are_not_mixed_up() {
+        let declared = Declared::default();
+        let given = [r#"{"roots":{}}"#, "{}", "{}", r#"{"roots":{}}"#].map(Raw::parse);
+        for given in given.map(Result::unwrap) {
+            let expected = with_tasks(given.clone());
+            let sent = declared.of(&given, |given| with_tasks(given.clone()));
+            assert_eq!(sent.as_str(), expected.as_str());
+        }
     }
 }

@@ -6,7 +6,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -20,6 +20,7 @@ use super::{
     inbox::{Asked, Inbox, InboxMail},
     mailbox::{Mail, Mailbox, Verdict},
     options::ClientOptions,
+    request::Declared,
     tools::ToolBook,
 };
 use crate::{
@@ -53,6 +54,9 @@ pub(crate) struct Session {
     pub(crate) closing: CancellationToken,
     greeted: RwLock<Option<Greeted>>,
     ids: AtomicU64,
+    /// Who we are, once it was written.
+    pub(super) info: OnceLock<Raw>,
+    pub(super) declared: Declared,
     calls: Mutex<Calls>,
     wishes: Mutex<Wishes>,
 }
@@ -128,6 +132,8 @@ impl Session {
             closing,
             greeted: RwLock::new(None),
             ids: AtomicU64::new(1),
+            info: OnceLock::new(),
+            declared: Declared::default(),
             calls: Mutex::default(),
             wishes: Mutex::default(),
         });
