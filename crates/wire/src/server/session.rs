@@ -168,9 +168,10 @@ impl<H: Handler> Session<H> {
                 return Some(Response::error(Some(&id), &error));
             }
         };
+        let answered = Answering { state: &self.state, id: &id };
         let asked = request.method();
         let outcome = cancel.unless(self.dispatch(&request, &asked)).await;
-        self.state().running.remove(&id);
+        drop(answered);
         match outcome? {
             Ok(result) => Some(Response::result(&id, &result)),
             Err(error) => Some(Response::error(Some(&id), &error)),
@@ -303,6 +304,20 @@ impl<H: Handler> Session<H> {
     }
 }
 
+/// A request that is being answered: its id is free again when it is, or when nobody wants to know any more.
+struct Answering<'a> {
+    state: &'a Mutex<State>,
+    id: &'a Id,
+}
+
+// === impl Answering ===
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).running.remove(self.id);
+    }
+}
+
 /// A question that is taken back unless it was answered.
 struct Waiting<'a> {
     state: &'a Mutex<State>,
@@ -318,5 +333,52 @@ impl Drop for Waiting<'_> {
             let note = Notification::new(method::CANCELLED, Some(&Raw::trusted(params.into())));
             self.outbox.try_send(note.text().clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{
+        FutureExt,
+        future::{BoxFuture, pending},
+    };
+
+    use super::*;
+    use crate::{
+        link::pair::pair,
+        server::{Asked, Context, Description, Reply},
+    };
+
+    /// Never answers a call.
+    struct Silent;
+
+    impl Handler for Silent {
+        fn describe(&self) -> Description {
+            let nothing = Raw::empty_object;
+            Description { info: nothing(), capabilities: nothing(), instructions: None }
+        }
+
+        fn call<'a>(&'a self, _: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+            Box::pin(pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn an_id_is_free_again_when_nobody_waits_for_its_answer() {
+        let (_near, (writer, _reader)) = pair();
+        let session = Session::new(Arc::new(Silent), writer);
+        let ask = |method: &str, params: &str| {
+            let params = Raw::parse(params.to_owned()).unwrap();
+            let request = Request::new(&Id::number(1), method, Some(&params));
+            Arc::clone(&session).answer(Ok(Message::Request(request)))
+        };
+        ask(method::INITIALIZE, r#"{"protocolVersion":"2025-11-25"}"#).await.unwrap();
+        let mut given_up = Box::pin(ask(method::TOOLS_CALL, r#"{"name":"a"}"#));
+        assert!(given_up.as_mut().now_or_never().is_none());
+        let taken = ask(method::PING, "{}").await.unwrap();
+        assert!(taken.text().contains("in use"), "{}", taken.text());
+        drop(given_up);
+        let free = ask(method::PING, "{}").await.unwrap();
+        assert!(matches!(free.outcome(), Outcome::Result(_)), "{}", free.text());
     }
 }
