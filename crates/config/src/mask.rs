@@ -257,8 +257,8 @@ fn is_secret_name(name: &str) -> bool {
 /// Whether text has a well-known form of token.
 pub fn is_token(text: &str) -> bool {
     // Every name of every call is looked at, and hardly one of them begins like any of these.
-    let first = text.as_bytes().first();
-    let begins = |known: &&str| known.as_bytes().first() == first && text.starts_with(known);
+    let begins =
+        |known: &&str| text.as_bytes()[0] == known.as_bytes()[0] && text.starts_with(known);
     text.len() >= 16
         && TOKENS.iter().any(begins)
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
