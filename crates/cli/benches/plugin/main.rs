@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Beside each figure stands the floor it has in common with every program of its kind: an echo over a pair of sockets.
-//! Nothing fails by the clock.
+//! Everything is measured twice, the second time with processors that are kept awake: one that sleeps may take longer
+//! to wake than a call takes. Nothing fails by the clock.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,6 +16,7 @@
     reason = "a benchmark reports, or stops"
 )]
 
+mod awake;
 mod floor;
 mod http;
 mod inside;
@@ -46,6 +48,20 @@ fn main() {
     if !asked("--bench") {
         return;
     }
+    if asked(awake::WORD) {
+        return awake::stay();
+    }
+    let asleep = measured();
+    println!("\nthe same, with processors that stay awake");
+    let staying = awake::Awake::keep();
+    let awake = measured();
+    drop(staying);
+    if asked("--write") {
+        report::write(&asleep, &awake);
+    }
+}
+
+fn measured() -> Vec<Row> {
     let mut rows = vec![
         Row::new("the plugin itself, in process", ROUNDS, inside::calls),
         Row::new("socket pair, echo", ROUNDS, floor::round_trip),
@@ -68,7 +84,5 @@ fn main() {
     rows.push(Row::new("HTTP, tool call, sixteen connections kept alive", ROUNDS, |rounds| {
         http::together(&mut all, rounds, call)
     }));
-    if asked("--write") {
-        report::write(&rows);
-    }
+    rows
 }

@@ -40,15 +40,21 @@ impl Row {
     fn in_a_second(&self) -> f64 {
         f64::from(self.rounds) / self.took.as_secs_f64()
     }
+
+    fn figures(&self) -> String {
+        format!("{:.1} µs | {:.0}", self.each(), self.in_a_second())
+    }
 }
 
 /// Puts the table where people look for it.
-pub(crate) fn write(rows: &[Row]) {
+pub(crate) fn write(asleep: &[Row], awake: &[Row]) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut table = String::from("| | each | in a second |\n|---|---:|---:|");
-    for row in rows {
-        let _ =
-            write!(table, "\n| {} | {:.1} µs | {:.0} |", row.what, row.each(), row.in_a_second());
+    let mut table = String::from(
+        "| | each | in a second | each, processors awake | in a second, processors awake |\n\
+         |---|---:|---:|---:|---:|",
+    );
+    for (row, awake) in asleep.iter().zip(awake) {
+        let _ = write!(table, "\n| {} | {} | {} |", row.what, row.figures(), awake.figures());
     }
     let text = format!(
         "`switchboard plugin serve` with the plugins of the program: a tool that says what it is told, in a worker\n\
@@ -56,6 +62,9 @@ pub(crate) fn write(rows: &[Row]) {
          plugin in a process of its own has: an echo over a pair of sockets. A client on standard streams sends one\n\
          request after the other, or keeps 64 under way; over HTTP it waits for each answer, alone or beside others.\n\
          A figure is the median of {TURNS} turns.\n\n\
+         Whoever waits for another process waits for a processor to wake, too; on this machine that is most of what a\n\
+         call takes that is made alone. The figures to the right were measured with an idle process on each that keeps\n\
+         it awake and gives way to all others.\n\n\
          Written by `cargo xtask bench plugin --write` on {}, {}, {cores} cores, which the client, the\n\
          server and the worker share. Only ratios mean anything on another machine.\n\n\
          {table}",
