@@ -8,7 +8,7 @@ mod server;
 
 use switchboard_wire::Version;
 
-use crate::fixture::soon;
+use crate::fixture::BOUND;
 use features::{FEATURES, Feature};
 use gateway::{FACES, Face, Gateway};
 use server::{BEHIND, Behind};
@@ -60,9 +60,10 @@ async fn run(gateway: &Gateway, face: Face, version: Version, feature: &Feature)
         return Cell::Absent;
     }
     let client = gateway.client(face, version).await;
-    match soon((feature.run)(client)).await {
-        Ok(()) => Cell::Works,
-        Err(why) => Cell::Fails(why),
+    match tokio::time::timeout(BOUND, (feature.run)(client)).await {
+        Ok(Ok(())) => Cell::Works,
+        Ok(Err(why)) => Cell::Fails(why),
+        Err(_) => Cell::Fails("it hangs".to_owned()),
     }
 }
 
