@@ -61,8 +61,12 @@ impl Session {
         let mut place = self.register(id, can_ask)?;
         let http = match &self.channel {
             Channel::Link(link) => {
-                link.writer.send(text).await?;
+                // It may be taken before we hear so: whoever gives up meanwhile gives up a call that runs.
                 place.cancel = cancellable;
+                if let Err(error) = link.writer.send(text).await {
+                    place.cancel = false;
+                    return Err(error);
+                }
                 None
             }
             Channel::Http(http) => {
