@@ -9,6 +9,7 @@ use switchboard_wire::meta::method;
 use super::CallError;
 use super::handed::{Again, Carried, Questions};
 use super::tasks::Task;
+use super::tool::text;
 use crate::told::Call;
 
 /// A request of a caller. What it does not understand goes through as it is.
@@ -205,6 +206,14 @@ impl Request {
 
     pub(super) fn params(&self) -> Raw {
         self.params.clone().unwrap_or_else(Raw::empty_object)
+    }
+
+    /// The full name of what is asked for: the one that was given, else the one that `of` says.
+    pub(super) fn take_name(&mut self, of: &Raw) -> Result<String, CallError> {
+        match self.name.take() {
+            Some(name) => Ok(name),
+            None => text(of, "name"),
+        }
     }
 
     /// The parameters, with the name that is meant in them.

@@ -226,18 +226,6 @@ impl Stage {
     }
 }
 
-// === impl Request ===
-
-impl Request {
-    /// The full name of what is asked for.
-    pub(super) fn take_name(&mut self, params: &Raw) -> Result<String, CallError> {
-        match self.name.take() {
-            Some(name) => Ok(name),
-            None => text(params, "name"),
-        }
-    }
-}
-
 /// A member that has to be text.
 pub(super) fn text(params: &Raw, key: &str) -> Result<String, CallError> {
     let found = params.peek(&[key]);

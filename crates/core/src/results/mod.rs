@@ -281,7 +281,7 @@ impl Policy {
     }
 
     /// Whether a look at the whole text is enough: a text has at most as many characters as its JSON has bytes.
-    pub(crate) fn surely_passes(&self, text: &str) -> bool {
+    fn surely_passes(&self, text: &str) -> bool {
         let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
         text.len() <= self.limit()
             && (self.images == ImagePolicy::Leave || !has("\"data\""))
@@ -292,7 +292,7 @@ impl Policy {
 // === impl Kept ===
 
 impl Kept {
-    pub(crate) fn whole(result: Raw) -> Self {
+    fn whole(result: Raw) -> Self {
         Self {
             result,
             note: None,

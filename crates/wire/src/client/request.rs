@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Decimal, Id, Outcome, Request, RpcError},
+    envelope::{Id, Outcome, Request, RpcError},
     json::{Edit, Raw, quote},
     meta::{self, method},
 };
@@ -53,11 +53,12 @@ impl Session {
     /// Dresses `request` for this session's era under an id of its own.
     pub(crate) fn prepare(&self, request: &Request, extras: &Extras) -> Result<Outgoing, Error> {
         let id = self.next_id();
-        let number = Decimal::of(id);
+        let mut digits = itoa::Buffer::new();
+        let number = digits.format(id);
         let asked = request.method();
         let text = match self.era() {
-            Era::Modern => self.modern_text(request, extras, number.as_str()),
-            Era::Legacy => legacy_text(request, extras, number.as_str()),
+            Era::Modern => self.modern_text(request, extras, number),
+            Era::Legacy => legacy_text(request, extras, number),
         };
         let method = asked.into_owned();
         let text = match text {

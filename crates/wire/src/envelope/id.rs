@@ -27,7 +27,7 @@ pub enum IdKey {
 impl Id {
     /// An id we make ourselves.
     pub fn number(value: u64) -> Self {
-        Self(Raw::trusted(Decimal::of(value).as_str().into()))
+        Self(Raw::trusted(itoa::Buffer::new().format(value).into()))
     }
 
     /// A string id.
@@ -61,36 +61,6 @@ impl Id {
             Some(text) => IdKey::Text(text),
             None => IdKey::Number(self.as_str().to_owned()),
         }
-    }
-}
-
-/// The most digits a number has.
-const DIGITS: usize = 20;
-
-/// The digits of a number, without an allocation. Every call is numbered, and formatting in general costs several times
-/// as much.
-pub(crate) struct Decimal {
-    digits: [u8; DIGITS],
-    start: usize,
-}
-
-// === impl Decimal ===
-
-impl Decimal {
-    pub(crate) fn of(value: u64) -> Self {
-        let mut digits = [b'0'; DIGITS];
-        let (mut start, mut rest) = (DIGITS, value);
-        while start == DIGITS || rest > 0 {
-            start -= 1;
-            digits[start] += (rest % 10) as u8;
-            rest /= 10;
-        }
-        Self { digits, start }
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        // Digits are text.
-        std::str::from_utf8(&self.digits[self.start..]).unwrap_or_default()
     }
 }
 

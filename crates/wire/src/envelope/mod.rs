@@ -17,5 +17,3 @@ pub use malformed::{Looks, Malformed, MalformedKind};
 pub use message::{Message, Notification, Outcome, Request, Response, RpcError, code};
 pub use parse::{Parsed, parse};
 pub use salvage::{Salvage, Salvager};
-
-pub(crate) use id::Decimal;

@@ -99,3 +99,26 @@ impl Change {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_misses_changes_hears_of_every_list() {
+        let changes = Changes::default();
+        let mut news = changes.listen();
+        for _ in 0..=QUEUE {
+            changes.announce(Change::Resource("a:b".into()));
+        }
+        for expected in [List::Tools, List::Prompts, List::Resources] {
+            assert!(matches!(news.next().await, Change::List(list) if list == expected));
+        }
+        assert!(matches!(news.next().await, Change::Resource(_)), "what is still there comes too");
+        drop(changes);
+        while let Some(Change::Resource(_)) = news.next().now_or_never() {}
+        assert!(news.next().now_or_never().is_none(), "nobody can announce any more");
+    }
+}

@@ -61,19 +61,8 @@ impl<V: Handler> Views<V> {
         if let Some(view) = self.lock().known(owner) {
             return Ok(view);
         }
-        // Apart, since it happens once for each owner and is large.
-        Box::pin(self.make(front, owner, most, tasks)).await
-    }
-
-    async fn make<F: Front<View = V>>(
-        &self,
-        front: &F,
-        owner: &Owner,
-        most: usize,
-        tasks: &TaskTracker,
-    ) -> Result<Arc<View<V>>, Refusal> {
-        // Not under the lock: it may have to be made first.
-        let opened = open(front, owner).await?;
+        // Not under the lock: it may have to be made first. Apart, since that is large and happens once for each owner.
+        let opened = Box::pin(open(front, owner)).await?;
         let mut views = self.lock();
         if let Some(view) = views.known(owner) {
             return Ok(view);
