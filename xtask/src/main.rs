@@ -13,6 +13,7 @@ mod conformance;
 mod everything;
 mod failure;
 mod fuzz;
+mod layout;
 mod load;
 mod paths;
 mod peers;
@@ -43,7 +44,8 @@ usage: cargo xtask <verb>
   bench wire [ARGS]       what a message costs to forward; ARGS go to the benchmark
   bench engine [ARGS]     what the engine adds to a call and to the start of servers
   bench gateway [ARGS]    the whole program beside a bare floor and other gateways
-  bench plugin            what a plugin's call costs over standard streams and HTTP, beside a bare floor";
+  bench plugin            what a plugin's call costs over standard streams and HTTP, beside a bare floor
+  layout                  see what runs once clients come, and have it laid side by side (crates/cli/layout.ld)";
 
 fn main() -> ExitCode {
     match dispatch(Args::from_env()) {
@@ -63,6 +65,7 @@ fn dispatch(mut args: Args) -> Result<()> {
         Some("fuzz") => fuzz::Options::parse(args).and_then(fuzz::run),
         Some("bench") => bench::run(args),
         Some("load") => load::run(args),
+        Some("layout") => layout::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

@@ -7,6 +7,7 @@ mod environment;
 mod guarding;
 mod hint;
 mod hub;
+mod memory;
 mod notice;
 mod place;
 mod plugins;
@@ -22,9 +23,10 @@ mod wait;
 
 use std::process::ExitCode;
 
-use args::Args;
+use args::{Args, Command};
 use printer::Printer;
 use report::Failure;
+use tokio::runtime::Builder;
 
 /// How it is set up is said in `.cargo/config.toml`.
 #[global_allocator]
@@ -51,9 +53,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
-    // Calls are short and wait for others; a second thread would spend more on waking the first than it does for them.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+    let runtime = runtime(&args.command)
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start the runtime", error))?;
@@ -61,4 +61,15 @@ fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
     // Somebody may still be expected to type; what is done is done.
     runtime.shutdown_background();
     done
+}
+
+/// Calls are short and wait for others: a second thread would spend more on waking the first than it does for them.
+fn runtime(command: &Command) -> Builder {
+    if command.is_relay() {
+        return Builder::new_current_thread();
+    }
+    // Where a person is asked, somebody must go on meanwhile.
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1);
+    builder
 }

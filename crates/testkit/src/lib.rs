@@ -1,5 +1,6 @@
 //! Scripted peers and faults, for tests only.
 
+pub mod awake;
 pub mod benchmarks;
 pub mod conformance;
 pub mod face;

@@ -151,9 +151,11 @@ pub(crate) fn home(Setup { behind, tools }: Setup) -> TempDir {
     home
 }
 
-/// Our program, at home there.
+/// Our program, or the one that is to be looked at in its place, at home there.
 pub(crate) fn program(home: &TempDir) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
+    let other = std::env::var_os("SWITCHBOARD_BENCH_PROGRAM");
+    let mut command =
+        Command::new(other.as_deref().unwrap_or(env!("CARGO_BIN_EXE_switchboard").as_ref()));
     command.env_clear().env("HOME", home.path()).env("PATH", "/usr/bin:/bin");
     command.current_dir(home.path()).stderr(Stdio::null());
     command

@@ -10,6 +10,9 @@
 //! cargo xtask bench gateway --peers          install what others publish, and measure it too
 //! cargo xtask bench gateway --profile [large|list] [http] [modern] [N]
 //!                                            ours alone on N connections for 10 s, for a profiler
+//! cargo xtask bench gateway --profile start  ours alone, started and ended
+//! cargo xtask bench gateway --profile connect
+//!                                            a client on standard streams, for as many calls as are measured
 //! ```
 #![allow(
     clippy::print_stdout,
@@ -34,8 +37,9 @@ use std::time::Duration;
 use client::{Ask, Era};
 use contender::{Contender, Results, Setup};
 use measure::CONNECTIONS;
-use report::Report;
+use report::{Connect, Report};
 use stand_in::Behind;
+use switchboard_testkit::awake;
 
 /// How much is measured.
 #[derive(Clone, Copy)]
@@ -59,6 +63,9 @@ fn main() {
         return stand_in::play(&words[1..]);
     }
     let asked = |flag: &str| words.iter().any(|word| word == flag);
+    if asked(awake::WORD) {
+        return awake::stay();
+    }
     // One thread: the load must not take the contenders' processors.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     if asked("--profile") {
@@ -94,11 +101,23 @@ async fn measure(effort: Effort) -> Report {
     println!("large results, long lists, memory, cold starts");
     let rest = measure::rest(&contenders, effort).await;
     println!("standard streams\n");
-    Report { stdio, http, rest, connect: connect::medians(effort), effort }
+    let asleep = connect::medians(effort);
+    let staying = awake::Awake::keep();
+    let connect = Connect { asleep, awake: connect::medians(effort) };
+    drop(staying);
+    Report { stdio, http, rest, connect, effort }
 }
 
 async fn profile(words: &[String]) {
     let has = |word: &str| words.iter().any(|given| given == word);
+    if has("start") {
+        drop(Contender::Ours(Results::Limited).start(Setup { behind: Behind::Stdio, tools: 0 }));
+        return;
+    }
+    if has("connect") {
+        connect::medians(QUICK);
+        return;
+    }
     let ask = match () {
         () if has("large") => Ask::Large,
         () if has("list") => Ask::List,

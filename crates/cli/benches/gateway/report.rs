@@ -17,8 +17,14 @@ pub(crate) struct Report {
     pub(crate) stdio: Vec<Calls>,
     pub(crate) http: Vec<Calls>,
     pub(crate) rest: Vec<Rest>,
-    pub(crate) connect: Medians,
+    pub(crate) connect: Connect,
     pub(crate) effort: Effort,
+}
+
+/// A client on standard streams, with processors that sleep while nothing runs, and with processors that do not.
+pub(crate) struct Connect {
+    pub(crate) asleep: Medians,
+    pub(crate) awake: Medians,
 }
 
 const HEADING: &str = "## The gateway";
@@ -30,20 +36,18 @@ const SIXTEEN: usize = 1;
 
 impl Report {
     pub(crate) fn tables(&self) -> String {
-        let Medians { direct, standalone, attached } = &self.connect;
         format!(
             "The upstream on standard streams:\n\n{}\n\nThe upstream over HTTP:\n\n{}\n\n\
              Large results and long lists, memory, and the time from nothing to the first answer:\n\n{}\n\n\
-             A client on standard streams, median of one call:\n\n\
-             | to the server itself | `connect --standalone` | `connect` | added by the way to the hub |\n\
-             |---:|---:|---:|---:|\n| {} | {} | {} | {} |",
+             A client on standard streams, median of one call. Each way between processes wakes a processor that\n\
+             sleeps; in the second row an idle process on each keeps it awake, and gives way to all others:\n\n\
+             | | to the server itself | `connect --standalone` | `connect` | added by the way to the hub |\n\
+             |---|---:|---:|---:|---:|\n{}\n{}",
             calls(&self.stdio),
             calls(&self.http),
             rest(&self.rest),
-            micros(*direct),
-            micros(*standalone),
-            micros(*attached),
-            micros(attached.saturating_sub(*standalone)),
+            connect("as it is", &self.connect.asleep),
+            connect("processors awake", &self.connect.awake),
         )
     }
 
@@ -153,6 +157,14 @@ fn rest(rows: &[Rest]) -> String {
         );
     }
     out
+}
+
+fn connect(name: &str, medians: &Medians) -> String {
+    let Medians { direct, standalone, attached } = medians;
+    let added = attached.saturating_sub(*standalone);
+    let [direct, standalone, attached, added] =
+        [*direct, *standalone, *attached, added].map(micros);
+    format!("| {name} | {direct} | {standalone} | {attached} | {added} |")
 }
 
 fn micros(duration: Duration) -> String {

@@ -16,7 +16,6 @@
     reason = "a benchmark reports, or stops"
 )]
 
-mod awake;
 mod floor;
 mod http;
 mod inside;
@@ -24,6 +23,7 @@ mod report;
 mod stdio;
 
 use report::Row;
+use switchboard_testkit::awake;
 
 /// How often each is done.
 const ROUNDS: u32 = 20_000;

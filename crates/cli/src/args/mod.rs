@@ -301,6 +301,14 @@ pub(crate) fn looks_like_url(text: &str) -> bool {
 // === impl Command ===
 
 impl Command {
+    /// Whether it stays between others, and asks nobody who sits before it.
+    pub(crate) fn is_relay(&self) -> bool {
+        matches!(
+            self,
+            Self::Serve(_) | Self::Hub | Self::Connect(_) | Self::Plugin(Plugin::Serve(_))
+        )
+    }
+
     /// The words that name a server, of the commands that take any.
     fn server(&self) -> &[String] {
         match self {

@@ -9,6 +9,7 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 
 use crate::args::{Connect, Global};
+use crate::memory;
 use crate::report::{Failure, Kind};
 use crate::serving::{self, Serving, Whose};
 use crate::surroundings::{self, Caller};
@@ -29,6 +30,7 @@ pub(crate) async fn run(
     options.env.clone_from(&caller.surroundings.env);
     options.view =
         Raw::of(&connect.view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
+    memory::forget_start();
     attach::attach_stdio(options)
         .await
         .map_err(|error| Failure::new("cannot attach to the hub", error))
@@ -80,6 +82,7 @@ async fn speak(serving: &Serving) -> Result<(), Failure> {
     let mut ending = wait::Ending::listen();
     let opened = serving.open(opening).await;
     let opened = opened.map_err(|error| Failure::new("cannot serve", error))?;
+    memory::forget_start();
     let (writer, reader, writing) = stdio::link(LONGEST);
     let answering = serve((writer, reader), opened.view, &opened.changes, ServeOptions::default());
     tokio::select! {

@@ -16,6 +16,7 @@ use super::hub::Here;
 use crate::args::Serve;
 use crate::guarding::Door;
 use crate::hub;
+use crate::memory;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, Kind};
@@ -141,6 +142,7 @@ async fn faces(
         Some(console) => console.faces(options),
         None => options,
     };
+    memory::forget_start();
     let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {

@@ -3,6 +3,8 @@
 //! A call that waits for another process is answered by a processor that slept, and waking it can take longer than the
 //! call, in a virtual machine above all. One idle process on each keeps it awake, and gives way to everything else.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot be set up stops")]
+
 use std::{
     hint::black_box,
     os::unix::process::parent_id,
@@ -12,17 +14,18 @@ use std::{
 };
 
 /// Asks this program to keep one processor awake.
-pub(crate) const WORD: &str = "--stay-awake";
+pub const WORD: &str = "--stay-awake";
 /// Nothing measured here takes as long.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Processes that keep processors awake, until it is dropped.
-pub(crate) struct Awake(Vec<Child>);
+pub struct Awake(Vec<Child>);
 
 // === impl Awake ===
 
 impl Awake {
-    pub(crate) fn keep() -> Self {
+    /// Keeps each awake. The program that runs must give way to [`stay`] when it is asked for it by [`WORD`].
+    pub fn keep() -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         Self((0..processors).map(|_| one()).collect())
     }
@@ -44,7 +47,7 @@ fn one() -> Child {
 }
 
 /// Does nothing, without rest, as long as whoever asked is there.
-pub(crate) fn stay() {
+pub fn stay() {
     let (parent, began) = (parent_id(), Instant::now());
     while parent_id() == parent && began.elapsed() < LONGEST {
         for n in 0..1_000_000 {
