@@ -70,8 +70,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
 
 /// How often each function is called under a load, in each process of the program.
 fn trace(folder: &Path, program: &Path, load: &[&str]) -> Result<Vec<HashMap<String, u64>>> {
-    let bench = ["bench", "-p", "switchboard-cli", "--bench", "gateway", "--", "--profile"];
-    run_command(cargo(&bench).args(load).env("SWITCHBOARD_BENCH_PROGRAM", program))?;
+    // What makes the load need not be fast.
+    let bench = ["bench", "--profile", "dev", "-p", "switchboard-cli", "--bench", "gateway", "--"];
+    let mut bench = cargo(&bench);
+    run_command(bench.arg("--profile").args(load).env("SWITCHBOARD_BENCH_PROGRAM", program))?;
     let mut processes = Vec::new();
     for entry in fs::read_dir(folder).about("read", folder)? {
         let place = entry.about("read", folder)?.path();
