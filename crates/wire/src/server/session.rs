@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     collections::{HashMap, hash_map::Entry},
+    future::ready,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -11,6 +12,7 @@ use std::{
 };
 
 use bytestring::ByteString;
+use futures_util::future::Either;
 use tokio::sync::oneshot;
 
 use super::{Change, Handler, Repeated, cancel::Cancel, context::Severity, legacy, modern, render};
@@ -54,7 +56,7 @@ pub(super) struct State {
     /// Set by `initialize`.
     pub(super) greeted: Option<Greeted>,
     pub(super) log_level: Option<Severity>,
-    /// Requests being answered, so that they can be cancelled.
+    /// Requests that wait to be answered or are being, so that they can be taken back.
     running: SpreadMap<Id, Arc<Cancel>>,
     /// Questions sent to a legacy client.
     asked: HashMap<u64, oneshot::Sender<Outcome>>,
@@ -136,46 +138,56 @@ impl<H: Handler> Session<H> {
     }
 
     /// Answers one message. `None`: there is nothing to answer.
-    pub async fn answer(self: Arc<Self>, message: Result<Message, Malformed>) -> Option<Response> {
+    ///
+    /// The message is taken in at once, before what comes back is polled: what is taken in after it finds it there,
+    /// and a cancellation right behind its request finds the request.
+    pub fn answer(
+        self: Arc<Self>,
+        message: Result<Message, Malformed>,
+    ) -> impl Future<Output = Option<Response>> + Send + use<H> {
+        match self.take_in(message) {
+            Ok(request) => Either::Left(request.answer()),
+            Err(answer) => Either::Right(ready(answer)),
+        }
+    }
+
+    /// A request that is to be answered, or what the message has come to already.
+    fn take_in(
+        self: Arc<Self>,
+        message: Result<Message, Malformed>,
+    ) -> Result<Admitted<H>, Option<Response>> {
         match message {
-            Ok(Message::Request(request)) => self.answer_request(request).await,
-            Ok(Message::Notification(note)) => {
-                self.hear(note);
-                None
-            }
-            Ok(Message::Response(response)) => {
-                self.take_answer(&response);
-                None
-            }
+            Ok(Message::Request(request)) => return self.admit(request).map_err(Some),
+            Ok(Message::Notification(note)) => self.hear(note),
+            Ok(Message::Response(response)) => self.take_answer(&response),
             Err(malformed) if malformed.looks != Looks::LikeAnAnswer => {
-                Some(Response::error(malformed.id.as_ref(), &malformed.to_rpc_error()))
+                return Err(Some(Response::error(
+                    malformed.id.as_ref(),
+                    &malformed.to_rpc_error(),
+                )));
             }
             Err(malformed) => {
                 tracing::debug!(%malformed, "an answer that cannot be read");
                 self.fail_answer(&malformed);
-                None
             }
         }
+        Err(None)
     }
 
-    async fn answer_request(self: &Arc<Self>, request: Request) -> Option<Response> {
-        let id = request.id();
-        let cancel = Arc::new(Cancel::default());
-        match self.state().running.entry(id.clone()) {
-            Entry::Vacant(place) => place.insert(cancel.clone()),
-            Entry::Occupied(_) => {
-                let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
-                return Some(Response::error(Some(&id), &error));
+    fn admit(self: Arc<Self>, request: Request) -> Result<Admitted<H>, Response> {
+        let (id, cancel) = (request.id(), Arc::new(Cancel::default()));
+        let is_free = match self.state().running.entry(id.clone()) {
+            Entry::Vacant(place) => {
+                place.insert(cancel.clone());
+                true
             }
+            Entry::Occupied(_) => false,
         };
-        let answered = Answering { state: &self.state, id: &id };
-        let asked = request.method();
-        let outcome = cancel.unless(self.dispatch(&request, &asked)).await;
-        drop(answered);
-        match outcome? {
-            Ok(result) => Some(Response::result(&id, &result)),
-            Err(error) => Some(Response::error(Some(&id), &error)),
+        if is_free {
+            return Ok(Admitted { session: self, request, id, cancel });
         }
+        let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
+        Err(Response::error(Some(&id), &error))
     }
 
     /// The era of a request is told by what it carries, whatever came before it.
@@ -205,7 +217,8 @@ impl<H: Handler> Session<H> {
                 if let Some(id) = id.and_then(Id::from_raw) {
                     let mut state = self.state();
                     state.listening.remove(&id.key());
-                    let running = state.running.get(&id).cloned();
+                    // The id is free again: whoever took its request back may use it for the next.
+                    let running = state.running.remove(&id);
                     // Not under the lock: whoever is woken may want it.
                     drop(state);
                     if let Some(running) = running {
@@ -304,17 +317,41 @@ impl<H: Handler> Session<H> {
     }
 }
 
-/// A request that is being answered: its id is free again when it is, or when nobody wants to know any more.
-struct Answering<'a> {
-    state: &'a Mutex<State>,
-    id: &'a Id,
+/// A request that was taken in: it can be taken back from here on, and its id is free again when it is answered, or
+/// when nobody wants to know any more.
+struct Admitted<H> {
+    session: Arc<Session<H>>,
+    request: Request,
+    id: Id,
+    cancel: Arc<Cancel>,
 }
 
-// === impl Answering ===
+// === impl Admitted ===
 
-impl Drop for Answering<'_> {
+impl<H: Handler> Admitted<H> {
+    /// Answers it; `None` if it was taken back.
+    async fn answer(self) -> Option<Response> {
+        let asked = self.request.method();
+        let answering = self.session.dispatch(&self.request, &asked);
+        let outcome = match &*asked {
+            // It cannot be taken back, and a word that says so is to be ignored.
+            method::INITIALIZE => answering.await,
+            _ => self.cancel.unless(answering).await?,
+        };
+        Some(match outcome {
+            Ok(result) => Response::result(&self.id, &result),
+            Err(error) => Response::error(Some(&self.id), &error),
+        })
+    }
+}
+
+impl<H> Drop for Admitted<H> {
     fn drop(&mut self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).running.remove(self.id);
+        let mut state = self.session.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Once it was taken back, the id may be another request's.
+        if state.running.get(&self.id).is_some_and(|own| Arc::ptr_eq(own, &self.cancel)) {
+            state.running.remove(&self.id);
+        }
     }
 }
 
