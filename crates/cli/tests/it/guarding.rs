@@ -351,6 +351,8 @@ fn who_uses_the_hub_is_shown() {
     assert_eq!(there["servers"], json!([]));
     let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"one__echo","arguments":{}}}"#;
     ask(2, call);
+    // Not even the first is missing: whoever asks is shown what was answered.
+    assert_eq!(json(&home, &["logs", "--audit"])["calls"].as_array().unwrap().len(), 1);
     ask(3, call);
     ask(4, &call.replace("one__echo", "one__nothing"));
     let status = json(&home, &["status"]);
