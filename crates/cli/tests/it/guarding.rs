@@ -11,6 +11,8 @@ use switchboard_wire::client::{Call, Client, ClientOptions, HttpTarget, List, Ta
 use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, TlsOptions};
 use switchboard_wire::json::Raw;
 
+use crate::admin::Hub;
+use crate::gateway::{self, stop, until};
 use crate::{Home, Story};
 
 pub(crate) const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
@@ -21,6 +23,7 @@ pub(crate) struct Serving {
     child: Child,
     pub(crate) address: SocketAddr,
     pub(crate) url: String,
+    console: Option<String>,
 }
 
 impl Serving {
@@ -33,7 +36,8 @@ impl Serving {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
         let text = |key: &str| ready[key].as_str().unwrap().to_owned();
-        Self { child, address: text("address").parse().unwrap(), url: text("url") }
+        let console = ready["console"].as_str().map(str::to_owned);
+        Self { child, address: text("address").parse().unwrap(), url: text("url"), console }
     }
 
     /// The status of an answer, and the answer.
@@ -323,6 +327,35 @@ fn calls_are_written_down() {
     assert!(row.contains("local (switchboard)") && row.contains("mcp__one__echo"), "{shown}");
     assert!(row.contains("allow typed") && row.contains(" ok "), "{shown}");
     insta::assert_snapshot!("audit_nothing", story.transcript());
+}
+
+/// Where a console is, without what lets a page in.
+fn place(console: &str) -> String {
+    console.split('#').next().unwrap().to_owned()
+}
+
+#[test]
+fn the_console_is_where_it_was_said_to_be() {
+    let home = home();
+    let status = || place(json(&home, &["status"])["console"].as_str().unwrap());
+    // As the hub itself, which has its own port besides.
+    let serving = Serving::start(&home, &[]);
+    assert_eq!(status(), place(serving.console.as_ref().unwrap()));
+    assert_eq!(status(), format!("http://{}/", serving.address));
+    drop(serving);
+    // Through a hub that others started, and only for so long.
+    let client = gateway::Client::start(&home, &["connect"]);
+    let own = Hub::of(&home).url();
+    assert_eq!(status(), own);
+    let serving = Serving::start(&home, &[]);
+    let second = Serving::start(&home, &[]);
+    assert_eq!(status(), place(serving.console.as_ref().unwrap()));
+    drop(serving);
+    until("it is shown where it was", || status() == place(second.console.as_ref().unwrap()));
+    drop(second);
+    until("it is shown where it was", || status() == own);
+    client.leave();
+    stop(&home);
 }
 
 #[test]
