@@ -13,7 +13,7 @@ use crate::report::{Failure, Kind};
 use crate::surroundings::Caller;
 
 /// How long a hub may take to write down what it knows; its disk has less.
-const SETTLE: Duration = Duration::from_secs(5);
+const SETTLE: Duration = Duration::from_secs(3);
 
 /// The hub, where one runs that understands us. Says why one that runs is not used.
 pub(crate) async fn running(caller: &Caller, printer: &Printer) -> Option<Client> {

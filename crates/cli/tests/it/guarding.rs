@@ -358,6 +358,43 @@ fn the_console_is_where_it_was_said_to_be() {
     stop(&home);
 }
 
+/// A process that does nothing, for as long as this lives.
+struct Frozen(nix::unistd::Pid);
+
+impl Frozen {
+    fn new(pid: u32) -> Self {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGSTOP).unwrap();
+        Self(pid)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        nix::sys::signal::kill(self.0, nix::sys::signal::Signal::SIGCONT).unwrap();
+    }
+}
+
+/// It is asked to write down what it knows, and what it does not write is said to be missing.
+#[test]
+fn a_hub_that_hangs_does_not_keep_the_audit_log_from_anybody() {
+    let home = home();
+    let mut client = gateway::Client::start(&home, &["connect"]);
+    client.call("one__echo").unwrap();
+    let calls = || json(&home, &["logs", "--audit"])["calls"].as_array().unwrap().len();
+    assert_eq!(calls(), 1);
+    let pid = json(&home, &["status"])["pid"].as_u64().unwrap();
+    let frozen = Frozen::new(u32::try_from(pid).unwrap());
+    let output = home.command(&["logs", "--audit"]).output().unwrap();
+    let (shown, said) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+    assert!(shown.unwrap().contains("mcp__one__echo"));
+    let said = said.unwrap();
+    assert!(said.contains("its latest calls may be missing"), "{said}");
+    drop(frozen);
+    client.leave();
+    stop(&home);
+}
+
 #[test]
 fn who_uses_the_hub_is_shown() {
     let home = home();
@@ -384,7 +421,6 @@ fn who_uses_the_hub_is_shown() {
     assert_eq!(there["servers"], json!([]));
     let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"one__echo","arguments":{}}}"#;
     ask(2, call);
-    // Not even the first is missing: whoever asks is shown what was answered.
     assert_eq!(json(&home, &["logs", "--audit"])["calls"].as_array().unwrap().len(), 1);
     ask(3, call);
     ask(4, &call.replace("one__echo", "one__nothing"));
