@@ -2,7 +2,7 @@
 
 use std::{
     any::Any,
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
     future::ready,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -15,7 +15,10 @@ use bytestring::ByteString;
 use futures_util::future::Either;
 use tokio::sync::oneshot;
 
-use super::{Change, Handler, Repeated, cancel::Cancel, context::Severity, legacy, modern, render};
+use super::{
+    Change, Handler, Repeated, admitted::Admitted, cancel::Cancel, context::Severity, legacy,
+    modern, render,
+};
 use crate::{
     Error, Version,
     envelope::{
@@ -57,7 +60,7 @@ pub(super) struct State {
     pub(super) greeted: Option<Greeted>,
     pub(super) log_level: Option<Severity>,
     /// Requests that wait to be answered or are being, so that they can be taken back.
-    running: SpreadMap<Id, Arc<Cancel>>,
+    pub(super) running: SpreadMap<Id, Arc<Cancel>>,
     /// Questions sent to a legacy client.
     asked: HashMap<u64, oneshot::Sender<Outcome>>,
     /// Legacy: what the client hears of, each with what ends it.
@@ -157,7 +160,7 @@ impl<H: Handler> Session<H> {
         message: Result<Message, Malformed>,
     ) -> Result<Admitted<H>, Option<Response>> {
         match message {
-            Ok(Message::Request(request)) => return self.admit(request).map_err(Some),
+            Ok(Message::Request(request)) => return Admitted::new(self, request).map_err(Some),
             Ok(Message::Notification(note)) => self.hear(note),
             Ok(Message::Response(response)) => self.take_answer(&response),
             Err(malformed) if malformed.looks != Looks::LikeAnAnswer => {
@@ -174,24 +177,12 @@ impl<H: Handler> Session<H> {
         Err(None)
     }
 
-    fn admit(self: Arc<Self>, request: Request) -> Result<Admitted<H>, Response> {
-        let (id, cancel) = (request.id(), Arc::new(Cancel::default()));
-        let is_free = match self.state().running.entry(id.clone()) {
-            Entry::Vacant(place) => {
-                place.insert(cancel.clone());
-                true
-            }
-            Entry::Occupied(_) => false,
-        };
-        if is_free {
-            return Ok(Admitted { session: self, request, id, cancel });
-        }
-        let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
-        Err(Response::error(Some(&id), &error))
-    }
-
     /// The era of a request is told by what it carries, whatever came before it.
-    async fn dispatch(self: &Arc<Self>, request: &Request, asked: &str) -> Result<Raw, RpcError> {
+    pub(super) async fn dispatch(
+        self: &Arc<Self>,
+        request: &Request,
+        asked: &str,
+    ) -> Result<Raw, RpcError> {
         let params = request.params().filter(|params| params.kind() != JsonKind::Null);
         let params = params.unwrap_or_else(Raw::empty_object);
         if params.kind() != JsonKind::Object {
@@ -314,44 +305,6 @@ impl<H: Handler> Session<H> {
         result: &Repeated,
     ) -> Result<Raw, RpcError> {
         result.render(version.era(), asked, || self.handler.info())
-    }
-}
-
-/// A request that was taken in: it can be taken back from here on, and its id is free again when it is answered, or
-/// when nobody wants to know any more.
-struct Admitted<H> {
-    session: Arc<Session<H>>,
-    request: Request,
-    id: Id,
-    cancel: Arc<Cancel>,
-}
-
-// === impl Admitted ===
-
-impl<H: Handler> Admitted<H> {
-    /// Answers it; `None` if it was taken back.
-    async fn answer(self) -> Option<Response> {
-        let asked = self.request.method();
-        let answering = self.session.dispatch(&self.request, &asked);
-        let outcome = match &*asked {
-            // It cannot be taken back, and a word that says so is to be ignored.
-            method::INITIALIZE => answering.await,
-            _ => self.cancel.unless(answering).await?,
-        };
-        Some(match outcome {
-            Ok(result) => Response::result(&self.id, &result),
-            Err(error) => Response::error(Some(&self.id), &error),
-        })
-    }
-}
-
-impl<H> Drop for Admitted<H> {
-    fn drop(&mut self) {
-        let mut state = self.session.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // Once it was taken back, the id may be another request's.
-        if state.running.get(&self.id).is_some_and(|own| Arc::ptr_eq(own, &self.cancel)) {
-            state.running.remove(&self.id);
-        }
     }
 }
 
