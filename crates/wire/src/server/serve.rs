@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytestring::ByteString;
-use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 
 use super::{Changes, Handler, Session};
 use crate::{
@@ -89,9 +89,7 @@ async fn take<H: Handler>(
         Ok(Parsed::One(message @ Message::Request(_))) => {
             // It is taken in before the next message is read, whenever it begins.
             let answer = session.clone().answer(Ok(message));
-            answering.push(Box::pin(async move {
-                answer.await.map(|response| response.text().clone())
-            }));
+            answering.push(Box::pin(answer.map(|response| Some(response?.text().clone()))));
         }
         // Notifications and answers take no time and keep their order.
         Ok(Parsed::One(message)) => {
