@@ -159,6 +159,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// Tokens that were given up, and nobody who took them back.
+    #[error("the authorization server was not told: {why}")]
+    NotTold { why: &'static str },
     /// What is kept could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -1,7 +1,6 @@
 //! The gateway as a process, with the fixture server behind it under its own tool names.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,8 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::case::Behind;
+use super::group::Group;
 use super::subject::Programs;
-use super::suite::{end_group, ended_within};
+use super::suite::ended_within;
 use crate::command::succeeds;
 use crate::failure::{AboutFile, Failure, Result};
 
@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Gateway {
     child: Child,
     url: String,
+    /// Itself, and whatever it left in its group.
+    group: Option<Group>,
 }
 
 // === impl Gateway ===
@@ -59,13 +61,13 @@ impl Gateway {
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(stdout)
-            .stderr(stderr)
-            .process_group(0);
+            .stderr(stderr);
         let failed = || {
             Failure::new("cannot start the gateway").hint(format!("its log is {}", log.display()))
         };
-        let child = command.spawn().map_err(|why| failed().because(why))?;
-        let mut gateway = Self { child, url: String::new() };
+        let group = Group::open().map_err(|why| failed().because(why))?;
+        let child = group.spawn(&mut command).map_err(|why| failed().because(why))?;
+        let mut gateway = Self { child, url: String::new(), group: Some(group) };
         gateway.url = gateway.listening(&log).ok_or_else(failed)?;
         Ok(gateway)
     }
@@ -100,6 +102,8 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        end_group(&mut self.child);
+        drop(self.group.take());
+        // Already collected where it ended by itself; that error says nothing new.
+        let _ = self.child.wait();
     }
 }

@@ -8,6 +8,7 @@
 mod case;
 mod expected;
 mod gateway;
+mod group;
 mod judge;
 mod listing;
 mod run;

@@ -1,14 +1,14 @@
 //! One line of the suite as a program: what it offers, and one run of it.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::case::{Case, Line, Side};
+use super::group::Group;
 use super::listing;
-use crate::command::{output, succeeds};
+use crate::command::output;
 use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
 use crate::peers::Peers;
@@ -69,8 +69,7 @@ pub(super) fn checks(mut scenario: Command, folder: &Path) -> Result<String> {
     let stdout = File::create(&log).about("write", &log)?;
     let stderr = stdout.try_clone().about("write", &log)?;
     scenario.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-    wait(scenario.process_group(0))
-        .map_err(|failure| failure.hint(format!("its log is {}", log.display())))?;
+    wait(&mut scenario).map_err(|failure| failure.hint(format!("its log is {}", log.display())))?;
     let checks = find_checks(folder)?;
     fs::read_to_string(&checks).about("read", &checks)
 }
@@ -79,9 +78,12 @@ pub(super) fn checks(mut scenario: Command, folder: &Path) -> Result<String> {
 /// around a client.
 fn wait(command: &mut Command) -> Result<()> {
     let failed = || Failure::new("cannot run the conformance suite");
-    let mut child = command.spawn().map_err(|why| failed().because(why))?;
+    let group = Group::open().map_err(|why| failed().because(why))?;
+    let mut child = group.spawn(command).map_err(|why| failed().because(why))?;
     let ended = ended_within(&mut child, SUITE_PATIENCE);
-    end_group(&mut child);
+    drop(group);
+    // Already collected where it ended by itself; that error says nothing new.
+    let _ = child.wait();
     match ended {
         Ok(Some(_)) => Ok(()),
         Ok(None) => Err(failed().because("it did not end in time")),
@@ -101,14 +103,6 @@ pub(super) fn ended_within(
             ended => return Ok(ended),
         }
     }
-}
-
-/// Ends a child that was started in a process group of its own, and the group.
-pub(super) fn end_group(child: &mut Child) {
-    let group = format!("-{}", child.id());
-    succeeds(Command::new("kill").args(["-KILL", "--", &group]));
-    // Already collected where it ended by itself; that error says nothing new.
-    let _ = child.wait();
 }
 
 /// The suite makes a folder of its own, named after the scenario and the time; a scenario `auth/x` is a folder `x` in

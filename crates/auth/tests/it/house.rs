@@ -19,7 +19,7 @@ use url::{Url, form_urlencoded};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":2,"b":40}}}"#;
 
-/// What the authorization server does to whoever asks for a token.
+/// What the authorization server does to whoever asks for a token, or gives one back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mood {
     #[default]
@@ -186,7 +186,11 @@ fn answer(request: &Request, books: &mut Books) -> Reply {
         "/token" => books.token(&form),
         "/revoke" => {
             books.revoked.push(form["token"].clone());
-            Reply::empty(200)
+            match &books.mood {
+                Mood::Silent => Reply::empty(200).hang(),
+                Mood::Unwell(_) => Reply::empty(503),
+                _ => Reply::empty(200),
+            }
         }
         _ => Reply::empty(404),
     }

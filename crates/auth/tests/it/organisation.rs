@@ -112,7 +112,9 @@ async fn signing_out_forgets_and_an_entry_without_a_provider_says_so() {
     let provider = office.identity_provider(folder.path());
     assert!(provider.logout().await.unwrap().is_none());
     provider.login(&office.employee()).await.unwrap();
-    provider.logout().await.unwrap().unwrap().unwrap();
+    // This one has no way to take anything back, and that is said.
+    let why = provider.logout().await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(why, Error::NotTold { .. }), "{why:?}");
     assert!(provider.identity().await.unwrap().is_none());
     let alone = office.sign_in("/one", folder.path()).through(None);
     let error = alone.run(&Demand::default(), &office.employee()).await.unwrap_err();

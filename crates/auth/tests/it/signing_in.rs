@@ -7,7 +7,7 @@ use switchboard_config::OAuth;
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::http::{HttpError, PoolOptions};
 
-use crate::house::{House, call, client, sign_in};
+use crate::house::{House, Mood, call, client, sign_in};
 
 async fn demand(house: &House) -> Demand {
     Demand::of(&house.url(), &PoolOptions::default()).await.unwrap().unwrap()
@@ -39,6 +39,39 @@ async fn signing_out_takes_both_tokens_back_and_forgets_them() {
     assert_eq!(house.books().revoked, ["refresh-1", "access-1"]);
     let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
     assert!(store.keys().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn tokens_that_nobody_takes_back_are_forgotten_and_said_to_live_on() {
+    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+    let sign_in = house.sign_in(folder.path(), OAuth::default());
+    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let kept = || store.keys().unwrap().len();
+    sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
+    house.books().mood = Mood::Unwell(0);
+    let why = sign_out(&sign_in).await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(why, Error::Status { status: 503, .. }), "{why:?}");
+    assert_eq!(house.books().revoked, ["refresh-1", "access-1"], "one does not stand for both");
+    assert_eq!(kept(), 0);
+    // Whoever is ended while the server is being told leaves somebody who knows of the tokens.
+    house.books().mood = Mood::Good;
+    sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
+    house.books().mood = Mood::Silent;
+    let told = async {
+        while house.books().revoked.len() < 3 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        ended = sign_out(&sign_in) => panic!("{ended:?}"),
+        () = told => {}
+    }
+    assert_eq!(kept(), 1);
+    // A server that says nothing does not keep anybody signed in.
+    tokio::time::pause();
+    let why = sign_out(&sign_in).await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(why, Error::NotTold { .. }), "{why:?}");
+    assert_eq!(kept(), 0);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use switchboard_core::audit::{self, AuditLog, Entry, Filter, Line};
 use switchboard_wire::sanitize;
 
 use crate::args;
+use crate::hub;
 use crate::notice::Notice;
 use crate::printer::{DIM, Printer};
 use crate::report::Failure;
@@ -31,6 +32,7 @@ pub(super) async fn run(
     } else {
         None
     };
+    hub::settle(caller, printer).await;
     let history = audit::history(&folder, filter, asked.lines).await.map_err(failed)?;
     let path = AuditLog::path(&folder);
     match (printer.is_json(), &follow) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use switchboard_config::Desired;
-use switchboard_gateway::admin::{Admin, Beside};
-use switchboard_gateway::face;
+use switchboard_gateway::admin::{Admin, Beside, Shown};
+use switchboard_gateway::face::{self, FaceOptions};
 use switchboard_gateway::socket::{self, Lifetime};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -105,11 +105,22 @@ enum LookedAfter<'a> {
 /// The console beside the faces. It is for this machine alone.
 async fn console(
     admin: &Admin,
+    door: &Door,
     address: SocketAddr,
     state_dir: &Path,
 ) -> Result<Option<Beside>, Failure> {
-    let beside = admin.beside(address, state_dir).await;
+    let beside = admin.beside(address, &door.near(address), state_dir).await;
     beside.map_err(|error| Failure::new("cannot serve the console", error))
+}
+
+/// Faces with the console beside them, if it is there, and what is to be held while they are served.
+fn looked_after_there(
+    console: Option<Beside>,
+    options: FaceOptions,
+) -> (FaceOptions, Option<Shown>) {
+    let Some(console) = console else { return (options, None) };
+    let (options, shown) = console.faces(options);
+    (options, Some(shown))
 }
 
 #[expect(clippy::too_many_arguments, reason = "each is another part of what is served")]
@@ -130,7 +141,9 @@ async fn faces(
     notices.extend(snapshot.problems.iter().map(Notice::from));
     notices.extend(door.notices(address));
     let console = match looked_after {
-        LookedAfter::By(admin) => console(admin, address, &caller.surroundings.state_dir).await?,
+        LookedAfter::By(admin) => {
+            console(admin, &door, address, &caller.surroundings.state_dir).await?
+        }
         LookedAfter::Nowhere => None,
     };
     let invitation = console.as_ref().map(|console| &*console.invitation);
@@ -138,10 +151,7 @@ async fn faces(
     let options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
     drop(snapshot);
     let shutdown = stop.child_token();
-    let options = match console {
-        Some(console) => console.faces(options),
-        None => options,
-    };
+    let (options, _shown) = looked_after_there(console, options);
     memory::forget_start();
     let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);

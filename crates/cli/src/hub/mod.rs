@@ -27,7 +27,7 @@ pub(crate) use aside::{Aside, Asides};
 pub(crate) use credentials::{Sources, network, signs_in};
 pub(crate) use hints::Hints;
 pub(crate) use options::{engine as engine_options, not_numbers};
-pub(crate) use running::{refused, running, whose};
+pub(crate) use running::{refused, running, settle, whose};
 pub(crate) use switchboard_gateway::admin::Room;
 pub(crate) use why::{call_failed, failed, missing, unconnected};
 

@@ -80,6 +80,11 @@ impl Hub {
         Self { address: url.strip_prefix("http://").unwrap().to_owned(), token }
     }
 
+    /// Where its own console is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
     fn send(&self, method: &str, path: &str, body: &str, extra: &str) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();

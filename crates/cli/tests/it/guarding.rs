@@ -11,6 +11,8 @@ use switchboard_wire::client::{Call, Client, ClientOptions, HttpTarget, List, Ta
 use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, TlsOptions};
 use switchboard_wire::json::Raw;
 
+use crate::admin::Hub;
+use crate::gateway::{self, stop, until};
 use crate::{Home, Story};
 
 pub(crate) const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
@@ -21,6 +23,7 @@ pub(crate) struct Serving {
     child: Child,
     pub(crate) address: SocketAddr,
     pub(crate) url: String,
+    console: Option<String>,
 }
 
 impl Serving {
@@ -33,7 +36,8 @@ impl Serving {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
         let text = |key: &str| ready[key].as_str().unwrap().to_owned();
-        Self { child, address: text("address").parse().unwrap(), url: text("url") }
+        let console = ready["console"].as_str().map(str::to_owned);
+        Self { child, address: text("address").parse().unwrap(), url: text("url"), console }
     }
 
     /// The status of an answer, and the answer.
@@ -325,6 +329,72 @@ fn calls_are_written_down() {
     insta::assert_snapshot!("audit_nothing", story.transcript());
 }
 
+/// Where a console is, without what lets a page in.
+fn place(console: &str) -> String {
+    console.split('#').next().unwrap().to_owned()
+}
+
+#[test]
+fn the_console_is_where_it_was_said_to_be() {
+    let home = home();
+    let status = || place(json(&home, &["status"])["console"].as_str().unwrap());
+    // As the hub itself, which has its own port besides.
+    let serving = Serving::start(&home, &[]);
+    assert_eq!(status(), place(serving.console.as_ref().unwrap()));
+    assert_eq!(status(), format!("http://{}/", serving.address));
+    drop(serving);
+    // Through a hub that others started, and only for so long.
+    let client = gateway::Client::start(&home, &["connect"]);
+    let own = Hub::of(&home).url();
+    assert_eq!(status(), own);
+    let serving = Serving::start(&home, &[]);
+    let second = Serving::start(&home, &[]);
+    assert_eq!(status(), place(serving.console.as_ref().unwrap()));
+    drop(serving);
+    until("it is shown where it was", || status() == place(second.console.as_ref().unwrap()));
+    drop(second);
+    until("it is shown where it was", || status() == own);
+    client.leave();
+    stop(&home);
+}
+
+/// A process that does nothing, for as long as this lives.
+struct Frozen(nix::unistd::Pid);
+
+impl Frozen {
+    fn new(pid: u32) -> Self {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGSTOP).unwrap();
+        Self(pid)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        nix::sys::signal::kill(self.0, nix::sys::signal::Signal::SIGCONT).unwrap();
+    }
+}
+
+/// It is asked to write down what it knows, and what it does not write is said to be missing.
+#[test]
+fn a_hub_that_hangs_does_not_keep_the_audit_log_from_anybody() {
+    let home = home();
+    let mut client = gateway::Client::start(&home, &["connect"]);
+    client.call("one__echo").unwrap();
+    let calls = || json(&home, &["logs", "--audit"])["calls"].as_array().unwrap().len();
+    assert_eq!(calls(), 1);
+    let pid = json(&home, &["status"])["pid"].as_u64().unwrap();
+    let frozen = Frozen::new(u32::try_from(pid).unwrap());
+    let output = home.command(&["logs", "--audit"]).output().unwrap();
+    let (shown, said) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+    assert!(shown.unwrap().contains("mcp__one__echo"));
+    let said = said.unwrap();
+    assert!(said.contains("its latest calls may be missing"), "{said}");
+    drop(frozen);
+    client.leave();
+    stop(&home);
+}
+
 #[test]
 fn who_uses_the_hub_is_shown() {
     let home = home();
@@ -351,6 +421,7 @@ fn who_uses_the_hub_is_shown() {
     assert_eq!(there["servers"], json!([]));
     let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"one__echo","arguments":{}}}"#;
     ask(2, call);
+    assert_eq!(json(&home, &["logs", "--audit"])["calls"].as_array().unwrap().len(), 1);
     ask(3, call);
     ask(4, &call.replace("one__echo", "one__nothing"));
     let status = json(&home, &["status"]);

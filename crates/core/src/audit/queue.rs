@@ -1,7 +1,7 @@
 //! Records on their way to the disk: so many and no more.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Called;
 
@@ -16,27 +16,21 @@ pub(super) struct Queue {
     state: Mutex<State>,
     /// Something waits, or nothing more will.
     filled: Condvar,
-    /// All that waited is written, or lost.
+    /// More is written, or lost.
     written: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     batch: Batch,
-    writer: Writer,
-    /// Somebody waits for the writer.
-    is_urgent: bool,
+    /// The writer is about something, and looks by itself for more.
+    is_awake: bool,
+    /// How many records ever came, how many of them are written or lost, and up to which somebody waits for that.
+    came: u64,
+    over: u64,
+    wanted: u64,
     is_closed: bool,
     trouble: Option<Trouble>,
-}
-
-/// What the writer is about.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Writer {
-    #[default]
-    Asleep,
-    Gathering,
-    Writing,
 }
 
 /// What is written together.
@@ -59,18 +53,16 @@ pub(super) struct Trouble {
 impl Queue {
     pub(super) fn push(&self, called: &Arc<Called>) {
         let mut state = self.state();
+        state.came += 1;
         if state.batch.calls.len() < MOST {
             state.batch.calls.push(Arc::clone(called));
         } else {
             state.batch.lost += 1;
         }
-        let is_asleep = state.writer == Writer::Asleep;
-        if is_asleep {
-            // Those who push before it is awake need not wake it too.
-            state.writer = Writer::Gathering;
-        }
+        // Those who push before it is awake need not wake it too.
+        let was_awake = std::mem::replace(&mut state.is_awake, true);
         drop(state);
-        if is_asleep {
+        if !was_awake {
             self.filled.notify_one();
         }
     }
@@ -78,43 +70,34 @@ impl Queue {
     /// Waits for something to write, and exchanges it for what was written before; `false` once all is written and
     /// nothing more will come.
     pub(super) fn take(&self, batch: &mut Batch) -> bool {
-        batch.clear();
         let mut state = self.state();
-        state.writer = Writer::Asleep;
-        if state.batch.is_empty() {
-            state.is_urgent = false;
-            self.written.notify_all();
-        }
+        state.over += batch.count();
+        batch.clear();
+        state.is_awake = false;
+        self.written.notify_all();
         while state.batch.is_empty() {
             if state.is_closed {
                 return false;
             }
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.writer = Writer::Gathering;
-        let more = |state: &mut State| !state.is_urgent && !state.is_closed;
+        state.is_awake = true;
+        let more = |state: &mut State| state.wanted <= state.over && !state.is_closed;
         let gathered = self.filled.wait_timeout_while(state, GATHERED, more);
         let mut state = gathered.unwrap_or_else(PoisonError::into_inner).0;
-        state.writer = Writer::Writing;
         std::mem::swap(&mut state.batch, batch);
         true
     }
 
-    /// Waits until all is written or lost; `false` if that takes longer.
+    /// Waits until all that has come is written or lost, whatever comes meanwhile; `false` if that takes longer.
     pub(super) fn wait_written(&self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
         let mut state = self.state();
-        while state.writer == Writer::Writing || !state.batch.is_empty() {
-            state.is_urgent = true;
-            self.filled.notify_one();
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let waited = self.written.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
+        let all = state.came;
+        state.wanted = state.wanted.max(all);
+        self.filled.notify_one();
+        let missing = |state: &mut State| state.over < all;
+        let waited = self.written.wait_timeout_while(state, patience, missing);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Nothing more will come.
@@ -146,6 +129,65 @@ impl Batch {
     }
 
     fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.lost == 0
+        self.count() == 0
+    }
+
+    fn count(&self) -> u64 {
+        self.calls.len() as u64 + self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::audit::{Ended, Who};
+
+    fn called() -> Arc<Called> {
+        let empty = String::new;
+        let workspace = PathBuf::new();
+        let (session, client, principal) = (empty(), empty(), empty());
+        let who = Arc::new(Who { workspace, session, client, principal, transport: "cli" });
+        Arc::new(Called {
+            at: SystemTime::UNIX_EPOCH,
+            who,
+            server: empty(),
+            method: empty(),
+            name: empty(),
+            decision: None,
+            ended: Ended::Result,
+            took: Duration::ZERO,
+            sent: 0,
+            received: 0,
+            kept: None,
+        })
+    }
+
+    /// Whoever waits need not see the end of what others do.
+    #[test]
+    fn what_came_before_is_waited_for_and_no_more() {
+        let queue = Queue::default();
+        let mut batch = Batch::default();
+        assert!(queue.wait_written(Duration::ZERO), "there was nothing to write");
+        queue.push(&called());
+        assert!(queue.take(&mut batch));
+        assert!(!queue.wait_written(Duration::ZERO), "it is only being written");
+        // One comes while that one is written.
+        queue.push(&called());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| queue.wait_written(Duration::from_mins(1)));
+            while queue.state().wanted < 2 {
+                std::thread::yield_now();
+            }
+            queue.push(&called());
+            assert!(queue.take(&mut batch));
+            queue.push(&called());
+            // The writer comes back for more: what was waited for is written.
+            scope.spawn(|| queue.take(&mut batch));
+            assert!(waiting.join().unwrap());
+        });
+        assert!(!queue.wait_written(Duration::ZERO), "the last is not written");
     }
 }

@@ -8,6 +8,9 @@ use tokio::time::timeout;
 
 use super::{Connection, State};
 
+/// How long signing out may take at least: a server that is not waited for long to connect may have to be told.
+const SIGN_OUT: Duration = Duration::from_secs(30);
+
 /// Why nobody signed in or out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -40,30 +43,30 @@ impl Connection {
             _ => Vec::new(),
         };
         let page = self.spec().credentials.sign_in_page().ok_or(SignInError::NoPage)?;
-        self.in_time(page.open(&challenges)).await
+        in_time(self.core.shared.timing.connect, page.open(&challenges)).await
     }
 
     /// Signs out, and connects anew without what was signed in to.
     pub async fn sign_out(&self) -> Result<SignedOut, SignInError> {
-        let ended = self.in_time(self.spec().credentials.sign_out()).await?;
+        let after = self.core.shared.timing.connect.max(SIGN_OUT);
+        let ended = in_time(after, self.spec().credentials.sign_out()).await?;
         if ended != SignedOut::Nobody {
             self.reconnect();
         }
         Ok(ended)
     }
+}
 
-    async fn in_time<T>(
-        &self,
-        work: impl Future<Output = Result<T, CredentialError>>,
-    ) -> Result<T, SignInError> {
-        let after = self.core.shared.timing.connect;
-        let done = timeout(after, work).await.map_err(|_| SignInError::Silent { after })?;
-        done.map_err(|error| {
-            let why = match error {
-                CredentialError::SignIn(why) => why,
-                CredentialError::Failed(error) => error.to_string(),
-            };
-            SignInError::Failed { why: sanitize::line(&why).into_owned() }
-        })
-    }
+async fn in_time<T>(
+    after: Duration,
+    work: impl Future<Output = Result<T, CredentialError>>,
+) -> Result<T, SignInError> {
+    let done = timeout(after, work).await.map_err(|_| SignInError::Silent { after })?;
+    done.map_err(|error| {
+        let why = match error {
+            CredentialError::SignIn(why) => why,
+            CredentialError::Failed(error) => error.to_string(),
+        };
+        SignInError::Failed { why: sanitize::line(&why).into_owned() }
+    })
 }

@@ -222,6 +222,13 @@ impl Engine {
         self.0.logs.as_ref()
     }
 
+    /// Waits, for a moment at most, until every call that has ended is on record.
+    pub async fn settle_audit(&self) {
+        if let Some(audit) = &self.0.audit {
+            audit.settle().await;
+        }
+    }
+
     /// Where results that were too long are kept, if anywhere.
     pub fn results(&self) -> Option<&Store> {
         self.0.store.as_ref()
@@ -280,9 +287,7 @@ impl Engine {
         if let Some(logs) = &self.0.logs {
             logs.settle().await;
         }
-        if let Some(audit) = &self.0.audit {
-            audit.settle().await;
-        }
+        self.settle_audit().await;
         let eras = self.0.eras.clone();
         // A disk may take its time.
         let _ = tokio::task::spawn_blocking(move || eras.save()).await;

@@ -36,6 +36,12 @@ struct Listed<'a> {
     id: Option<String>,
 }
 
+/// `POST /activity/settle`: has written down what has ended. Whoever reads the log then finds it there.
+pub(super) async fn settle(State(admin): State<Admin>) -> StatusCode {
+    admin.0.engine.settle_audit().await;
+    StatusCode::NO_CONTENT
+}
+
 /// `GET /activity`: the latest calls, oldest first.
 pub(super) async fn list(State(admin): State<Admin>, uri: Uri) -> Result<Response, Problem> {
     let engine = &admin.0.engine;
@@ -47,6 +53,7 @@ pub(super) async fn list(State(admin): State<Admin>, uri: Uri) -> Result<Respons
         Some(server) => Filter::default().of_server(server),
         None => Filter::default(),
     };
+    engine.settle_audit().await;
     let most = param(&uri, "calls").and_then(|calls| calls.parse().ok()).unwrap_or(CALLS);
     let history = audit::history(logs.folder(), filter, most.min(MOST)).await;
     let history = history.map_err(|error| {

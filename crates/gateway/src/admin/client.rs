@@ -136,6 +136,11 @@ impl Client {
         self.send(Method::POST, "stop", Bytes::new()).await?.whole().await.map(drop)
     }
 
+    /// Has the hub write down which calls have ended, so that the audit log has them.
+    pub async fn settle_activity(&self) -> Result<(), Error> {
+        self.send(Method::POST, "activity/settle", Bytes::new()).await?.whole().await.map(drop)
+    }
+
     /// The queue of questions, oldest first.
     pub async fn questions(&self) -> Result<Vec<Asking>, Error> {
         #[derive(Deserialize)]

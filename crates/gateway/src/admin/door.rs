@@ -76,13 +76,12 @@ async fn enter(
 
 /// `POST /console`: where the console is, for one page.
 pub(super) async fn invite(State(admin): State<Admin>) -> Result<Response, Problem> {
-    let address = admin.address().ok_or_else(|| {
+    let url = admin.console().ok_or_else(|| {
         Problem::new(Kind::Failed, "the hub is on no port of this machine")
             .hinted("its log says why; `switchboard stop`, and try again")
     })?;
     let invitation = admin.invitation().map_err(|error| broken(&error))?;
-    let url = format!("http://{address}{invitation}");
-    Ok(json(StatusCode::OK, &value!({ "url": url })))
+    Ok(json(StatusCode::OK, &value!({ "url": format!("{url}{invitation}") })))
 }
 
 fn broken(error: &std::io::Error) -> Problem {

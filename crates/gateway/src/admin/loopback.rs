@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use tokio::net::TcpListener;
@@ -37,16 +37,29 @@ pub enum LoopbackError {
 /// The API and the console, to be served beside faces.
 pub struct Beside {
     routes: Router,
+    shown: Shown,
     /// What to append to the address so that it lets one page in, once.
     pub invitation: String,
+}
+
+/// Where the console is besides its own port: what people were told first is what they are told again.
+#[derive(Debug, Default)]
+pub(super) struct Places(Mutex<Vec<Arc<str>>>);
+
+/// While it is held, the console is said to be at this place.
+#[derive(Debug)]
+#[must_use = "dropped, the console is not there any more"]
+pub struct Shown {
+    admin: Admin,
+    url: Arc<str>,
 }
 
 // === impl Beside ===
 
 impl Beside {
-    /// Faces with it beside them.
-    pub fn faces(self, options: FaceOptions) -> FaceOptions {
-        FaceOptions { beside: self.routes, ..options }
+    /// Faces with it beside them, and what is to be held while they are served.
+    pub fn faces(self, options: FaceOptions) -> (FaceOptions, Shown) {
+        (FaceOptions { beside: self.routes, ..options }, self.shown)
     }
 }
 
@@ -54,6 +67,35 @@ impl Beside {
 impl fmt::Debug for Beside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Beside").finish_non_exhaustive()
+    }
+}
+
+// === impl Places ===
+
+impl Places {
+    /// The place that is longest there.
+    pub(super) fn first(&self) -> Option<Arc<str>> {
+        self.lock().first().cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Shown ===
+
+impl Shown {
+    fn at(admin: &Admin, url: &str) -> Self {
+        let url = Arc::from(url);
+        admin.0.places.lock().push(Arc::clone(&url));
+        Self { admin: admin.clone(), url }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.admin.0.places.lock().retain(|url| !Arc::ptr_eq(url, &self.url));
     }
 }
 
@@ -101,10 +143,12 @@ impl Admin {
         Ok(())
     }
 
-    /// The same beside something else that is served at this address; absent where it is not for this machine alone.
+    /// The same beside something else that is served at this address, where people of this machine find it at `url`;
+    /// absent where it is not for this machine alone.
     pub async fn beside(
         &self,
         address: SocketAddr,
+        url: &str,
         state: &Path,
     ) -> Result<Option<Beside>, LoopbackError> {
         if !address.ip().is_loopback() {
@@ -112,7 +156,7 @@ impl Admin {
         }
         let routes = self.behind_door(state).await?;
         let invitation = self.invitation().map_err(LoopbackError::Listen)?;
-        Ok(Some(Beside { routes, invitation }))
+        Ok(Some(Beside { routes, shown: Shown::at(self, url), invitation }))
     }
 
     /// Everything that is served to whoever has the token, and to our own pages: the API and the console. It has no

@@ -43,7 +43,7 @@ use switchboard_core::told::Advice;
 use tokio_util::sync::CancellationToken;
 
 pub use host::{Faces, Host, Opened, Room, Site, Whose};
-pub use loopback::{Beside, LoopbackError, PORT};
+pub use loopback::{Beside, LoopbackError, PORT, Shown};
 pub use problem::{Kind, Problem};
 pub use questions::Asking;
 pub use routes::Status;
@@ -52,7 +52,7 @@ pub use token::{Token, TokenError};
 use crate::socket::Pulse;
 use asked::Asked;
 use lease::Leases;
-use loopback::Port;
+use loopback::{Places, Port};
 use passes::Passes;
 use ring::Ring;
 
@@ -73,6 +73,8 @@ struct Inner {
     passes: Passes,
     /// Where it is reached on this machine.
     port: Port,
+    /// Where its console is besides.
+    places: Places,
 }
 
 // === impl Admin ===
@@ -97,6 +99,7 @@ impl Admin {
             ring: Ring::default(),
             passes: Passes::default(),
             port: Port::default(),
+            places: Places::default(),
         }))
     }
 
@@ -108,6 +111,12 @@ impl Admin {
     /// Where it is reached on this machine, if it is.
     pub fn address(&self) -> Option<SocketAddr> {
         self.0.port.address()
+    }
+
+    /// Where people find its console: where it is served to them, else where the API is.
+    fn console(&self) -> Option<String> {
+        let own = || self.address().map(|address| format!("http://{address}"));
+        self.0.places.first().map(|url| url.to_string()).or_else(own)
     }
 
     /// What to append to the address of the API so that it lets one page of the console in, once.

@@ -73,6 +73,7 @@ pub(super) fn api(admin: Admin) -> Router {
         .route("/workspaces", get(workspaces).post(lease::open))
         .route("/workspaces/{id}/snapshot", get(servers::snapshot))
         .route("/activity", get(activity::list))
+        .route("/activity/settle", post(activity::settle))
         .route("/activity/{id}", get(activity::show))
         .route("/console", post(door::invite))
         .route("/workspaces/{id}/hold", post(lease::again))

@@ -28,8 +28,12 @@ impl Cancel {
         self.waiting.wake();
     }
 
-    /// What `answering` comes to; `None` if it was taken back before. One waits at a time.
+    /// What `answering` comes to; `None` if it was taken back before. What was taken back before this does not even
+    /// begin. One waits at a time.
     pub(super) async fn unless<T>(&self, answering: impl Future<Output = T>) -> Option<T> {
+        if self.is_cancelled() {
+            return None;
+        }
         let mut answering = pin!(answering);
         poll_fn(|cx| {
             if let Poll::Ready(answer) = answering.as_mut().poll(cx) {
@@ -37,16 +41,19 @@ impl Cancel {
             }
             self.waiting.register(cx.waker());
             // After it is registered: what comes between the two would wake nobody.
-            let is_cancelled = self.is_cancelled.load(Ordering::Acquire);
-            if is_cancelled { Poll::Ready(None) } else { Poll::Pending }
+            if self.is_cancelled() { Poll::Ready(None) } else { Poll::Pending }
         })
         .await
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Acquire)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::future::{pending, ready};
+    use std::future::pending;
 
     use futures_util::FutureExt;
 
@@ -58,7 +65,13 @@ mod tests {
         assert!(cancel.unless(pending::<()>()).now_or_never().is_none());
         let (answer, ()) = tokio::join!(cancel.unless(pending::<()>()), async { cancel.cancel() });
         assert_eq!(answer, None);
-        assert_eq!(cancel.unless(ready(1)).await, Some(1), "an answer that is there is not lost");
-        assert_eq!(cancel.unless(pending::<()>()).await, None, "nor is the word that came before");
+        let never = async { panic!("it was taken back before it began") };
+        assert_eq!(cancel.unless::<()>(never).await, None);
+        let cancel = Cancel::default();
+        let answering = async {
+            cancel.cancel();
+            1
+        };
+        assert_eq!(cancel.unless(answering).await, Some(1), "an answer that is there is not lost");
     }
 }

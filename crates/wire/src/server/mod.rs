@@ -7,6 +7,7 @@
 //!
 //! The HTTP faces are not here; what a session does with one message is, in [`Session`].
 
+mod admitted;
 mod cancel;
 mod changes;
 mod context;

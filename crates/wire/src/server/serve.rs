@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytestring::ByteString;
-use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 
 use super::{Changes, Handler, Session};
 use crate::{
@@ -87,16 +87,15 @@ async fn take<H: Handler>(
             session.outbox.send(response.text().clone()).await;
         }
         Ok(Parsed::One(message @ Message::Request(_))) => {
-            let session = session.clone();
-            answering.push(Box::pin(async move {
-                session.answer(Ok(message)).await.map(|response| response.text().clone())
-            }));
+            // It is taken in before the next message is read, whenever it begins.
+            let answer = session.clone().answer(Ok(message));
+            answering.push(Box::pin(answer.map(|response| Some(response?.text().clone()))));
         }
         // Notifications and answers take no time and keep their order.
         Ok(Parsed::One(message)) => {
             session.clone().answer(Ok(message)).await;
         }
-        Ok(Parsed::Batch(messages)) => answering.push(Box::pin(batch(session.clone(), messages))),
+        Ok(Parsed::Batch(messages)) => answering.push(Box::pin(batch(session, messages))),
         Err(malformed) => {
             if let Some(response) = session.clone().answer(Err(malformed)).await {
                 session.outbox.send(response.text().clone()).await;
@@ -110,13 +109,16 @@ fn too_busy() -> RpcError {
 }
 
 /// All answers of a batch together, as JSON-RPC has it.
-async fn batch<H: Handler>(
-    session: Arc<Session<H>>,
+fn batch<H: Handler>(
+    session: &Arc<Session<H>>,
     messages: Vec<Result<Message, Malformed>>,
-) -> Option<ByteString> {
+) -> impl Future<Output = Option<ByteString>> + Send + use<H> {
     let answering = messages.into_iter().map(|message| session.clone().answer(message));
-    let answers = futures_util::future::join_all(answering).await;
-    let texts: Vec<_> =
-        answers.iter().flatten().map(|response| -> &str { response.text() }).collect();
-    (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")).into())
+    let answering = futures_util::future::join_all(answering);
+    async {
+        let answers = answering.await;
+        let texts: Vec<_> =
+            answers.iter().flatten().map(|response| -> &str { response.text() }).collect();
+        (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")).into())
+    }
 }

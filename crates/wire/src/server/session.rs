@@ -2,7 +2,8 @@
 
 use std::{
     any::Any,
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
+    future::ready,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -11,9 +12,13 @@ use std::{
 };
 
 use bytestring::ByteString;
+use futures_util::future::Either;
 use tokio::sync::oneshot;
 
-use super::{Change, Handler, Repeated, cancel::Cancel, context::Severity, legacy, modern, render};
+use super::{
+    Change, Handler, Repeated, admitted::Admitted, cancel::Cancel, context::Severity, legacy,
+    modern, render,
+};
 use crate::{
     Error, Version,
     envelope::{
@@ -54,8 +59,8 @@ pub(super) struct State {
     /// Set by `initialize`.
     pub(super) greeted: Option<Greeted>,
     pub(super) log_level: Option<Severity>,
-    /// Requests being answered, so that they can be cancelled.
-    running: SpreadMap<Id, Arc<Cancel>>,
+    /// Requests that wait to be answered or are being, so that they can be taken back.
+    pub(super) running: SpreadMap<Id, Arc<Cancel>>,
     /// Questions sent to a legacy client.
     asked: HashMap<u64, oneshot::Sender<Outcome>>,
     /// Legacy: what the client hears of, each with what ends it.
@@ -136,50 +141,48 @@ impl<H: Handler> Session<H> {
     }
 
     /// Answers one message. `None`: there is nothing to answer.
-    pub async fn answer(self: Arc<Self>, message: Result<Message, Malformed>) -> Option<Response> {
+    ///
+    /// The message is taken in at once, before what comes back is polled: what is taken in after it finds it there,
+    /// and a cancellation right behind its request finds the request.
+    pub fn answer(
+        self: Arc<Self>,
+        message: Result<Message, Malformed>,
+    ) -> impl Future<Output = Option<Response>> + Send + use<H> {
+        match self.take_in(message) {
+            Ok(request) => Either::Left(request.answer()),
+            Err(answer) => Either::Right(ready(answer)),
+        }
+    }
+
+    /// A request that is to be answered, or what the message has come to already.
+    fn take_in(
+        self: Arc<Self>,
+        message: Result<Message, Malformed>,
+    ) -> Result<Admitted<H>, Option<Response>> {
         match message {
-            Ok(Message::Request(request)) => self.answer_request(request).await,
-            Ok(Message::Notification(note)) => {
-                self.hear(note);
-                None
-            }
-            Ok(Message::Response(response)) => {
-                self.take_answer(&response);
-                None
-            }
+            Ok(Message::Request(request)) => return Admitted::new(self, request).map_err(Some),
+            Ok(Message::Notification(note)) => self.hear(note),
+            Ok(Message::Response(response)) => self.take_answer(&response),
             Err(malformed) if malformed.looks != Looks::LikeAnAnswer => {
-                Some(Response::error(malformed.id.as_ref(), &malformed.to_rpc_error()))
+                return Err(Some(Response::error(
+                    malformed.id.as_ref(),
+                    &malformed.to_rpc_error(),
+                )));
             }
             Err(malformed) => {
                 tracing::debug!(%malformed, "an answer that cannot be read");
                 self.fail_answer(&malformed);
-                None
             }
         }
-    }
-
-    async fn answer_request(self: &Arc<Self>, request: Request) -> Option<Response> {
-        let id = request.id();
-        let cancel = Arc::new(Cancel::default());
-        match self.state().running.entry(id.clone()) {
-            Entry::Vacant(place) => place.insert(cancel.clone()),
-            Entry::Occupied(_) => {
-                let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
-                return Some(Response::error(Some(&id), &error));
-            }
-        };
-        let answered = Answering { state: &self.state, id: &id };
-        let asked = request.method();
-        let outcome = cancel.unless(self.dispatch(&request, &asked)).await;
-        drop(answered);
-        match outcome? {
-            Ok(result) => Some(Response::result(&id, &result)),
-            Err(error) => Some(Response::error(Some(&id), &error)),
-        }
+        Err(None)
     }
 
     /// The era of a request is told by what it carries, whatever came before it.
-    async fn dispatch(self: &Arc<Self>, request: &Request, asked: &str) -> Result<Raw, RpcError> {
+    pub(super) async fn dispatch(
+        self: &Arc<Self>,
+        request: &Request,
+        asked: &str,
+    ) -> Result<Raw, RpcError> {
         let params = request.params().filter(|params| params.kind() != JsonKind::Null);
         let params = params.unwrap_or_else(Raw::empty_object);
         if params.kind() != JsonKind::Object {
@@ -205,7 +208,8 @@ impl<H: Handler> Session<H> {
                 if let Some(id) = id.and_then(Id::from_raw) {
                     let mut state = self.state();
                     state.listening.remove(&id.key());
-                    let running = state.running.get(&id).cloned();
+                    // The id is free again: whoever took its request back may use it for the next.
+                    let running = state.running.remove(&id);
                     // Not under the lock: whoever is woken may want it.
                     drop(state);
                     if let Some(running) = running {
@@ -301,20 +305,6 @@ impl<H: Handler> Session<H> {
         result: &Repeated,
     ) -> Result<Raw, RpcError> {
         result.render(version.era(), asked, || self.handler.info())
-    }
-}
-
-/// A request that is being answered: its id is free again when it is, or when nobody wants to know any more.
-struct Answering<'a> {
-    state: &'a Mutex<State>,
-    id: &'a Id,
-}
-
-// === impl Answering ===
-
-impl Drop for Answering<'_> {
-    fn drop(&mut self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).running.remove(self.id);
     }
 }
 

@@ -7,6 +7,7 @@ mod http;
 mod peers;
 mod process;
 mod regression;
+mod serving;
 mod session;
 mod suite;
 mod ws;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::super::hub::{Rooms, problem};
-use super::{bind, console, ready};
+use super::{bind, console, looked_after_there, ready};
 use crate::args::{Guarding, Serve};
 use crate::guarding::Door;
 use crate::hub;
@@ -123,20 +123,17 @@ pub(in super::super) async fn in_hub(
     let front = rooms.front(whose, &serve.view).await?;
     let (listener, address) = take(&serve, admin).await.map_err(|failure| problem(&failure))?;
     let shutdown = CancellationToken::new();
-    let console = console(admin, address, rooms.state_dir()).await;
+    let console = console(admin, &door, address, rooms.state_dir()).await;
     let console = console.map_err(|failure| problem(&failure))?;
     let facts = Facts { console: console.as_ref().map(|console| console.invitation.clone()) };
     let snapshot = front.snapshot();
     let options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
     drop(snapshot);
-    let options = match console {
-        Some(console) => console.faces(options),
-        None => options,
-    };
+    let (options, shown) = looked_after_there(console, options);
     let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());
     let serving = tokio::spawn(serving);
     // Dropped, the faces are told to end, and do so by themselves.
-    let held = shutdown.drop_guard();
+    let held = (shutdown.drop_guard(), shown);
     let serving = Box::pin(async move {
         let _held = held;
         match serving.await {

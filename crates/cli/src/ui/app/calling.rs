@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::event::News;
-use super::form::Purpose;
+use super::form::{Form, Purpose};
 use super::known::Wrong;
 
 /// One call.
@@ -79,29 +79,36 @@ pub(crate) fn tool(name: &str, arguments: &Value) -> Value {
     })
 }
 
-/// What a value could become is asked; nothing where nobody can be asked.
-pub(crate) fn completion(purpose: &Purpose, argument: &str, value: &str) -> Option<Value> {
-    let (reference, server, argument) = match purpose {
+/// What a value could become is asked, and with it what the others are; nothing where nobody can be asked.
+pub(crate) fn completion(form: &Form) -> Option<Value> {
+    let key = &form.blanks.get(form.focus)?.field.key;
+    let value = form.texts().swap_remove(form.focus);
+    let (reference, server, argument) = match &form.purpose {
         Purpose::Prompt { name, server } => {
+            let argument = json!({ "name": key, "value": value });
             (json!({ "type": "ref/prompt", "name": name }), server, argument)
         }
+        // It is one line, and a variable of it is asked for at a time.
         Purpose::Resource { server, template: Some(template) } => {
-            let argument = variable(template, value)?;
-            let reference = json!({ "type": "ref/resource", "uri": template });
-            return Some(request(&reference, argument.0, argument.1, server));
+            let (name, value) = variable(template, &value)?;
+            let argument = json!({ "name": name, "value": value });
+            (json!({ "type": "ref/resource", "uri": template }), server, argument)
         }
         _ => return None,
     };
-    Some(request(&reference, argument, value, server))
+    let mut params = json!({ "ref": reference, "argument": argument });
+    let known = known(form);
+    if !known.is_empty() {
+        params["context"] = json!({ "arguments": known });
+    }
+    Some(json!({ "method": "completion/complete", "params": params, "server": server }))
 }
 
-fn request(reference: &Value, name: &str, value: &str, server: &str) -> Value {
-    let argument = json!({ "name": name, "value": value });
-    json!({
-        "method": "completion/complete",
-        "params": { "ref": reference, "argument": argument },
-        "server": server,
-    })
+/// What stands in the other fields.
+fn known(form: &Form) -> Map<String, Value> {
+    let all = form.blanks.iter().zip(form.texts()).enumerate();
+    let others = all.filter(|(number, (_, text))| *number != form.focus && !text.is_empty());
+    others.map(|(_, (blank, text))| (blank.field.key.clone(), text.into())).collect()
 }
 
 /// The variable of a template that is being typed, and what of it is there: the first one whose place is not passed.

@@ -272,11 +272,8 @@ impl Model {
         if !self.known.completes(server) {
             return Vec::new();
         }
-        let Some(blank) = form.blanks.get(form.focus) else { return Vec::new() };
+        let Some(body) = calling::completion(form) else { return Vec::new() };
         let value = form.texts().swap_remove(form.focus);
-        let Some(body) = calling::completion(&form.purpose, &blank.field.key, &value) else {
-            return Vec::new();
-        };
         self.completing = Some((ticket, value));
         vec![Effect::Call { ticket, body, repeats: None }]
     }

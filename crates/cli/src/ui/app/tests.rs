@@ -193,11 +193,17 @@ fn values_are_completed_one_question_at_a_time() {
     let effects = model.update(Event::Call { ticket: *ticket, news });
     let [Effect::Call { ticket, body, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(body["params"]["argument"]["value"], "Ad");
+    assert_eq!(body["params"]["context"], Value::Null, "nothing else is known");
     let news = News::Done { result, note: None };
     assert_eq!(model.update(Event::Call { ticket: *ticket, news }), []);
     press(&mut model, "^N ^N");
     let Some(Window { kind: Kind::Form(form), .. }) = model.window() else { panic!() };
     assert_eq!(form.texts(), ["Alan", ""]);
+    // What is known by then is told.
+    let effects = press(&mut model, "Tab \"B\"");
+    let [.., Effect::Call { body, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(body["params"]["argument"], json!({ "name": "tone", "value": "B" }));
+    assert_eq!(body["params"]["context"], json!({ "arguments": { "to": "Alan" } }));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Calls: what goes in and comes out untouched, what comes on the way, how they fail and end.
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt, future::join_all};
 use switchboard_wire::{
     Era,
     client::{Call, Event, Incoming, List},
@@ -21,6 +21,15 @@ over_all_five!(
     a_header_is_sent_for_a_tool_not_yet_seen,
     a_resource_is_read,
 );
+
+/// Where messages of one moment arrive in order. Two requests of HTTP may pass one another.
+mod in_order {
+    use super::{super::over, a_call_given_up_at_once_does_not_go_on};
+
+    over!(in_process InProcess: a_call_given_up_at_once_does_not_go_on);
+    over!(stdio Stdio: a_call_given_up_at_once_does_not_go_on);
+    over!(web_socket WebSocket: a_call_given_up_at_once_does_not_go_on);
+}
 
 async fn arguments_and_results_survive_byte_for_byte(bench: Bench) {
     let odd = r#"{ "z" : 1.0, "a":[1e400,"\u00e9",-0], "n":18446744073709551617, "é":"\/" }"#;
@@ -61,6 +70,16 @@ async fn dropping_a_call_cancels_it_at_the_server(bench: Bench) {
     if bench.transport != Transport::Http || bench.era() == Era::Legacy {
         bench.await_seen("notifications/cancelled").await;
     }
+}
+
+/// The request is read at once with what takes it back, in this order.
+async fn a_call_given_up_at_once_does_not_go_on(bench: Bench) {
+    for _ in 0..50 {
+        let mut exchange = bench.client.call(Call::tool("hang", &raw("{}")));
+        assert!(exchange.next().now_or_never().is_none());
+    }
+    assert_eq!(member(&bench.tool("hanging", "{}").await, "hanging"), "0");
+    bench.await_seen("notifications/cancelled").await;
 }
 
 async fn errors_have_the_codes_of_their_era(bench: Bench) {

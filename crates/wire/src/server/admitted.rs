@@ -1,0 +1,70 @@
+//! A request between being read and being answered.
+//!
+//! It is taken in when it is read and begins when it is first polled. What comes right behind it, such as the word that
+//! it is not wanted any more, is read in between, and finds it.
+
+use std::{
+    collections::hash_map::Entry,
+    sync::{Arc, PoisonError},
+};
+
+use super::{Handler, Session, cancel::Cancel};
+use crate::{
+    envelope::{Id, Request, Response, RpcError, code},
+    meta::method,
+};
+
+/// A request that was taken in: it can be taken back from here on, and its id is free again when it is answered, or
+/// when nobody wants to know any more.
+pub(super) struct Admitted<H> {
+    session: Arc<Session<H>>,
+    request: Request,
+    id: Id,
+    cancel: Arc<Cancel>,
+}
+
+// === impl Admitted ===
+
+impl<H: Handler> Admitted<H> {
+    /// Takes a request in; the error is the answer to one whose id is in use.
+    pub(super) fn new(session: Arc<Session<H>>, request: Request) -> Result<Self, Response> {
+        let (id, cancel) = (request.id(), Arc::new(Cancel::default()));
+        let is_free = match session.state().running.entry(id.clone()) {
+            Entry::Vacant(place) => {
+                place.insert(cancel.clone());
+                true
+            }
+            Entry::Occupied(_) => false,
+        };
+        if is_free {
+            return Ok(Self { session, request, id, cancel });
+        }
+        let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
+        Err(Response::error(Some(&id), &error))
+    }
+
+    /// Answers it; `None` if it was taken back.
+    pub(super) async fn answer(self) -> Option<Response> {
+        let asked = self.request.method();
+        let never = Cancel::default();
+        let cancel = match &*asked {
+            // It cannot be taken back, and a word that does so is to be ignored.
+            method::INITIALIZE => &never,
+            _ => &*self.cancel,
+        };
+        Some(match cancel.unless(self.session.dispatch(&self.request, &asked)).await? {
+            Ok(result) => Response::result(&self.id, &result),
+            Err(error) => Response::error(Some(&self.id), &error),
+        })
+    }
+}
+
+impl<H> Drop for Admitted<H> {
+    fn drop(&mut self) {
+        let mut state = self.session.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Once it was taken back, the id may be another request's.
+        if state.running.get(&self.id).is_some_and(|own| Arc::ptr_eq(own, &self.cancel)) {
+            state.running.remove(&self.id);
+        }
+    }
+}
