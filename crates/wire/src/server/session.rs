@@ -11,6 +11,7 @@ use std::{
 };
 
 use bytestring::ByteString;
+use futures_util::FutureExt as _;
 use tokio::sync::oneshot;
 
 use super::{Change, Handler, Repeated, cancel::Cancel, context::Severity, legacy, modern, render};
@@ -20,7 +21,7 @@ use crate::{
         Id, IdKey, Looks, Malformed, Message, Notification, Outcome, Request, Response, RpcError,
         code,
     },
-    json::{Edit, JsonKind, Raw},
+    json::{Edit, JsonKind, Raw, Rope},
     link::LinkWriter,
     meta::{self, method},
     spread::SpreadMap,
@@ -77,6 +78,30 @@ pub(super) struct Greeted {
     pub(super) version: Version,
     pub(super) client_info: Option<Raw>,
     pub(super) capabilities: Raw,
+}
+
+/// An answer before it is a text.
+enum Answered {
+    Result(Id, Rope),
+    Error(Response),
+}
+
+// === impl Answered ===
+
+impl Answered {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Result(id, result) => Response::joined(&id, &result),
+            Self::Error(response) => response,
+        }
+    }
+
+    fn into_pieces(self) -> Rope {
+        match self {
+            Self::Result(id, result) => Response::in_pieces(&id, &result),
+            Self::Error(response) => response.text().clone().into(),
+        }
+    }
 }
 
 // === impl Outbox ===
@@ -136,7 +161,22 @@ impl<H: Handler> Session<H> {
     }
 
     /// Answers one message. `None`: there is nothing to answer.
-    pub async fn answer(self: Arc<Self>, message: Result<Message, Malformed>) -> Option<Response> {
+    pub fn answer(
+        self: Arc<Self>,
+        message: Result<Message, Malformed>,
+    ) -> impl Future<Output = Option<Response>> {
+        self.answered(message).map(|answered| answered.map(Answered::into_response))
+    }
+
+    /// The text of the same, in which what is large is not copied.
+    pub fn answer_in_pieces(
+        self: Arc<Self>,
+        message: Result<Message, Malformed>,
+    ) -> impl Future<Output = Option<Rope>> {
+        self.answered(message).map(|answered| answered.map(Answered::into_pieces))
+    }
+
+    async fn answered(self: Arc<Self>, message: Result<Message, Malformed>) -> Option<Answered> {
         match message {
             Ok(Message::Request(request)) => self.answer_request(request).await,
             Ok(Message::Notification(note)) => {
@@ -148,7 +188,8 @@ impl<H: Handler> Session<H> {
                 None
             }
             Err(malformed) if malformed.looks != Looks::LikeAnAnswer => {
-                Some(Response::error(malformed.id.as_ref(), &malformed.to_rpc_error()))
+                let error = malformed.to_rpc_error();
+                Some(Answered::Error(Response::error(malformed.id.as_ref(), &error)))
             }
             Err(malformed) => {
                 tracing::debug!(%malformed, "an answer that cannot be read");
@@ -158,28 +199,28 @@ impl<H: Handler> Session<H> {
         }
     }
 
-    async fn answer_request(self: &Arc<Self>, request: Request) -> Option<Response> {
+    async fn answer_request(self: &Arc<Self>, request: Request) -> Option<Answered> {
         let id = request.id();
         let cancel = Arc::new(Cancel::default());
         match self.state().running.entry(id.clone()) {
             Entry::Vacant(place) => place.insert(cancel.clone()),
             Entry::Occupied(_) => {
                 let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
-                return Some(Response::error(Some(&id), &error));
+                return Some(Answered::Error(Response::error(Some(&id), &error)));
             }
         };
         let answered = Answering { state: &self.state, id: &id };
         let asked = request.method();
         let outcome = cancel.unless(self.dispatch(&request, &asked)).await;
         drop(answered);
-        match outcome? {
-            Ok(result) => Some(Response::result(&id, &result)),
-            Err(error) => Some(Response::error(Some(&id), &error)),
-        }
+        Some(match outcome? {
+            Ok(result) => Answered::Result(id, result),
+            Err(error) => Answered::Error(Response::error(Some(&id), &error)),
+        })
     }
 
     /// The era of a request is told by what it carries, whatever came before it.
-    async fn dispatch(self: &Arc<Self>, request: &Request, asked: &str) -> Result<Raw, RpcError> {
+    async fn dispatch(self: &Arc<Self>, request: &Request, asked: &str) -> Result<Rope, RpcError> {
         let params = request.params().filter(|params| params.kind() != JsonKind::Null);
         let params = params.unwrap_or_else(Raw::empty_object);
         if params.kind() != JsonKind::Object {
@@ -286,7 +327,7 @@ impl<H: Handler> Session<H> {
         version: Version,
         asked: &str,
         outcome: Result<Raw, RpcError>,
-    ) -> Result<Raw, RpcError> {
+    ) -> Result<Rope, RpcError> {
         match outcome {
             Ok(result) => render::result(version.era(), asked, &result, || self.handler.info()),
             Err(error) => Err(render::error(version.era(), asked, error)),
@@ -299,8 +340,8 @@ impl<H: Handler> Session<H> {
         version: Version,
         asked: &str,
         result: &Repeated,
-    ) -> Result<Raw, RpcError> {
-        result.render(version.era(), asked, || self.handler.info())
+    ) -> Result<Rope, RpcError> {
+        result.render(version.era(), asked, || self.handler.info()).map(Rope::from)
     }
 }
 
