@@ -355,11 +355,12 @@ mod tests {
         tokio::join!(feeding, reading);
     }
 
-    /// Gives what it has, as much at once as a pipe holds, and counts how often it is not asked to go on where it
-    /// stopped: the line was copied, or begun.
+    /// Gives what it has, as much at once as a pipe holds, and counts how often it is given other room than what it
+    /// left: that is when lines are copied.
     struct Watched<'a> {
         left: &'a [u8],
-        stopped: usize,
+        /// Where the room begins that was left, and how much it was.
+        room: (usize, usize),
         moves: Arc<AtomicUsize>,
     }
 
@@ -369,13 +370,14 @@ mod tests {
             _: &mut Context<'_>,
             into: &mut ReadBuf<'_>,
         ) -> Poll<std::io::Result<()>> {
-            let place = into.initialize_unfilled().as_ptr().addr();
-            if place != self.stopped {
+            let room = into.initialize_unfilled();
+            let (place, size) = (room.as_ptr().addr(), room.len());
+            if self.room != (place, size) {
                 self.moves.fetch_add(1, Ordering::Relaxed);
             }
             let (now, later) = self.left.split_at(CHUNK.min(into.remaining()).min(self.left.len()));
             into.put_slice(now);
-            self.stopped = place + now.len();
+            self.room = (place + now.len(), size - now.len());
             self.left = later;
             Poll::Ready(Ok(()))
         }
@@ -386,7 +388,7 @@ mod tests {
         let line = format!("\"{}\"", "x".repeat(1 << 20));
         let input = format!("{line}\n{line}\n{line}\n{{}}\n");
         let moves = Arc::new(AtomicUsize::new(0));
-        let source = Watched { left: input.as_bytes(), stopped: 0, moves: Arc::clone(&moves) };
+        let source = Watched { left: input.as_bytes(), room: (0, 0), moves: Arc::clone(&moves) };
         let mut reader = LineReader::new(source, 16 << 20);
         let mut held = Vec::new();
         for number in 0..3 {
