@@ -178,6 +178,7 @@ impl Raw {
         Ok(found)
     }
 
+    #[inline]
     fn find_only(&self, key: &str) -> Result<Option<&str>, MemberError> {
         match &self.outline {
             Some(outline) => outline.find_only(self.as_str(), key),
@@ -215,6 +216,7 @@ impl Raw {
     }
 }
 
+#[inline]
 fn find_only<'t>(text: &'t str, key: &str) -> Result<Option<&'t str>, MemberError> {
     if lacks(text, key) {
         return Ok(None);

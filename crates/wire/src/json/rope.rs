@@ -91,11 +91,13 @@ impl Strands {
         Self { done: Vec::new(), open: String::with_capacity(size) }
     }
 
+    #[inline]
     pub(crate) fn write(&mut self, text: &str) {
         self.open.push_str(text);
     }
 
     /// Adds `part` of `whole`: shared if it is large, else written.
+    #[inline]
     pub(crate) fn share(&mut self, whole: &ByteString, part: &str) {
         if part.len() < SHARED {
             return self.write(part);

@@ -221,7 +221,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The same, and says what the key was.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn key(&mut self) -> Result<Key, Syntax> {
         let start = self.at;
         if self.peek() != Some(b'"') {
