@@ -13,6 +13,7 @@ mod guard;
 mod media;
 mod metrics;
 mod options;
+mod pieces;
 mod refusal;
 mod routes;
 mod sessions;

@@ -7,10 +7,11 @@ use axum::{
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use switchboard_wire::{
     envelope::{Id, Malformed, Response as Answer, RpcError, code},
-    json::Raw,
+    json::{Raw, Rope},
     sanitize,
 };
 
+use super::pieces;
 use crate::front::Part;
 
 /// JSON-RPC leaves this code to servers; other servers use it for the same thing.
@@ -180,7 +181,7 @@ impl IntoResponse for Refusal {
         let Told { status, id, error, header } = *self.told;
         tracing::debug!(reason = self.reason.as_str(), %status, "refused");
         let text = Answer::error(id.as_ref(), &error).text().clone();
-        let mut response = json(status, text.into_bytes());
+        let mut response = json(status, text);
         if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);
         }
@@ -190,8 +191,8 @@ impl IntoResponse for Refusal {
 }
 
 /// An answer that is one JSON text.
-pub(super) fn json(status: StatusCode, text: bytes::Bytes) -> Response {
-    let mut response = Response::new(Body::from(text));
+pub(super) fn json(status: StatusCode, text: impl Into<Rope>) -> Response {
+    let mut response = Response::new(pieces::body(text.into()));
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

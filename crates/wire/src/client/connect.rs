@@ -149,7 +149,8 @@ async fn spawn(
 ) -> Result<Opened, Error> {
     let spawned = process::spawn(stdio.command.clone(), &stdio.guard, stdio.stderr.clone()).await?;
     let limit = options.limits.max_message;
-    let (writer, reader, writing) = lines::link(spawned.stdout, spawned.stdin, limit);
+    let stdout = process::Stdout::new(spawned.stdout);
+    let (writer, reader, writing) = lines::link(stdout, spawned.stdin, limit);
     let opened = link_session(options, (writer, reader), Some(spawned.process), given_up);
     let closing = opened.session.closing.clone();
     opened.tasks.spawn(closing.run_until_cancelled_owned(writing));

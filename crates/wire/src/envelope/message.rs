@@ -1,12 +1,14 @@
 //! The three kinds of message, each a text and the spans that matter in it.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use bytestring::ByteString;
 use serde::Deserialize;
 
 use super::Id;
-use crate::json::{Edit, Patch, Raw, SpliceError, decode_string, quote, quote_into, room};
+use crate::json::{
+    Edit, Outline, Patch, Raw, Rope, SpliceError, Strands, decode_string, quote, quote_into, room,
+};
 
 /// Error codes with a meaning of their own.
 pub mod code {
@@ -65,6 +67,8 @@ pub struct Response {
     /// `None` is an error about a request whose id its receiver could not read.
     pub(super) id: Option<Range<usize>>,
     pub(super) payload: Range<usize>,
+    /// Of a large result that was received.
+    pub(super) outline: Option<Arc<Outline>>,
     pub(super) is_error: bool,
 }
 
@@ -261,31 +265,57 @@ fn resized(text: &str, span: Option<&Range<usize>>, id: &str) -> usize {
     text.len() + span.map_or(0, |_| id.len()) - span.map_or(0, Range::len)
 }
 
+/// What a response begins with, up to its id.
+const START: &str = r#"{"jsonrpc":"2.0","id":"#;
+/// What stands between its id and its result.
+const RESULT: &str = r#","result":"#;
+
 // === impl Response ===
 
 impl Response {
     /// A result of our own.
     pub fn result(id: &Id, result: &Raw) -> Self {
-        Self::write(id.as_str(), r#","result":"#, result.as_str(), false)
+        Self::write(id.as_str(), RESULT, (result.as_str(), &[]), false)
+    }
+
+    /// The same of a result in pieces.
+    pub(crate) fn joined(id: &Id, result: &Rope) -> Self {
+        Self::write(id.as_str(), RESULT, result.first_and_rest(), false)
+    }
+
+    /// The text of the same, with what is large still shared.
+    pub(crate) fn in_pieces(id: &Id, result: &Rope) -> Rope {
+        let (id, around) = (id.as_str(), START.len() + RESULT.len() + 1);
+        let mut text = Strands::with_capacity(around + id.len() + result.unshared());
+        for part in [START, id, RESULT] {
+            text.write(part);
+        }
+        result.pieces().for_each(|piece| text.share(piece, piece));
+        text.write("}");
+        text.finish()
     }
 
     /// An error of our own; without an id it is about a message whose id could not be read.
     pub fn error(id: Option<&Id>, error: &RpcError) -> Self {
         let id = id.map_or("null", Id::as_str);
-        Self::write(id, r#","error":"#, error.to_raw().as_str(), true)
+        Self::write(id, r#","error":"#, (error.to_raw().as_str(), &[]), true)
     }
 
-    fn write(id: &str, member: &str, payload: &str, is_error: bool) -> Self {
-        const START: &str = r#"{"jsonrpc":"2.0","id":"#;
-        let length = START.len() + id.len() + member.len() + payload.len() + 1;
-        let mut text = String::with_capacity(length);
-        for part in [START, id, member, payload, "}"] {
+    /// Writes a response whose payload is in pieces.
+    fn write(id: &str, member: &str, (first, rest): (&str, &[ByteString]), is_error: bool) -> Self {
+        let start = START.len() + id.len() + member.len();
+        let length = first.len() + rest.iter().map(|piece| piece.len()).sum::<usize>();
+        let mut text = String::with_capacity(start + length + 1);
+        for part in [START, id, member, first] {
             text.push_str(part);
         }
-        let end = text.len() - 1;
-        let payload = end - payload.len()..end;
+        for piece in rest {
+            text.push_str(piece);
+        }
+        text.push('}');
         let id = (id != "null").then(|| START.len()..START.len() + id.len());
-        Self { text: text.into(), id, payload, is_error }
+        let payload = start..start + length;
+        Self { text: text.into(), id, payload, outline: None, is_error }
     }
 
     /// The id of the request this answers; `None` if its sender could not read it.
@@ -302,7 +332,7 @@ impl Response {
     pub fn outcome(&self) -> Outcome {
         let payload = self.slice(&self.payload);
         if !self.is_error {
-            return Outcome::Result(payload);
+            return Outcome::Result(payload.outlined(self.outline.clone()));
         }
         Outcome::Error(RpcError::from_raw(&payload))
     }

@@ -1,6 +1,6 @@
 //! One pass over a text: which message is this?
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use bytestring::ByteString;
 
@@ -8,7 +8,7 @@ use super::{
     Id, Looks, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
     message::CallSpans,
 };
-use crate::json::{Elements, Key, Scanner, Syntax, decode_string};
+use crate::json::{Elements, Key, LARGE, Outline, Scanner, Syntax, decode_string};
 
 /// What a text held.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ struct Spans {
     params: Option<Range<usize>>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
+    /// Of the result.
+    outline: Option<Outline>,
     end: usize,
 }
 
@@ -73,7 +75,8 @@ fn parse_one(text: ByteString) -> Result<Message, Malformed> {
         Ok(Judged::Request(id, call)) => Ok(Message::Request(Request { text, id, call })),
         Ok(Judged::Notification(call)) => Ok(Message::Notification(Notification { text, call })),
         Ok(Judged::Response(id, payload, is_error)) => {
-            Ok(Message::Response(Response { text, id, payload, is_error }))
+            let outline = spans.outline.take().map(Arc::new);
+            Ok(Message::Response(Response { text, id, payload, outline, is_error }))
         }
         Err(kind) => Err(malformed(kind, &text)),
     }
@@ -103,23 +106,17 @@ impl Spans {
             return Ok(Some(MalformedKind::NotAnObject));
         }
         let mut duplicate = None;
-        scanner.eat(b'{');
-        scanner.space();
-        if !scanner.eat(b'}') {
-            loop {
-                let key = scanner.key()?;
-                let start = scanner.at();
+        scanner.object(|scanner, key| {
+            let start = scanner.at();
+            if text.len() >= LARGE && &text[key.span.clone()] == r#""result""# {
+                self.outline = Outline::read(scanner, 1)?;
+            } else {
                 scanner.value(1)?;
-                let value = start..scanner.at();
-                duplicate = duplicate.or(self.put(text, &key, value));
-                scanner.space();
-                if scanner.eat(b'}') {
-                    break;
-                }
-                scanner.expect(b',')?;
-                scanner.space();
             }
-        }
+            let value = start..scanner.at();
+            duplicate = duplicate.or(self.put(text, &key, value));
+            Ok(())
+        })?;
         self.end = scanner.at() - 1;
         scanner.finish()?;
         Ok(duplicate.map(MalformedKind::Duplicate))
@@ -151,7 +148,7 @@ impl Spans {
     }
 
     /// Decides what the members amount to.
-    fn judge(self, text: &str) -> Result<Judged, MalformedKind> {
+    fn judge(&self, text: &str) -> Result<Judged, MalformedKind> {
         let said = self.jsonrpc.as_ref().map(|span| &text[span.clone()]);
         if !said.is_some_and(is_version_two) {
             return Err(MalformedKind::Version);
@@ -169,8 +166,8 @@ impl Spans {
         }
     }
 
-    fn judge_call(self, text: &str) -> Result<Judged, MalformedKind> {
-        let method = self.method.ok_or(MalformedKind::Nothing)?;
+    fn judge_call(&self, text: &str) -> Result<Judged, MalformedKind> {
+        let method = self.method.clone().ok_or(MalformedKind::Nothing)?;
         if !text[method.clone()].starts_with('"') {
             return Err(MalformedKind::BadMethod);
         }
@@ -180,8 +177,8 @@ impl Spans {
         {
             return Err(MalformedKind::BadParams);
         }
-        let call = CallSpans { method, params: self.params, end: self.end };
-        match self.id {
+        let call = CallSpans { method, params: self.params.clone(), end: self.end };
+        match self.id.clone() {
             None => Ok(Judged::Notification(call)),
             Some(id) => {
                 check_id(&text[id.clone()])?;

@@ -8,28 +8,37 @@
 
 mod find;
 mod members;
+mod outline;
+mod rope;
 mod scan;
 mod splice;
 mod string;
 mod walk;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use bytestring::ByteString;
 use serde::{Deserialize, Serialize};
 
 pub use members::{Elements, Member, MemberError, Members};
+pub use rope::Rope;
 pub use scan::{MAX_DEPTH, Syntax, SyntaxKind};
 pub use splice::{Edit, SpliceError, splice};
 pub use string::{decode_string, quote};
 
+pub(crate) use outline::{LARGE, Outline};
+pub(crate) use rope::Strands;
 pub(crate) use scan::{Key, Scanner};
 pub(crate) use splice::{Patch, room};
 pub(crate) use string::quote_into;
 
 /// One well-formed JSON value, as text over shared bytes. Cloning is a reference count.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Raw(ByteString);
+#[derive(Clone)]
+pub struct Raw {
+    text: ByteString,
+    /// Of a large object that came in a message.
+    outline: Option<Arc<Outline>>,
+}
 
 /// What a JSON value is, told from its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,55 +59,64 @@ impl Raw {
     pub fn parse(text: impl Into<ByteString>) -> Result<Self, Syntax> {
         let text = text.into();
         let span = Scanner::new(&text).only_value()?;
-        Ok(Self(text.slice_ref(&text[span])))
+        Ok(Self::new(text.slice_ref(&text[span])))
     }
 
     /// The JSON text of a Rust value. Fails only where `T` has no JSON form (a map with keys
     /// that are not strings, say).
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        serde_json::to_string(value).map(|text| Self(text.into()))
+        serde_json::to_string(value).map(|text| Self::new(text.into()))
     }
 
     /// A JSON string holding `text`.
     pub fn string(text: &str) -> Self {
-        Self(quote(text).into())
+        Self::new(quote(text).into())
     }
 
     /// `{}`
     pub fn empty_object() -> Self {
-        Self(ByteString::from_static("{}"))
+        Self::new(ByteString::from_static("{}"))
     }
 
     /// `null`
     pub fn null() -> Self {
-        Self(ByteString::from_static("null"))
+        Self::new(ByteString::from_static("null"))
     }
 
     /// Takes text that the caller knows to be one JSON value without space around it.
     pub(crate) fn trusted(text: ByteString) -> Self {
         debug_assert!(Scanner::new(&text).only_value().is_ok(), "not JSON: {text}");
-        Self(text)
+        Self::new(text)
+    }
+
+    fn new(text: ByteString) -> Self {
+        Self { text, outline: None }
+    }
+
+    /// The same, with what is known of it.
+    pub(crate) fn outlined(self, outline: Option<Arc<Outline>>) -> Self {
+        Self { outline, ..self }
     }
 
     /// The text itself.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// The text itself, shared.
     pub fn into_text(self) -> ByteString {
-        self.0
+        self.text
     }
 
     /// The same in a buffer of its own, for what is kept long: a slice keeps everything that it was cut from.
     #[must_use]
     pub fn apart(&self) -> Self {
-        Self(self.0.to_string().into())
+        Self::new(self.text.to_string().into())
     }
 
     /// What kind of value this is.
     pub fn kind(&self) -> JsonKind {
-        match self.0.as_bytes().first() {
+        match self.text.as_bytes().first() {
             Some(b'{') => JsonKind::Object,
             Some(b'[') => JsonKind::Array,
             Some(b'"') => JsonKind::String,
@@ -110,31 +128,28 @@ impl Raw {
 
     /// Decodes the value into a Rust type.
     pub fn decode<'de, T: Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.0)
+        serde_json::from_str(&self.text)
     }
 
     /// The decoded text of a JSON string; `None` for other kinds and for lone surrogates.
     pub fn to_text(&self) -> Option<String> {
-        decode_string(&self.0).map(std::borrow::Cow::into_owned)
+        decode_string(&self.text).map(std::borrow::Cow::into_owned)
     }
 
     /// The members of an object in the order written; none for other kinds.
     pub fn members(&self) -> Members<'_> {
-        Members::of(&self.0)
+        Members::of(&self.text)
     }
 
     /// The elements of an array in the order written; none for other kinds.
     pub fn elements(&self) -> impl Iterator<Item = Raw> + '_ {
-        Elements::of(&self.0).map(|text| self.slice(text))
+        Elements::of(&self.text).map(|text| self.slice(text))
     }
 
     /// The value of member `key`. A key that stands twice is an error: two readers could
     /// disagree about which one counts, and one of them may be the one that checks permissions.
     pub fn get(&self, key: &str) -> Result<Option<Raw>, MemberError> {
-        if lacks(self.as_str(), key) {
-            return Ok(None);
-        }
-        Ok(self.members().find_only(key)?.map(|text| self.slice(text)))
+        Ok(self.find_only(key)?.map(|text| self.slice(text)))
     }
 
     /// [`Raw::get`] of several members on one walk: `let [name, meta] = params.read(["name", "_meta"])?;`
@@ -150,39 +165,69 @@ impl Raw {
 
     /// The text of the value that [`Raw::get_path`] finds, for whoever only looks at it.
     pub fn peek(&self, path: &[&str]) -> Result<Option<&str>, MemberError> {
-        let mut text = self.as_str();
+        let Some((first, path)) = path.split_first() else {
+            return Ok(Some(self.as_str()));
+        };
+        let mut found = self.find_only(first)?;
         for key in path {
-            if lacks(text, key) {
-                return Ok(None);
-            }
-            match Members::of(text).find_only(key)? {
-                Some(inner) => text = inner,
+            match found {
+                Some(text) => found = find_only(text, key)?,
                 None => return Ok(None),
             }
         }
-        Ok(Some(text))
+        Ok(found)
+    }
+
+    #[inline]
+    fn find_only(&self, key: &str) -> Result<Option<&str>, MemberError> {
+        match &self.outline {
+            Some(outline) => outline.find_only(self.as_str(), key),
+            None => find_only(self.as_str(), key),
+        }
     }
 
     /// This object with members changed; see [`splice`].
     pub fn with(&self, edits: &[Edit<'_>]) -> Result<Raw, SpliceError> {
-        // What is not there need not be taken out; the rest is not copied for it.
-        let idle = |edit: &Edit<'_>| edit.removes().is_some_and(|key| lacks(self.as_str(), key));
-        if edits.is_empty() || self.kind() == JsonKind::Object && edits.iter().all(idle) {
+        if self.is_as_it_is_to_be(edits) {
             return Ok(self.clone());
         }
-        Ok(splice::changed(&self.0, edits)?.map_or_else(|| self.clone(), |text| Self(text.into())))
+        let changed = splice::changed(&self.text, self.outline.as_deref(), edits)?;
+        Ok(changed.map_or_else(|| self.clone(), |text| Self::new(text.into())))
+    }
+
+    /// The same, with what is large not copied.
+    pub fn with_in_pieces(&self, edits: &[Edit<'_>]) -> Result<Rope, SpliceError> {
+        if self.is_as_it_is_to_be(edits) {
+            return Ok(Rope::from(self.text.clone()));
+        }
+        let changed = splice::rope(&self.text, self.outline.as_deref(), edits)?;
+        Ok(changed.unwrap_or_else(|| Rope::from(self.text.clone())))
+    }
+
+    /// What is not there need not be taken out, nor looked for member by member.
+    fn is_as_it_is_to_be(&self, edits: &[Edit<'_>]) -> bool {
+        let idle = |edit: &Edit<'_>| edit.removes().is_some_and(|key| lacks(self.as_str(), key));
+        let is_walked = self.outline.is_none() && self.kind() == JsonKind::Object;
+        edits.is_empty() || is_walked && edits.iter().all(idle)
     }
 
     fn slice(&self, part: &str) -> Raw {
-        Raw(self.0.slice_ref(part))
+        Raw::new(self.text.slice_ref(part))
     }
+}
+
+#[inline]
+fn find_only<'t>(text: &'t str, key: &str) -> Result<Option<&'t str>, MemberError> {
+    if lacks(text, key) {
+        return Ok(None);
+    }
+    Members::of(text).find_only(key)
 }
 
 /// Whether `key` certainly stands nowhere in a large text. Looking for the letters is several times faster than
 /// going through the members, and most of what is asked of a large result is not there.
 #[inline]
 fn lacks(text: &str, key: &str) -> bool {
-    const LARGE: usize = 4096;
     text.len() >= LARGE && lacks_letters(text.as_bytes(), key)
 }
 
@@ -194,6 +239,15 @@ fn lacks_letters(text: &[u8], key: &str) -> bool {
             .all(|what| memchr::memmem::find(text, what).is_none())
 }
 
+/// What is known of a text does not make it another.
+impl PartialEq for Raw {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Raw {}
+
 impl AsRef<str> for Raw {
     fn as_ref(&self) -> &str {
         self.as_str()
@@ -202,7 +256,7 @@ impl AsRef<str> for Raw {
 
 impl fmt::Display for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -210,9 +264,9 @@ impl fmt::Display for Raw {
 impl fmt::Debug for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 120;
-        match self.0.char_indices().nth(SHOWN) {
-            None => f.write_str(&self.0),
-            Some((cut, _)) => write!(f, "{}… ({} bytes)", &self.0[..cut], self.0.len()),
+        match self.text.char_indices().nth(SHOWN) {
+            None => f.write_str(&self.text),
+            Some((cut, _)) => write!(f, "{}… ({} bytes)", &self.text[..cut], self.text.len()),
         }
     }
 }
@@ -220,7 +274,7 @@ impl fmt::Debug for Raw {
 impl Serialize for Raw {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &serde_json::value::RawValue =
-            serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+            serde_json::from_str(&self.text).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
     }
 }
@@ -228,7 +282,7 @@ impl Serialize for Raw {
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
-        Ok(Self(String::from(Box::<str>::from(raw)).into()))
+        Ok(Self::new(String::from(Box::<str>::from(raw)).into()))
     }
 }
 

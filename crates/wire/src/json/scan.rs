@@ -221,7 +221,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The same, and says what the key was.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn key(&mut self) -> Result<Key, Syntax> {
         let start = self.at;
         if self.peek() != Some(b'"') {
@@ -234,6 +234,29 @@ impl<'a> Scanner<'a> {
         self.expect(b':')?;
         self.space();
         Ok(Key { span, escaped })
+    }
+
+    /// Steps over the object that is next, member by member: whoever is told of a key steps over its value.
+    #[inline(always)]
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Key) -> Result<(), Syntax>,
+    ) -> Result<(), Syntax> {
+        self.expect(b'{')?;
+        self.space();
+        if self.eat(b'}') {
+            return Ok(());
+        }
+        loop {
+            let key = self.key()?;
+            member(self, key)?;
+            self.space();
+            if self.eat(b'}') {
+                return Ok(());
+            }
+            self.expect(b',')?;
+            self.space();
+        }
     }
 
     /// The error for whatever stands here, the end of the text included.

@@ -8,7 +8,13 @@ mod level;
 
 use std::ops::Range;
 
-use super::walk::{Step, Walk};
+use bytestring::ByteString;
+
+use super::{
+    outline::{Outline, Steps},
+    rope::{Rope, SHARED, Strands},
+    walk::Step,
+};
 use level::{Level, Marks};
 
 /// One change to an object.
@@ -51,14 +57,30 @@ impl<'a> Edit<'a> {
 
 /// Returns `object` with `edits` made. Paths must be distinct and none may lead through another.
 pub fn splice(object: &str, edits: &[Edit<'_>]) -> Result<String, SpliceError> {
-    Ok(changed(object, edits)?.unwrap_or_else(|| object.to_owned()))
+    Ok(changed(object, None, edits)?.unwrap_or_else(|| object.to_owned()))
 }
 
 /// The same; `None` if there is nothing to change.
-pub(super) fn changed(object: &str, edits: &[Edit<'_>]) -> Result<Option<String>, SpliceError> {
+pub(super) fn changed(
+    object: &str,
+    outline: Option<&Outline>,
+    edits: &[Edit<'_>],
+) -> Result<Option<String>, SpliceError> {
     let mut patch = Patch::new(object, object.len() + room(edits));
-    patch.object(0..object.len(), "the value", edits)?;
+    patch.level(0..object.len(), "the value", Level::top(edits), Steps::of(object, outline))?;
     Ok(patch.finish())
+}
+
+/// The same of an object that is shared: what is large is not copied.
+pub(super) fn rope(
+    object: &ByteString,
+    outline: Option<&Outline>,
+    edits: &[Edit<'_>],
+) -> Result<Option<Rope>, SpliceError> {
+    let size = if object.len() < SHARED { object.len() + room(edits) } else { 0 };
+    let mut patch = Patch { source: Some(object), ..Patch::new(object, size) };
+    patch.level(0..object.len(), "the value", Level::top(edits), Steps::of(object, outline))?;
+    Ok(patch.finished().map(Strands::finish))
 }
 
 /// About how much longer `edits` make a text.
@@ -75,10 +97,12 @@ pub(crate) fn room(edits: &[Edit<'_>]) -> usize {
 /// made from front to back.
 pub(crate) struct Patch<'t> {
     old: &'t str,
+    /// What the old text is shared from, if large parts of it are not to be copied.
+    source: Option<&'t ByteString>,
     /// How much of the old text is copied or left out.
     copied: usize,
     /// Set aside with the first change.
-    new: String,
+    new: Strands,
     size: usize,
 }
 
@@ -87,22 +111,30 @@ pub(crate) struct Patch<'t> {
 impl<'t> Patch<'t> {
     /// Starts on `old`; the new text will be about `size` bytes long.
     pub(crate) fn new(old: &'t str, size: usize) -> Self {
-        Self { old, copied: 0, new: String::new(), size }
+        Self { old, source: None, copied: 0, new: Strands::default(), size }
     }
 
     /// Puts `with` in the place of `range`.
     pub(crate) fn replace(&mut self, range: Range<usize>, with: &str) {
         self.leave_out(range);
-        self.new.push_str(with);
+        self.new.write(with);
     }
 
     /// Copies what is before `range` and skips it.
     fn leave_out(&mut self, range: Range<usize>) {
-        if self.new.capacity() == 0 {
-            self.new.reserve_exact(self.size);
+        if self.new.is_empty() {
+            self.new.open.reserve_exact(self.size);
         }
-        self.new.push_str(&self.old[self.copied..range.start]);
+        self.keep(self.copied..range.start);
         self.copied = range.end;
+    }
+
+    fn keep(&mut self, range: Range<usize>) {
+        let part = &self.old[range];
+        match self.source {
+            Some(source) => self.new.share(source, part),
+            None => self.new.write(part),
+        }
     }
 
     /// Edits the object at `range`, which is called `name` in errors.
@@ -112,7 +144,8 @@ impl<'t> Patch<'t> {
         name: &str,
         edits: &[Edit<'_>],
     ) -> Result<(), SpliceError> {
-        self.level(range, name, Level::top(edits))
+        let steps = Steps::of(&self.old[range.clone()], None);
+        self.level(range, name, Level::top(edits), steps)
     }
 
     /// Adds `prefix` and an object of the members that `edits` set at `at`; nothing if they set
@@ -121,16 +154,20 @@ impl<'t> Patch<'t> {
         let level = Level::top(edits);
         if level.missing(&Marks::default()).next().is_some() {
             self.replace(at..at, prefix);
-            level.write_object(&mut self.new);
+            level.write_object(&mut self.new.open);
         }
     }
 
     /// The new text; `None` if it is the old one.
-    pub(crate) fn finish(mut self) -> Option<String> {
+    pub(crate) fn finish(self) -> Option<String> {
+        self.finished().map(|new| new.open)
+    }
+
+    fn finished(mut self) -> Option<Strands> {
         if self.copied == 0 && self.new.is_empty() {
             return None;
         }
-        self.new.push_str(&self.old[self.copied..]);
+        self.keep(self.copied..self.old.len());
         Some(self.new)
     }
 
@@ -139,6 +176,7 @@ impl<'t> Patch<'t> {
         range: Range<usize>,
         name: &str,
         level: Level<'_>,
+        steps: Steps<'_>,
     ) -> Result<(), SpliceError> {
         let text = &self.old[range.clone()];
         if !text.starts_with('{') {
@@ -146,8 +184,7 @@ impl<'t> Patch<'t> {
         }
         let mut layout = Layout::within(range.start);
         let mut marks = Marks::default();
-        let mut walk = Walk::into(text, b'{');
-        while let Some(member) = walk.member() {
+        for member in steps {
             let Some(index) = level.about(text, &member) else {
                 layout.keep(self, &member);
                 continue;
@@ -179,7 +216,7 @@ impl<'t> Patch<'t> {
         };
         let value = &self.old[range.clone()];
         if value.starts_with('{') {
-            return self.level(range, level.key(index), inner);
+            return self.level(range, level.key(index), inner, Steps::of(value, None));
         }
         if inner.missing(&Marks::default()).next().is_none() {
             return Ok(()); // Nothing stands inside it that could be taken out.
@@ -188,7 +225,7 @@ impl<'t> Patch<'t> {
             return Err(SpliceError::NotAnObject(level.key(index).to_owned()));
         }
         self.leave_out(range);
-        inner.write_object(&mut self.new);
+        inner.write_object(&mut self.new.open);
         Ok(())
     }
 }
@@ -247,9 +284,9 @@ impl Layout {
             return;
         }
         if self.kept_end.is_some() {
-            patch.new.push(',');
+            patch.new.write(",");
         }
-        level.write(&mut patch.new, marks);
+        level.write(&mut patch.new.open, marks);
     }
 }
 

@@ -21,6 +21,8 @@ use crate::{
 const CHUNK: usize = 64 * 1024;
 /// With this much room left the buffer is read into as it is.
 const ENOUGH: usize = 8 * 1024;
+/// A line past this length has a buffer of its own, which goes when the line does.
+const LONG: usize = CHUNK / 2;
 /// Messages that may wait to be written.
 const QUEUE: usize = 256;
 /// How much is gathered into one write.
@@ -35,6 +37,9 @@ pub struct LineReader<R> {
     buffer: BytesMut,
     /// How much of `buffer` is known to hold no line end.
     searched: usize,
+    /// How long the last long line was. Whoever sends one sends more like it, and room that is there at once need not
+    /// be copied into more room as the line comes.
+    expected: usize,
     limit: usize,
     /// A line over the limit that is being thrown away.
     discarding: Option<Salvager>,
@@ -81,7 +86,15 @@ where
 impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads from `source`; a line longer than `limit` bytes is refused.
     pub fn new(source: R, limit: usize) -> Self {
-        Self { source, buffer: BytesMut::new(), searched: 0, limit, discarding: None, ended: false }
+        Self {
+            source,
+            buffer: BytesMut::new(),
+            searched: 0,
+            expected: 0,
+            limit,
+            discarding: None,
+            ended: false,
+        }
     }
 
     /// The next message; empty lines are skipped. Safe to cancel.
@@ -97,15 +110,21 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             if self.ended {
                 return Ok(None);
             }
-            // Messages that are still in use hold on to the buffer, so that more room means another one.
-            if self.buffer.capacity() - self.buffer.len() < ENOUGH {
-                self.buffer.reserve(CHUNK);
-            }
+            self.make_room();
             let read = self.source.read_buf(&mut self.buffer).await;
             self.ended = match read {
                 Ok(count) => count == 0,
                 Err(source) => return Err(Error::io("reading from the peer", source)),
             };
+        }
+    }
+
+    /// Messages that are still in use hold on to the buffer, so that more room means another one.
+    fn make_room(&mut self) {
+        let length = self.buffer.len();
+        if self.buffer.capacity() - length < ENOUGH {
+            let missing = if length > LONG { self.expected.saturating_sub(length) } else { 0 };
+            self.buffer.reserve(missing + CHUNK);
         }
     }
 
@@ -118,7 +137,19 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         let mut line = self.buffer.split_to(length + 1);
         line.truncate(length);
         self.searched = 0;
+        if length > LONG {
+            self.part_from(length);
+        }
         self.finish_line(line)
+    }
+
+    /// Goes on in another buffer than the long line that was just taken. What is to be copied for it must be less than
+    /// the line was, so that many of them in one buffer do not make it many times.
+    fn part_from(&mut self, length: usize) {
+        self.expected = length.min(self.limit);
+        if self.buffer.len() < length {
+            self.buffer = BytesMut::from(&self.buffer[..]);
+        }
     }
 
     /// No line end in sight: throw away what is too much, or make do with the rest at the end.
@@ -239,6 +270,16 @@ fn push_line(out: &mut BytesMut, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        task::{Context, Poll},
+    };
+
+    use tokio::io::ReadBuf;
+
     use super::*;
 
     /// Reads everything in `input`, fed in pieces of `step` bytes.
@@ -312,6 +353,56 @@ mod tests {
             );
         };
         tokio::join!(feeding, reading);
+    }
+
+    /// Gives what it has, as much at once as a pipe holds, and counts how often it is given other room than what it
+    /// left: that is when lines are copied.
+    struct Watched<'a> {
+        left: &'a [u8],
+        /// Where the room begins that was left, and how much it was.
+        room: (usize, usize),
+        moves: Arc<AtomicUsize>,
+    }
+
+    impl AsyncRead for Watched<'_> {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            into: &mut ReadBuf<'_>,
+        ) -> Poll<std::io::Result<()>> {
+            let room = into.initialize_unfilled();
+            let (place, size) = (room.as_ptr().addr(), room.len());
+            if self.room != (place, size) {
+                self.moves.fetch_add(1, Ordering::Relaxed);
+            }
+            let (now, later) = self.left.split_at(CHUNK.min(into.remaining()).min(self.left.len()));
+            into.put_slice(now);
+            self.room = (place + now.len(), size - now.len());
+            self.left = later;
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn long_lines_are_copied_once_and_not_held_on_to() {
+        let line = format!("\"{}\"", "x".repeat(1 << 20));
+        let input = format!("{line}\n{line}\n{line}\n{{}}\n");
+        let moves = Arc::new(AtomicUsize::new(0));
+        let source = Watched { left: input.as_bytes(), room: (0, 0), moves: Arc::clone(&moves) };
+        let mut reader = LineReader::new(source, 16 << 20);
+        let mut held = Vec::new();
+        for number in 0..3 {
+            let Ok(Some(Frame::Text(text))) = reader.next().await else { panic!() };
+            assert_eq!(text, line.as_str());
+            assert!(reader.buffer.capacity() <= 2 * CHUNK, "{}", reader.buffer.capacity());
+            let moves = moves.swap(0, Ordering::Relaxed);
+            // Begun in a small buffer, gone on in one that is large enough.
+            assert!(number == 0 || moves <= 2, "line {number} moved {moves} times");
+            held.push(text);
+        }
+        let Ok(Some(Frame::Text(text))) = reader.next().await else { panic!() };
+        assert_eq!(text, "{}");
+        assert!(reader.next().await.unwrap().is_none());
     }
 
     #[test]

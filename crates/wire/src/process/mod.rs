@@ -22,6 +22,7 @@ mod handle;
 mod launch;
 mod resolve;
 mod stderr;
+mod stdout;
 mod watch;
 
 pub use command::{Command, StopLadder};
@@ -31,6 +32,8 @@ pub use family::Member;
 pub use guard::Guard;
 pub use handle::Process;
 pub use stderr::{StderrOptions, StderrSink};
+
+pub(crate) use stdout::Stdout;
 
 use tokio::net::unix::pipe;
 

@@ -11,6 +11,7 @@ use std::{
 use super::{Handler, Session, cancel::Cancel};
 use crate::{
     envelope::{Id, Request, Response, RpcError, code},
+    json::Rope,
     meta::method,
 };
 
@@ -21,6 +22,12 @@ pub(super) struct Admitted<H> {
     request: Request,
     id: Id,
     cancel: Arc<Cancel>,
+}
+
+/// An answer before it is a text.
+pub(super) enum Answered {
+    Result(Id, Rope),
+    Error(Response),
 }
 
 // === impl Admitted ===
@@ -44,7 +51,7 @@ impl<H: Handler> Admitted<H> {
     }
 
     /// Answers it; `None` if it was taken back.
-    pub(super) async fn answer(self) -> Option<Response> {
+    pub(super) async fn answer(self) -> Option<Answered> {
         let asked = self.request.method();
         let never = Cancel::default();
         let cancel = match &*asked {
@@ -53,8 +60,8 @@ impl<H: Handler> Admitted<H> {
             _ => &*self.cancel,
         };
         Some(match cancel.unless(self.session.dispatch(&self.request, &asked)).await? {
-            Ok(result) => Response::result(&self.id, &result),
-            Err(error) => Response::error(Some(&self.id), &error),
+            Ok(result) => Answered::Result(self.id.clone(), result),
+            Err(error) => Answered::Error(Response::error(Some(&self.id), &error)),
         })
     }
 }
@@ -65,6 +72,24 @@ impl<H> Drop for Admitted<H> {
         // Once it was taken back, the id may be another request's.
         if state.running.get(&self.id).is_some_and(|own| Arc::ptr_eq(own, &self.cancel)) {
             state.running.remove(&self.id);
+        }
+    }
+}
+
+// === impl Answered ===
+
+impl Answered {
+    pub(super) fn into_response(self) -> Response {
+        match self {
+            Self::Result(id, result) => Response::joined(&id, &result),
+            Self::Error(response) => response,
+        }
+    }
+
+    pub(super) fn into_pieces(self) -> Rope {
+        match self {
+            Self::Result(id, result) => Response::in_pieces(&id, &result),
+            Self::Error(response) => response.text().clone().into(),
         }
     }
 }

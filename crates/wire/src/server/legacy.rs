@@ -13,7 +13,7 @@ use crate::{
     Era, Version,
     client::{Answer, InputRequest},
     envelope::{Outcome, RpcError, code},
-    json::Raw,
+    json::{Raw, Rope},
     meta::{self, method},
 };
 
@@ -24,10 +24,10 @@ pub(super) async fn dispatch<H: Handler>(
     session: &Arc<Session<H>>,
     asked: &str,
     params: Params,
-) -> Result<Raw, RpcError> {
+) -> Result<Rope, RpcError> {
     match asked {
-        method::INITIALIZE => return initialize(session, &params.all),
-        method::PING => return Ok(Raw::empty_object()),
+        method::INITIALIZE => return initialize(session, &params.all).map(Rope::from),
+        method::PING => return Ok(Raw::empty_object().into()),
         _ => {}
     }
     let (greeted, log_level) = {
@@ -131,7 +131,7 @@ async fn call<H: Handler>(
     asked: &str,
     params: Params,
     (greeted, log_level): (Greeted, Severity),
-) -> Result<Raw, RpcError> {
+) -> Result<Rope, RpcError> {
     let Greeted { version, client_info, capabilities } = greeted;
     let context = Context {
         version,

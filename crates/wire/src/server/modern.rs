@@ -14,7 +14,7 @@ use crate::{
     Era, Version,
     client::{Answer, InputRequest, List},
     envelope::{Id, Notification, Request, RpcError, code},
-    json::{Edit, JsonKind, Raw, quote},
+    json::{Edit, JsonKind, Raw, Rope, quote},
     meta::{self, method},
 };
 
@@ -33,7 +33,7 @@ pub(super) async fn dispatch<H: Handler>(
     asked: &str,
     params: Params,
     version: &Raw,
-) -> Result<Raw, RpcError> {
+) -> Result<Rope, RpcError> {
     let version = spoken(version)?;
     let context = context(session, &params.meta, version)?;
     let result = match asked {
@@ -109,7 +109,7 @@ async fn call<H: Handler>(
     asked: &str,
     params: Raw,
     context: &Context,
-) -> Result<Raw, RpcError> {
+) -> Result<Rope, RpcError> {
     let member = |key| {
         params.get(key).map_err(|error| RpcError::new(code::INVALID_PARAMS, error.to_string()))
     };

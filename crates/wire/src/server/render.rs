@@ -3,7 +3,7 @@
 use crate::{
     Era, Version,
     envelope::{RpcError, code},
-    json::{Edit, JsonKind, Raw, quote},
+    json::{Edit, JsonKind, Raw, Rope, quote},
     meta::{self, method},
 };
 
@@ -29,13 +29,13 @@ pub(super) fn result(
     asked: &str,
     result: &Raw,
     info: impl FnOnce() -> Raw,
-) -> Result<Raw, RpcError> {
+) -> Result<Rope, RpcError> {
     if result.kind() != JsonKind::Object {
         return Err(RpcError::new(code::INTERNAL_ERROR, "the server's result is not an object"));
     }
     let rendered = match era {
         Era::Modern => modern(asked, result, info),
-        Era::Legacy => result.with(&[
+        Era::Legacy => result.with_in_pieces(&[
             Edit::remove(&["resultType"]),
             Edit::remove(&["ttlMs"]),
             Edit::remove(&["cacheScope"]),
@@ -49,7 +49,7 @@ fn modern(
     asked: &str,
     result: &Raw,
     info: impl FnOnce() -> Raw,
-) -> Result<Raw, crate::json::SpliceError> {
+) -> Result<Rope, crate::json::SpliceError> {
     let missing = |path: &[&str]| !matches!(result.get_path(path), Ok(Some(_)));
     let mut edits = Vec::new();
     let complete = missing(&["resultType"]);
@@ -68,7 +68,7 @@ fn modern(
     if let Some(info) = &info {
         edits.push(Edit::set(&["_meta", meta::SERVER_INFO], info.as_str()));
     }
-    result.with(&edits)
+    result.with_in_pieces(&edits)
 }
 
 fn is_complete(result: &Raw) -> bool {

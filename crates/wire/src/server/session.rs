@@ -12,12 +12,15 @@ use std::{
 };
 
 use bytestring::ByteString;
-use futures_util::future::Either;
+use futures_util::{FutureExt as _, future::Either};
 use tokio::sync::oneshot;
 
 use super::{
-    Change, Handler, Repeated, admitted::Admitted, cancel::Cancel, context::Severity, legacy,
-    modern, render,
+    Change, Handler, Repeated,
+    admitted::{Admitted, Answered},
+    cancel::Cancel,
+    context::Severity,
+    legacy, modern, render,
 };
 use crate::{
     Error, Version,
@@ -25,7 +28,7 @@ use crate::{
         Id, IdKey, Looks, Malformed, Message, Notification, Outcome, Request, Response, RpcError,
         code,
     },
-    json::{Edit, JsonKind, Raw},
+    json::{Edit, JsonKind, Raw, Rope},
     link::LinkWriter,
     meta::{self, method},
     spread::SpreadMap,
@@ -148,9 +151,24 @@ impl<H: Handler> Session<H> {
         self: Arc<Self>,
         message: Result<Message, Malformed>,
     ) -> impl Future<Output = Option<Response>> + Send + use<H> {
+        self.answered(message).map(|answered| answered.map(Answered::into_response))
+    }
+
+    /// The text of the same, in which what is large is not copied.
+    pub fn answer_in_pieces(
+        self: Arc<Self>,
+        message: Result<Message, Malformed>,
+    ) -> impl Future<Output = Option<Rope>> + Send + use<H> {
+        self.answered(message).map(|answered| answered.map(Answered::into_pieces))
+    }
+
+    fn answered(
+        self: Arc<Self>,
+        message: Result<Message, Malformed>,
+    ) -> impl Future<Output = Option<Answered>> + Send + use<H> {
         match self.take_in(message) {
             Ok(request) => Either::Left(request.answer()),
-            Err(answer) => Either::Right(ready(answer)),
+            Err(answer) => Either::Right(ready(answer.map(Answered::Error))),
         }
     }
 
@@ -182,7 +200,7 @@ impl<H: Handler> Session<H> {
         self: &Arc<Self>,
         request: &Request,
         asked: &str,
-    ) -> Result<Raw, RpcError> {
+    ) -> Result<Rope, RpcError> {
         let params = request.params().filter(|params| params.kind() != JsonKind::Null);
         let params = params.unwrap_or_else(Raw::empty_object);
         if params.kind() != JsonKind::Object {
@@ -290,7 +308,7 @@ impl<H: Handler> Session<H> {
         version: Version,
         asked: &str,
         outcome: Result<Raw, RpcError>,
-    ) -> Result<Raw, RpcError> {
+    ) -> Result<Rope, RpcError> {
         match outcome {
             Ok(result) => render::result(version.era(), asked, &result, || self.handler.info()),
             Err(error) => Err(render::error(version.era(), asked, error)),
@@ -303,8 +321,8 @@ impl<H: Handler> Session<H> {
         version: Version,
         asked: &str,
         result: &Repeated,
-    ) -> Result<Raw, RpcError> {
-        result.render(version.era(), asked, || self.handler.info())
+    ) -> Result<Rope, RpcError> {
+        result.render(version.era(), asked, || self.handler.info()).map(Rope::from)
     }
 }
 

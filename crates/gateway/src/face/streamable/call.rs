@@ -11,6 +11,7 @@ use bytestring::ByteString;
 use futures_util::{FutureExt, future::BoxFuture};
 use switchboard_wire::{
     envelope::{Message, Parsed, parse},
+    json::Rope,
     link::{Frame, LinkReader},
     meta::method,
     server::Handler,
@@ -22,7 +23,7 @@ use super::{log::Weight, session::Session};
 /// A request, or a batch of them, that is being answered.
 pub(super) struct Call<V> {
     session: Arc<Session<V>>,
-    answering: Option<BoxFuture<'static, Option<ByteString>>>,
+    answering: Option<BoxFuture<'static, Option<Rope>>>,
     said: VecDeque<ByteString>,
     stream: Option<u64>,
 }
@@ -31,7 +32,7 @@ pub(super) struct Call<V> {
 pub(super) enum Happened {
     Said(ByteString),
     /// `None`: it was cancelled, and there is nothing to say.
-    Answered(Option<ByteString>),
+    Answered(Option<Rope>),
 }
 
 /// A call whose client may go away at any time.
@@ -42,7 +43,7 @@ pub(super) struct Held<V: Handler>(Option<Call<V>>);
 impl<V: Handler> Call<V> {
     pub(super) fn new(
         session: &Arc<Session<V>>,
-        answering: BoxFuture<'static, Option<ByteString>>,
+        answering: BoxFuture<'static, Option<Rope>>,
     ) -> Self {
         let session = Arc::clone(session);
         Self { session, answering: Some(answering), said: VecDeque::new(), stream: None }
@@ -75,7 +76,7 @@ impl<V: Handler> Call<V> {
         }
     }
 
-    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<ByteString>> {
+    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<Rope>> {
         let mut voice = self.session.voice.lock().unwrap_or_else(PoisonError::into_inner);
         let polled = match &mut self.answering {
             Some(answering) => Pin::new(answering).poll(cx),
@@ -98,7 +99,8 @@ impl<V: Handler> Call<V> {
                 (Happened::Said(text), None) => self.session.say_aside(&text),
                 (Happened::Answered(answer), stream) => {
                     if let Some(stream) = stream {
-                        self.session.log().finish(stream, answer.as_ref());
+                        let text = answer.map(Rope::into_text);
+                        self.session.log().finish(stream, text.as_ref());
                     }
                     return;
                 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use bytestring::ByteString;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use switchboard_wire::{
     envelope::{Message, Parsed, Request},
+    json::Rope,
     meta::method,
 };
 use tokio_util::sync::CancellationToken;
@@ -101,7 +101,7 @@ async fn begin<F: Front>(
         counted: face.metrics.session(Transport::Http),
     };
     let (text, begun) = Session::begin(opened, hello, making).await;
-    let mut response = json(StatusCode::OK, text.into_bytes());
+    let mut response = json(StatusCode::OK, text);
     if let Some((session, running)) = begun {
         face.sessions.insert(id.clone(), owner.clone(), Arc::clone(&session));
         face.tasks.spawn(running.run(Arc::clone(&session), face.closing.clone()));
@@ -143,12 +143,12 @@ async fn answer<F: Front>(
 }
 
 /// A call that was cancelled has nothing to say.
-fn whole<F: Front>(face: &Face<F>, answer: Option<ByteString>) -> Response {
+fn whole<F: Front>(face: &Face<F>, answer: Option<Rope>) -> Response {
     let Some(text) = answer else {
         return empty(StatusCode::ACCEPTED);
     };
     face.metrics.sent(Transport::Http, text.len());
-    json(StatusCode::OK, text.into_bytes())
+    json(StatusCode::OK, text)
 }
 
 /// Opens the session's own stream, or takes one up again.

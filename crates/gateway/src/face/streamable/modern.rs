@@ -89,7 +89,7 @@ async fn answer<F: Front>(
         match tokio::time::timeout(patience, exchange.next()).await {
             Ok(Some(Happened::Answered(answer))) if takes != Takes::Events => {
                 face.metrics.sent(Transport::Http, answer.text().len());
-                return json(status(&answer), answer.text().clone().into_bytes());
+                return json(status(&answer), answer.text().clone());
             }
             Ok(Some(Happened::Said(_))) if takes == Takes::Json => {}
             Ok(None) => return empty(StatusCode::ACCEPTED),
@@ -153,7 +153,7 @@ async fn listen<F: Front>(
         None => return Ok(empty(StatusCode::ACCEPTED)),
     };
     if let Some(refused) = as_answer(&first) {
-        return Ok(json(status(&refused), first.into_bytes()));
+        return Ok(json(status(&refused), first));
     }
     let closing = face.closing.clone();
     let first = stream::iter([Event::message(None, &first)]);

@@ -18,6 +18,7 @@ use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use switchboard_wire::{
     Version,
     envelope::{Malformed, Message, Outcome, Parsed, Request, parse},
+    json::Rope,
     link::{LinkReader, pair::pair},
     queue,
     server::{Change, Handler, News, Session as WireSession},
@@ -116,25 +117,22 @@ impl<V: Handler> Session<V> {
         Arc::clone(&self.wire).answer(Ok(message)).await;
     }
 
-    async fn answer_all(self: Arc<Self>, asked: Parsed) -> Option<ByteString> {
+    async fn answer_all(self: Arc<Self>, asked: Parsed) -> Option<Rope> {
         match asked {
             Parsed::One(message) => self.answer_one(Ok(message)).await,
             Parsed::Batch(messages) => {
                 let session = || Arc::clone(&self);
                 let answering = messages.into_iter().map(|message| session().answer_one(message));
                 let answers = futures_util::future::join_all(answering).await;
-                let answers: Vec<_> = answers.iter().flatten().map(|text| &**text).collect();
-                (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")).into())
+                let answers: Vec<_> = answers.into_iter().flatten().map(Rope::into_text).collect();
+                let together = || ByteString::from(format!("[{}]", answers.join(",")));
+                (!answers.is_empty()).then(|| together().into())
             }
         }
     }
 
-    async fn answer_one(
-        self: Arc<Self>,
-        message: Result<Message, Malformed>,
-    ) -> Option<ByteString> {
-        let answer = Arc::clone(&self.wire).answer(message).await?;
-        Some(answer.text().clone())
+    async fn answer_one(self: Arc<Self>, message: Result<Message, Malformed>) -> Option<Rope> {
+        Arc::clone(&self.wire).answer_in_pieces(message).await
     }
 
     // --- streams

@@ -40,6 +40,23 @@ async fn addresses_and_methods() {
 }
 
 #[tokio::test]
+async fn an_answer_of_any_size_is_whole_and_says_how_long_it_is() {
+    let served = Served::start(FaceOptions::local()).await;
+    let id = begin_session(served.address, "/mcp", &[]).await;
+    let headers = [("mcp-session-id", id.as_str()), ("accept", "application/json")];
+    for bytes in [0, 100, 65_000, 66_000, 1 << 20] {
+        let asked = call(9, "big", &format!(r#"{{"bytes":{bytes}}}"#));
+        let reply = post(served.address, "/mcp", &headers, &asked).await;
+        let text = "x".repeat(bytes);
+        let expected =
+            format!(r#"{{"jsonrpc":"2.0","id":9,"result":{{"content":[],"text":"{text}"}}}}"#);
+        assert!(reply.body == expected, "{bytes}: {}", &reply.body[..reply.body.len().min(200)]);
+        let length = expected.len().to_string();
+        assert_eq!(reply.header("content-length"), Some(length.as_str()), "{bytes}");
+    }
+}
+
+#[tokio::test]
 async fn messages_of_legacy_clients() {
     let served = Served::start(FaceOptions::local()).await;
     let id = begin_session(served.address, "/mcp", &[]).await;

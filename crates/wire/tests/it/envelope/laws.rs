@@ -4,8 +4,8 @@ use bytestring::ByteString;
 use proptest::{collection::vec, prelude::*};
 use serde_json::value::RawValue;
 use switchboard_wire::{
-    envelope::{Salvager, parse},
-    json::{Elements, Members, Raw, splice},
+    envelope::{Message, Outcome, Parsed, Salvager, parse},
+    json::{Elements, Members, Raw, Rope, splice},
     link::{Frame, lines::LineReader},
 };
 
@@ -103,6 +103,12 @@ fn nearly_json() -> impl Strategy<Value = String> {
     prop_oneof![2 => broken, 1 => value(), 1 => any::<String>()]
 }
 
+/// A response that is large for another reason than its result.
+fn padded(result: &str) -> String {
+    let padding = "x".repeat(5000);
+    format!(r#"{{"jsonrpc":"2.0","id":1,"padding":"{padding}","result":{result}}}"#)
+}
+
 // --- the laws
 
 proptest! {
@@ -170,6 +176,36 @@ proptest! {
                 inner.clone().map(|inner| inner.map(|inner| inner.to_string())));
             prop_assert_eq!(raw.get_path(&path), inner);
         }
+    }
+
+    #[test]
+    fn what_is_known_of_a_large_result_is_so(
+        object in members(value()),
+        changes in vec(change(), 0..5),
+    ) {
+        let Ok(Parsed::One(Message::Response(response))) = parse(padded(&object).into()) else {
+            panic!("not read: {object}")
+        };
+        let Outcome::Result(large) = response.outcome() else { panic!("no result: {object}") };
+        let small = Raw::parse(object).unwrap();
+        prop_assert_eq!(&large, &small);
+        for key in ["name", "_meta", "k", "absent", "é☃", "quo\"te"] {
+            prop_assert_eq!(large.get(key), small.get(key));
+            prop_assert_eq!(large.peek(&[key, "name"]), small.peek(&[key, "name"]));
+        }
+        prop_assume!(model::are_apart(&changes));
+        let paths: Vec<_> = changes.iter().map(Change::path).collect();
+        let edits = model::edits(&changes, &paths);
+        let changed = small.with(&edits);
+        prop_assert_eq!(&large.with(&edits), &changed);
+        let pieces = large.with_in_pieces(&edits);
+        prop_assert_eq!(pieces.map(Rope::into_text), changed.map(Raw::into_text));
+    }
+
+    #[test]
+    fn a_large_message_is_as_sound_as_a_small_one(result in nearly_json()) {
+        let small = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+        prop_assert_eq!(parse(padded(&result).into()).is_ok(), parse(small.into()).is_ok());
     }
 
     #[test]

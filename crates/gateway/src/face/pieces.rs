@@ -1,0 +1,47 @@
+//! A body in pieces, which leave as they are: a large answer is not copied to be sent.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use axum::body::Body;
+use bytes::Bytes;
+use bytestring::ByteString;
+use http_body::{Frame, SizeHint};
+use switchboard_wire::json::Rope;
+
+/// What is left of a text.
+struct Pieces(VecDeque<Bytes>);
+
+/// A body of `text`.
+pub(super) fn body(text: Rope) -> Body {
+    if text.is_whole() {
+        return Body::from(text.into_text().into_bytes());
+    }
+    Body::new(Pieces(text.into_pieces().map(ByteString::into_bytes).collect()))
+}
+
+// === impl Pieces ===
+
+impl http_body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
+    }
+}

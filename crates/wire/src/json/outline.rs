@@ -1,0 +1,113 @@
+//! Where the members of a large object stand, found on the pass that checks it.
+//!
+//! Several layers ask a result what it says of itself, and each would walk over a megabyte of text to learn it. What
+//! is known of the outermost level spares them the way; nothing is known of what is further in.
+
+use super::{
+    MemberError, Scanner, Syntax,
+    walk::{Step, Walk},
+};
+
+/// Texts from this size on are worth it.
+pub(crate) const LARGE: usize = 4096;
+/// An object with more members than this is data, of which nobody asks for single ones.
+const MOST: usize = 16;
+
+/// The members of one object, in the order written.
+#[derive(Debug)]
+pub(crate) struct Outline(Vec<Step>);
+
+// === impl Outline ===
+
+impl Outline {
+    /// Steps over the value that is next, `depth` levels down; `None` if it is no object, or one of very many members.
+    pub(crate) fn read(scanner: &mut Scanner<'_>, depth: usize) -> Result<Option<Self>, Syntax> {
+        if scanner.peek() != Some(b'{') {
+            scanner.value(depth)?;
+            return Ok(None);
+        }
+        let base = scanner.at();
+        let (mut steps, mut count) = (Vec::new(), 0);
+        scanner.object(|scanner, key| {
+            let value_start = scanner.at() - base;
+            scanner.value(depth + 1)?;
+            count += 1;
+            if count <= MOST {
+                let (start, key_end) = (key.span.start - base, key.span.end - base);
+                let (end, escaped) = (scanner.at() - base, key.escaped);
+                steps.push(Step { start, key_end, value_start, end, escaped });
+            }
+            Ok(())
+        })?;
+        Ok((count <= MOST).then_some(Self(steps)))
+    }
+
+    /// The value of `key` in `text`, which may stand there at most once.
+    pub(super) fn find_only<'t>(
+        &self,
+        text: &'t str,
+        key: &str,
+    ) -> Result<Option<&'t str>, MemberError> {
+        let mut found = self.0.iter().filter(|step| step.is(text, key));
+        match (found.next(), found.next()) {
+            (Some(_), Some(_)) => Err(MemberError::Duplicate(key.to_owned())),
+            (step, _) => Ok(step.map(|step| &text[step.value()])),
+        }
+    }
+}
+
+/// The members of an object: as they are known, or as a walk comes by them.
+#[derive(Clone)]
+pub(super) enum Steps<'a> {
+    Known(std::slice::Iter<'a, Step>),
+    Walked(Walk<'a>),
+}
+
+// === impl Steps ===
+
+impl<'a> Steps<'a> {
+    pub(super) fn of(text: &'a str, outline: Option<&'a Outline>) -> Self {
+        match outline {
+            Some(outline) => Self::Known(outline.0.iter()),
+            None => Self::Walked(Walk::into(text, b'{')),
+        }
+    }
+}
+
+impl Iterator for Steps<'_> {
+    type Item = Step;
+
+    #[inline]
+    fn next(&mut self) -> Option<Step> {
+        match self {
+            Self::Known(steps) => steps.next().copied(),
+            Self::Walked(walk) => walk.member(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_object_of_few_members_has_one() {
+        let object = |count: usize| {
+            let members: Vec<_> =
+                (0..count).map(|number| format!(r#""{number}":[{{}}]"#)).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        for (text, members) in [
+            ("{ }".to_owned(), Some(0)),
+            (object(MOST), Some(MOST)),
+            (object(MOST + 1), None),
+            ("[{}]".to_owned(), None),
+            ("null".to_owned(), None),
+        ] {
+            let mut scanner = Scanner::new(&text);
+            let outline = Outline::read(&mut scanner, 1).unwrap();
+            assert_eq!(outline.map(|outline| outline.0.len()), members, "{text}");
+            assert_eq!(scanner.at(), text.len(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Text in pieces: what is too large to be copied is shared, what stands between is written anew.
+
+use bytestring::ByteString;
+
+use super::Raw;
+
+/// Runs from this size on are shared; to copy less costs less than to send one piece more.
+pub(super) const SHARED: usize = 64 * 1024;
+
+/// A text in pieces. Most have one.
+#[derive(Debug, Clone, Default)]
+pub struct Rope {
+    first: ByteString,
+    rest: Vec<ByteString>,
+}
+
+/// A rope that is being made.
+#[derive(Default)]
+pub(crate) struct Strands {
+    done: Vec<ByteString>,
+    /// What is written and not yet a piece.
+    pub(super) open: String,
+}
+
+// === impl Rope ===
+
+impl Rope {
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.pieces().map(|piece| piece.len()).sum()
+    }
+
+    /// Whether there is no text in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether it is in one piece.
+    pub fn is_whole(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Its pieces, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = &ByteString> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+
+    /// The same, given away.
+    pub fn into_pieces(self) -> impl Iterator<Item = ByteString> {
+        std::iter::once(self.first).chain(self.rest)
+    }
+
+    /// Its first piece, and those after it.
+    pub(crate) fn first_and_rest(&self) -> (&str, &[ByteString]) {
+        (&self.first, &self.rest)
+    }
+
+    /// How much of it is copied when it becomes part of another.
+    pub(crate) fn unshared(&self) -> usize {
+        self.pieces().map(|piece| piece.len()).filter(|length| *length < SHARED).sum()
+    }
+
+    /// The whole text, copied together where there is more than one piece.
+    pub fn into_text(self) -> ByteString {
+        if self.is_whole() {
+            return self.first;
+        }
+        let mut whole = String::with_capacity(self.len());
+        self.pieces().for_each(|piece| whole.push_str(piece));
+        whole.into()
+    }
+}
+
+impl From<ByteString> for Rope {
+    fn from(text: ByteString) -> Self {
+        Self { first: text, rest: Vec::new() }
+    }
+}
+
+impl From<Raw> for Rope {
+    fn from(value: Raw) -> Self {
+        value.into_text().into()
+    }
+}
+
+// === impl Strands ===
+
+impl Strands {
+    /// Room for `size` bytes that will be written.
+    pub(crate) fn with_capacity(size: usize) -> Self {
+        Self { done: Vec::new(), open: String::with_capacity(size) }
+    }
+
+    #[inline]
+    pub(crate) fn write(&mut self, text: &str) {
+        self.open.push_str(text);
+    }
+
+    /// Adds `part` of `whole`: shared if it is large, else written.
+    #[inline]
+    pub(crate) fn share(&mut self, whole: &ByteString, part: &str) {
+        if part.len() < SHARED {
+            return self.write(part);
+        }
+        self.close();
+        self.done.push(whole.slice_ref(part));
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            self.done.push(std::mem::take(&mut self.open).into());
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.done.is_empty() && self.open.is_empty()
+    }
+
+    pub(crate) fn finish(mut self) -> Rope {
+        if self.done.is_empty() {
+            return Rope::from(ByteString::from(self.open));
+        }
+        self.close();
+        let mut pieces = self.done.into_iter();
+        Rope { first: pieces.next().unwrap_or_default(), rest: pieces.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Edit;
+
+    #[test]
+    fn what_is_large_is_shared_and_the_rest_is_written() {
+        let large = "x".repeat(SHARED);
+        let small = "x".repeat(SHARED / 4);
+        let remove = |key| Edit::remove(key);
+        for (before, text, after, edits, pieces) in [
+            ("", large.as_str(), "", [remove(&["z"]), remove(&["y"])], 1),
+            (r#""a":1,"#, &large, "", [remove(&["a"]), remove(&["z"])], 2),
+            ("", &large, r#","a":1"#, [remove(&["a"]), remove(&["z"])], 2),
+            ("", &large, r#","a":1"#, [Edit::set(&["a"], "2"), Edit::set(&["b"], "3")], 2),
+            (r#""a":1,"#, &large, r#","b":[]"#, [remove(&["a"]), Edit::set(&["b"], "{}")], 3),
+            (r#""a":1,"#, &small, r#","b":[]"#, [remove(&["a"]), remove(&["b"])], 1),
+        ] {
+            let whole = Raw::parse(format!(r#"{{{before}"text":"{text}"{after}}}"#)).unwrap();
+            let rope = whole.with_in_pieces(&edits).unwrap();
+            let place = whole.as_str().as_bytes().as_ptr_range();
+            let shared = rope.pieces().filter(|piece| place.contains(&piece.as_ptr())).count();
+            let seen = (rope.pieces().count(), shared);
+            assert_eq!(seen, (pieces, usize::from(text.len() >= SHARED)), "{before} {after}");
+            assert_eq!(rope.len(), rope.clone().into_text().len());
+            assert_eq!(rope.into_text(), whole.with(&edits).unwrap().into_text());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A child's standard output: a pipe that becomes wider for a child that keeps filling it.
+//!
+//! Whenever a full pipe is emptied, its writer has to wake, and then its reader: sixteen times for a megabyte. Most
+//! children never fill theirs, and what all pipes of a user may hold together is limited; so only those get more that
+//! have shown to need it.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use tokio::{
+    io::{AsyncRead, ReadBuf},
+    net::unix::pipe,
+};
+
+/// What a pipe holds when it is made.
+const USUAL: usize = 64 * 1024;
+/// What a wide one holds, which is as much as everybody may ask for.
+#[cfg(target_os = "linux")]
+const WIDE: i32 = 1024 * 1024;
+/// A pipe that was found full so often becomes wide.
+const OFTEN: u8 = 16;
+
+/// The standard output of a child that is spoken with for long.
+#[derive(Debug)]
+pub(crate) struct Stdout {
+    pipe: pipe::Receiver,
+    /// How often it was found full.
+    full: u8,
+}
+
+// === impl Stdout ===
+
+impl Stdout {
+    pub(crate) fn new(pipe: pipe::Receiver) -> Self {
+        Self { pipe, full: 0 }
+    }
+
+    /// So much was read at once.
+    fn took(&mut self, count: usize) {
+        if count >= USUAL && self.full < OFTEN {
+            self.full += 1;
+            if self.full == OFTEN {
+                self.widen();
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn widen(&self) {
+        use nix::fcntl::{FcntlArg, fcntl};
+        if let Err(error) = fcntl(&self.pipe, FcntlArg::F_SETPIPE_SZ(WIDE)) {
+            tracing::debug!(%error, "a pipe stays as wide as it is");
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_self, reason = "other systems widen pipes by themselves")]
+    fn widen(&self) {}
+}
+
+impl AsyncRead for Stdout {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.pipe).poll_read(cx, into))?;
+        self.took(into.filled().len() - before);
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Write as _;
+
+    use nix::fcntl::{FcntlArg, fcntl};
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_pipe_that_is_often_full_becomes_wide() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut stdout = Stdout::new(pipe::Receiver::from_owned_fd(reader.into()).unwrap());
+        let mut buffer = vec![0; USUAL];
+        for (length, times, expected) in [
+            (USUAL - 1, 100, USUAL),
+            (USUAL, usize::from(OFTEN) - 1, USUAL),
+            (1, 1, USUAL),
+            (USUAL, 1, usize::try_from(WIDE).unwrap()),
+        ] {
+            for _ in 0..times {
+                writer.write_all(&vec![b'x'; length]).unwrap();
+                assert_eq!(stdout.read(&mut buffer).await.unwrap(), length);
+            }
+            let holds = fcntl(&stdout.pipe, FcntlArg::F_GETPIPE_SZ).unwrap();
+            assert_eq!(usize::try_from(holds).unwrap(), expected, "{times} of {length}");
+        }
+    }
+}
