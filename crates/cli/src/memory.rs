@@ -4,10 +4,22 @@
 //! same. Its pages are those of the program's file: whatever is used again is mapped again, at the price of one fault.
 
 use std::ops::Range;
+use std::time::Duration;
 
-/// Gives back the program's own code and constants, as far as they are in memory.
+/// After this long nothing that the start began is under way.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// Gives back the program's own code and constants, as far as they are in memory: now, and once all has settled.
 pub(crate) fn forget_start() {
-    // A debugger writes its breakpoints into the code, where they would be lost.
+    forget();
+    tokio::spawn(async {
+        tokio::time::sleep(SETTLED).await;
+        forget();
+    });
+}
+
+/// A debugger writes its breakpoints into the code, where they would be lost.
+fn forget() {
     #[cfg(all(target_os = "linux", not(debug_assertions)))]
     linux::forget();
 }

@@ -1,6 +1,8 @@
 //! `crates/cli/layout.ld`: what runs once clients come, as the linker is to lay it side by side in the program.
 //!
-//! A profiler sees which functions run once clients come; the linker says what it made the program of. Names are written
+//! Beside it stands what runs at the start, to which fewer pages belong then.
+//!
+//! A profiler sees which functions run when; the linker says what it made the program of. Names are written
 //! without what changes from build to build, so the script holds until much of the program has another name. A line
 //! that matches nothing does no harm.
 
@@ -55,8 +57,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
         let more = |(name, calls): &(String, u64)| *calls > start.get(name).copied().unwrap_or(0);
         later.extend(trace(load)?.into_iter().flatten().filter(more).map(|(name, _)| name));
     }
+    let start = start.into_keys().filter(|name| !later.contains(name)).collect();
     let sections = map::sections(&fs::read_to_string(&map).about("read", &map)?);
-    let (script, size) = script::write(&sections, &later);
+    let (script, size) = script::write(&sections, &[("served", later), ("started", start)]);
     let place = paths::root().join("crates/cli/layout.ld");
     fs::write(&place, &script).about("write", &place)?;
     println!(

@@ -9,8 +9,8 @@ use super::map::Section;
 const DENSE: u64 = 70;
 
 const HEAD: &str = "\
-/* What runs once clients come, laid side by side: it is found in few pages, and the rest of the program, which starts\n\
-   it and ends it, need not stay in memory. Made by `cargo xtask layout`; nothing but speed and memory depends on it. */\n";
+/* What runs once clients come, and what runs at the start, each laid side by side: it is found in few pages, and the\n\
+   rest of the program need not be in memory. Made by `cargo xtask layout`; nothing but speed and memory depends on it. */\n";
 
 /// Sizes below one prefix of names.
 #[derive(Default, Clone, Copy)]
@@ -21,8 +21,36 @@ struct Below {
     names: usize,
 }
 
-/// The script for the functions that are wanted, and how much code it gathers.
-pub(super) fn write(sections: &[Section], wanted: &BTreeSet<String>) -> (String, u64) {
+/// The script for groups of functions, each by the name of what they are for, and how much code it gathers.
+///
+/// A pattern may match what another group wants; the first that does has it.
+pub(super) fn write(sections: &[Section], groups: &[(&str, BTreeSet<String>)]) -> (String, u64) {
+    let (mut text, mut size) = (format!("{HEAD}SECTIONS {{\n"), 0);
+    for (group, wanted) in groups {
+        let _ = writeln!(text, "  .text.{group} : {{");
+        for (files, names) in by_files(sections, wanted) {
+            let patterns = patterns(&names);
+            if patterns.is_empty() {
+                continue;
+            }
+            let _ = writeln!(text, "    {files}(");
+            for (pattern, matched) in patterns {
+                size += matched;
+                let _ = writeln!(text, "      {pattern}");
+            }
+            text.push_str("    )\n");
+        }
+        text.push_str("  }\n");
+    }
+    text.push_str("} INSERT BEFORE .text;\n");
+    (text, size)
+}
+
+/// What there is under each name, and how much of it is wanted.
+fn by_files<'a>(
+    sections: &'a [Section],
+    wanted: &BTreeSet<String>,
+) -> BTreeMap<&'a str, BTreeMap<&'a str, Below>> {
     let mut files: BTreeMap<&str, BTreeMap<&str, Below>> = BTreeMap::new();
     for section in sections {
         let below = files.entry(&section.files).or_default().entry(&section.name).or_default();
@@ -32,21 +60,7 @@ pub(super) fn write(sections: &[Section], wanted: &BTreeSet<String>) -> (String,
             below.wanted += section.size;
         }
     }
-    let (mut text, mut size) = (format!("{HEAD}SECTIONS {{\n  .text.served : {{\n"), 0);
-    for (files, names) in files {
-        let patterns = patterns(&names);
-        if patterns.is_empty() {
-            continue;
-        }
-        let _ = writeln!(text, "    {files}(");
-        for (pattern, below) in patterns {
-            size += below;
-            let _ = writeln!(text, "      {pattern}");
-        }
-        text.push_str("    )\n");
-    }
-    text.push_str("  }\n} INSERT BEFORE .text;\n");
-    (text, size)
+    files
 }
 
 /// The fewest patterns that match what is wanted and little else, each with the size it matches.
@@ -112,8 +126,9 @@ mod tests {
             section(".text._ZN4wire4link4open17h*", 90),
             section(".text.memchr", 5),
         ];
+        let started = [sections[4].symbol.clone()].into();
         let wanted = [0, 1, 3, 5].map(|at: usize| sections[at].symbol.clone());
-        let (script, size) = write(&sections, &wanted.into());
+        let (script, size) = write(&sections, &[("served", wanted.into()), ("started", started)]);
         let body = script.strip_prefix(HEAD).unwrap();
         assert_eq!(
             body,
@@ -126,15 +141,21 @@ SECTIONS {
       .text.memchr
     )
   }
+  .text.started : {
+    *.wire[-.]*(
+      .text._ZN4wire4link4open17h*
+    )
+  }
 } INSERT BEFORE .text;
 "
         );
-        assert_eq!(size, 115);
+        assert_eq!(size, 205);
     }
 
     #[test]
     fn nothing_that_is_not_wanted_is_named() {
-        let (script, size) = write(&[section(".text._ZN4wire4a17h*", 1)], &BTreeSet::new());
+        let (script, size) =
+            write(&[section(".text._ZN4wire4a17h*", 1)], &[("served", BTreeSet::new())]);
         assert!(!script.contains("wire"), "{script}");
         assert_eq!(size, 0);
     }
