@@ -5,6 +5,10 @@ mod gateways;
 use crate::args::Args;
 use crate::command::{cargo, run as run_command};
 use crate::failure::{Failure, Result};
+use crate::paths;
+
+/// The environment variable that tells the gateway's benchmark which program to look at.
+pub(crate) const PROGRAM: &str = "SWITCHBOARD_BENCH_PROGRAM";
 
 const HINT: &str = "cargo xtask bench wire, engine, gateway, or plugin";
 
@@ -21,6 +25,11 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         }
     };
     let mut bench = cargo(&["bench", "-p", package, "--bench", &name, "--"]);
+    if name == "gateway" {
+        // What is shipped: a benchmark is built with other features of its dependencies, and so is the program beside it.
+        run_command(&mut cargo(&["build", "--release", "-p", package]))?;
+        bench.env(PROGRAM, paths::target().join("release/switchboard"));
+    }
     if name == "gateway" && args.flag("--peers") {
         bench.env(gateways::VARIABLE, gateways::ensure()?);
     }

@@ -8,6 +8,8 @@ pub(super) struct Section {
     /// The files in which it is looked for, and its name there: both as patterns, without what changes from build to build.
     pub(super) files: String,
     pub(super) name: String,
+    /// The same with its hash, which tells versions of a generic function apart.
+    pub(super) exact: String,
     pub(super) size: u64,
 }
 
@@ -24,7 +26,8 @@ fn section(line: &str) -> Option<Section> {
     let symbol = name.strip_prefix(".text.")?;
     let symbol = symbol.strip_prefix("unlikely.").unwrap_or(symbol).to_owned();
     let files = if is_of_the_toolchain(&symbol) { "*".to_owned() } else { files(file)? };
-    Some(Section { symbol, files, name: lasting(name), size })
+    let (name, exact) = patterns(name);
+    Some(Section { symbol, files, name, exact, size })
 }
 
 /// Those have the same name wherever they are.
@@ -45,8 +48,8 @@ fn files(file: &str) -> Option<String> {
     Some(format!("*.{of_crate}[-.]*"))
 }
 
-/// The name up to its hash.
-fn lasting(name: &str) -> String {
+/// The name up to its hash, and with it.
+fn patterns(name: &str) -> (String, String) {
     let hash = name.match_indices("17h").find(|(at, _)| {
         let hash = name.get(at + 3..at + 20);
         hash.is_some_and(|hash| {
@@ -54,12 +57,13 @@ fn lasting(name: &str) -> String {
         })
     });
     if let Some((at, _)) = hash {
-        return format!("{}17h*", &name[..at]);
+        return (format!("{}17h*", &name[..at]), format!("{}*", &name[..at + 20]));
     }
-    match name.split_once(".llvm.") {
+    let pattern = match name.split_once(".llvm.") {
         Some((name, _)) => format!("{name}.llvm.*"),
         None => name.to_owned(),
-    }
+    };
+    (pattern.clone(), pattern)
 }
 
 #[cfg(test)]
@@ -82,6 +86,7 @@ mod tests {
             symbol: symbol.to_owned(),
             files: files.to_owned(),
             name: name.to_owned(),
+            exact: name.replace("17h*", "17h0123456789abcdefE*"),
             size,
         };
         assert_eq!(

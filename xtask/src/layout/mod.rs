@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::args::Args;
+use crate::bench::PROGRAM;
 use crate::command::{cargo, run as run_command, succeeds};
 use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
@@ -76,7 +77,7 @@ fn trace(folder: &Path, program: &Path, load: &[&str]) -> Result<Vec<HashMap<Str
     // What makes the load need not be fast.
     let bench = ["bench", "--profile", "dev", "-p", "switchboard-cli", "--bench", "gateway", "--"];
     let mut bench = cargo(&bench);
-    run_command(bench.arg("--profile").args(load).env("SWITCHBOARD_BENCH_PROGRAM", program))?;
+    run_command(bench.arg("--profile").args(load).env(PROGRAM, program))?;
     let mut processes = Vec::new();
     for entry in fs::read_dir(folder).about("read", folder)? {
         let place = entry.about("read", folder)?.path();

@@ -1,11 +1,13 @@
-//! The script for the linker: functions by their names, or whole modules where nearly all of one is wanted.
+//! The script for the linker: functions by their names, or whole modules where nearly all of one is wanted. Where few
+//! versions of a generic function are, these are named with their hashes, which last as long as the toolchain and the
+//! dependencies do; everything else lasts longer.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use super::map::Section;
 
-/// A module is taken whole if at least this much of it is wanted, in percent of its size.
+/// A module, or a name with all its versions, is taken whole if at least this much of it is wanted, in percent of its size.
 const DENSE: u64 = 70;
 
 const HEAD: &str = "\
@@ -13,12 +15,28 @@ const HEAD: &str = "\
    rest of the program need not be in memory. Made by `cargo xtask layout`; nothing but speed and memory depends on it. */\n";
 
 /// Sizes below one prefix of names.
-#[derive(Default, Clone, Copy)]
+#[derive(Default)]
 struct Below {
     wanted: u64,
     all: u64,
     /// Names that are wanted.
     names: usize,
+}
+
+/// What stands under one name.
+#[derive(Default)]
+struct Versions<'a> {
+    sizes: Below,
+    /// Those that are wanted.
+    wanted: Vec<&'a Section>,
+}
+
+// === impl Below ===
+
+impl Below {
+    fn is_dense(&self) -> bool {
+        self.wanted * 100 >= self.all * DENSE
+    }
 }
 
 /// The script for groups of functions, each by the name of what they are for, and how much code it gathers.
@@ -50,44 +68,42 @@ pub(super) fn write(sections: &[Section], groups: &[(&str, BTreeSet<String>)]) -
 fn by_files<'a>(
     sections: &'a [Section],
     wanted: &BTreeSet<String>,
-) -> BTreeMap<&'a str, BTreeMap<&'a str, Below>> {
-    let mut files: BTreeMap<&str, BTreeMap<&str, Below>> = BTreeMap::new();
+) -> BTreeMap<&'a str, BTreeMap<&'a str, Versions<'a>>> {
+    let mut files: BTreeMap<&str, BTreeMap<&str, Versions<'_>>> = BTreeMap::new();
     for section in sections {
-        let below = files.entry(&section.files).or_default().entry(&section.name).or_default();
-        below.all += section.size;
-        below.names = 1;
+        let versions = files.entry(&section.files).or_default().entry(&section.name).or_default();
+        versions.sizes.all += section.size;
         if wanted.contains(&section.symbol) {
-            below.wanted += section.size;
+            versions.sizes.wanted += section.size;
+            versions.wanted.push(section);
         }
     }
     files
 }
 
 /// The fewest patterns that match what is wanted and little else, each with the size it matches.
-fn patterns(names: &BTreeMap<&str, Below>) -> BTreeMap<String, u64> {
+fn patterns(names: &BTreeMap<&str, Versions<'_>>) -> BTreeMap<String, u64> {
     let mut below: HashMap<&str, Below> = HashMap::new();
-    for (name, own) in names {
-        // A name of which any part is wanted is wanted: there is no telling its versions apart.
-        let wanted = if own.wanted > 0 { own.all } else { 0 };
+    for (name, versions) in names {
         for end in ends(name) {
             let sum = below.entry(&name[..end]).or_default();
-            sum.all += own.all;
-            sum.wanted += wanted;
-            sum.names += usize::from(wanted > 0);
+            sum.all += versions.sizes.all;
+            sum.wanted += versions.sizes.wanted;
+            sum.names += usize::from(versions.sizes.wanted > 0);
         }
     }
     let mut patterns = BTreeMap::new();
-    for (name, _) in names.iter().filter(|(_, own)| own.wanted > 0) {
-        let modules = ends(name).map(|end| &name[..end]);
-        let dense = |module: &&str| {
-            let Below { wanted, all, names } = below[module];
-            names > 1 && wanted * 100 >= all * DENSE
-        };
-        let whole = modules.clone().filter(|module| module.len() < name.len()).find(dense);
-        match whole {
-            Some(module) => patterns.insert(format!("{module}*"), below[module].all),
-            None => patterns.insert((*name).to_owned(), names[name].all),
-        };
+    for (name, versions) in names.iter().filter(|(_, versions)| versions.sizes.wanted > 0) {
+        let modules = ends(name).map(|end| &name[..end]).filter(|module| module.len() < name.len());
+        let whole = |module: &&str| below[module].names > 1 && below[module].is_dense();
+        if let Some(module) = modules.clone().find(whole) {
+            patterns.insert(format!("{module}*"), below[module].all);
+        } else if versions.sizes.is_dense() {
+            patterns.insert((*name).to_owned(), versions.sizes.all);
+        } else {
+            let exact = versions.wanted.iter().map(|one| (one.exact.clone(), one.size));
+            patterns.extend(exact);
+        }
     }
     patterns
 }
@@ -113,7 +129,8 @@ mod tests {
     fn section(name: &str, size: u64) -> Section {
         let symbol = name.replace("17h*", "17h0123456789abcdefE");
         let symbol = symbol.trim_start_matches(".text.").to_owned();
-        Section { symbol, files: "*.wire[-.]*".to_owned(), name: name.to_owned(), size }
+        let (files, exact) = ("*.wire[-.]*".to_owned(), format!(".text.{symbol}*"));
+        Section { symbol, files, name: name.to_owned(), exact, size }
     }
 
     #[test]
@@ -150,6 +167,19 @@ SECTIONS {
 "
         );
         assert_eq!(size, 205);
+    }
+
+    #[test]
+    fn one_version_of_many_is_named_with_its_hash() {
+        let name = ".text._ZN4core4poll17h*";
+        let version = |hash: &str, size| {
+            let symbol = name.replace("17h*", &format!("17h{hash}E")).replace(".text.", "");
+            Section { exact: format!(".text.{symbol}*"), symbol, ..section(name, size) }
+        };
+        let sections = [version("0123456789abcdef", 10), version("fedcba9876543210", 90)];
+        let (script, size) = write(&sections, &[("served", [sections[0].symbol.clone()].into())]);
+        assert!(script.contains("      .text._ZN4core4poll17h0123456789abcdefE*\n"), "{script}");
+        assert_eq!(size, 10);
     }
 
     #[test]
