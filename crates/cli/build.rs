@@ -1,5 +1,8 @@
 //! Has what runs once clients come laid side by side in the program, by `layout.ld` (`cargo xtask layout`).
 //!
+//! That chore also wants a map of what the linker made, which must change nothing else: the names of functions depend on
+//! what a compiler is told.
+//!
 //! Only where the toolchain's own linker is used, which is known to understand it; elsewhere the program is the same,
 //! and takes more memory.
 
@@ -8,6 +11,10 @@ use std::env::var;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=layout.ld");
+    println!("cargo::rerun-if-env-changed=SWITCHBOARD_LINK_MAP");
+    if let Ok(map) = var("SWITCHBOARD_LINK_MAP") {
+        println!("cargo::rustc-link-arg-bins=-Wl,-Map={map}");
+    }
     let is = |name: &str, value: &str| var(name).is_ok_and(|found| found == value);
     let chosen = var("RUSTC_LINKER").is_ok()
         || var("CARGO_ENCODED_RUSTFLAGS").is_ok_and(|flags| flags.contains("link"));
@@ -17,6 +24,6 @@ fn main() {
         && !chosen
     {
         let folder = var("CARGO_MANIFEST_DIR").unwrap_or_default();
-        println!("cargo::rustc-link-arg-bins=-Wl,-T,{folder}/layout.ld");
+        println!("cargo::rustc-link-arg-bins=-T{folder}/layout.ld");
     }
 }

@@ -46,9 +46,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).about("make", &folder)?;
     let map = folder.join("map");
-    let mapped = format!("link-arg=-Wl,-Map={}", map.display());
-    let build = ["rustc", "--release", "-p", "switchboard-cli", "--bin", "switchboard", "--", "-C"];
-    run_command(cargo(&build).arg(mapped))?;
+    let mut build = cargo(&["build", "--release", "-p", "switchboard-cli"]);
+    run_command(build.env("SWITCHBOARD_LINK_MAP", &map))?;
 
     let program = traced(&folder)?;
     let trace = |load: &[&str]| trace(&folder, &program, load);
