@@ -2,9 +2,9 @@
 //!
 //! Beside it stands what runs at the start, to which fewer pages belong then.
 //!
-//! A profiler sees which functions run when; the linker says what it made the program of. Names are written
-//! without what changes from build to build, so the script holds until much of the program has another name. A line
-//! that matches nothing does no harm.
+//! A profiler sees which functions run when; the linker says what it made the program of. Names are written without
+//! what changes from build to build, as far as they tell things apart without it. A line that matches nothing does no
+//! harm.
 
 mod map;
 mod script;
