@@ -1,6 +1,8 @@
 //! One call, as its caller sees it.
 
+use std::future::poll_fn;
 use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use switchboard_wire::{envelope::Notification, json::Raw, queue};
 
@@ -85,26 +87,28 @@ impl Running {
 
     /// What happens next. Safe to cancel. An error is final.
     pub async fn next(&mut self) -> Result<CallEvent, CallError> {
-        loop {
-            if self.ended.is_some() || self.driver.is_none() {
-                // What was said before the end comes first.
-                if let Some(event) = self.events.recv().await {
-                    return Ok(event);
-                }
-                return match self.ended.take() {
-                    Some(ended) => ended.map(CallEvent::from),
-                    None => Err(CallError::Ended),
-                };
-            }
-            let Some(driver) = &mut self.driver else { continue };
-            tokio::select! {
-                biased;
-                Some(event) = self.events.recv() => return Ok(event),
-                ended = driver => {
-                    self.ended = Some(ended);
-                    self.driver = None;
-                }
-            }
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<CallEvent, CallError>> {
+        // Looked at before the driver is polled and waited for after it: the driver need not wake whom it is polled by.
+        if let Some(event) = self.events.try_recv() {
+            return Poll::Ready(Ok(event));
+        }
+        if let Some(driver) = &mut self.driver
+            && let Poll::Ready(ended) = driver.as_mut().poll(cx)
+        {
+            self.ended = Some(ended);
+            self.driver = None;
+        }
+        // What was said before the end comes first.
+        match ready!(self.events.poll_recv(cx)) {
+            Some(event) => Poll::Ready(Ok(event)),
+            None if self.driver.is_some() => Poll::Pending,
+            None => Poll::Ready(match self.ended.take() {
+                Some(ended) => ended.map(CallEvent::from),
+                None => Err(CallError::Ended),
+            }),
         }
     }
 
@@ -134,5 +138,67 @@ impl From<Finish> for CallEvent {
 impl std::fmt::Debug for Running {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Running").field("ended", &self.ended.is_some()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn outcome() -> Outcome {
+        let result = Raw::empty_object();
+        Outcome { result, server: None, decision: None, context: Vec::new(), kept: None }
+    }
+
+    #[test]
+    fn whoever_polls_a_call_is_woken_once_for_its_end() {
+        let (end, ended) = oneshot::channel();
+        let mut running = Running::new(|emit| async move {
+            let _ = ended.await;
+            emit.event(CallEvent::Log(Raw::null())).await;
+            Ok(outcome())
+        });
+        let woken = Arc::new(Woken::default());
+        let waker = Arc::clone(&woken).into();
+        let mut cx = Context::from_waker(&waker);
+        assert!(running.poll_next(&mut cx).is_pending());
+        end.send(()).unwrap();
+        assert!(matches!(running.poll_next(&mut cx), Poll::Ready(Ok(CallEvent::Log(_)))));
+        assert!(matches!(running.poll_next(&mut cx), Poll::Ready(Ok(CallEvent::Done(_)))));
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1, "by the end itself, not by what it led to");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_has_nothing_more_to_say_goes_on() {
+        let (end, ended) = oneshot::channel::<()>();
+        let mut running = Running::new(|emit| {
+            drop(emit);
+            async {
+                let _ = ended.await;
+                Ok(outcome())
+            }
+        });
+        let ending = async {
+            tokio::task::yield_now().await;
+            end.send(()).unwrap();
+        };
+        let (event, ()) = tokio::join!(running.next(), ending);
+        assert!(matches!(event, Ok(CallEvent::Done(_))), "{event:?}");
+        assert!(matches!(running.next().await, Err(CallError::Ended)));
     }
 }

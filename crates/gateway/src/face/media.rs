@@ -97,14 +97,12 @@ pub(super) fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// The whole body as text.
 pub(super) async fn text(
-    headers: &HeaderMap,
     body: impl Body<Data = Bytes>,
     limits: &Limits,
     times: &Times,
 ) -> Result<ByteString, Refusal> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if announced.and_then(|length| length.parse().ok()).is_some_and(|n: u64| n > limits.body as u64)
-    {
+    // What it says of itself; nothing of it is read then.
+    if body.size_hint().lower() > limits.body as u64 {
         return Err(too_large(limits.body));
     }
     let reading = tokio::time::timeout(times.body, read(body, limits.body));

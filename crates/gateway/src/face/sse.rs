@@ -114,7 +114,7 @@ pub(super) async fn post<F: Front>(
     let id = session_id(parts).ok_or_else(Refusal::no_session)?;
     let writer = face.posts.get(&id, &owner)?;
     let options = &face.options;
-    let text = media::text(&parts.headers, body, &options.limits, &options.times).await?;
+    let text = media::text(body, &options.limits, &options.times).await?;
     face.metrics.request(Transport::Sse, text.len());
     parse(text.clone()).map_err(|malformed| Refusal::malformed(&malformed))?;
     match writer.try_send(text) {

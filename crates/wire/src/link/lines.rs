@@ -230,7 +230,7 @@ async fn write_all<W: AsyncWrite + Unpin>(mut waiting: queue::Receiver<ByteStrin
     let mut out = BytesMut::new();
     while waiting.filled().await {
         // Whoever is about to send goes first: what is sent together leaves in one write, and the peer wakes once.
-        tokio::task::yield_now().await;
+        queue::others_first().await;
         while out.len() < GATHER
             && let Some(next) = waiting.try_recv()
         {

@@ -5,6 +5,7 @@
 
 use std::{
     collections::hash_map::Entry,
+    pin::pin,
     sync::{Arc, PoisonError},
 };
 
@@ -59,7 +60,8 @@ impl<H: Handler> Admitted<H> {
             method::INITIALIZE => &never,
             _ => &*self.cancel,
         };
-        Some(match cancel.unless(self.session.dispatch(&self.request, &asked)).await? {
+        let answering = pin!(self.session.dispatch(&self.request, &asked));
+        Some(match cancel.unless(answering).await? {
             Ok(result) => Answered::Result(self.id.clone(), result),
             Err(error) => Answered::Error(Response::error(Some(&self.id), &error)),
         })

@@ -5,7 +5,7 @@
 
 use std::{
     future::poll_fn,
-    pin::pin,
+    pin::Pin,
     sync::atomic::{AtomicBool, Ordering},
     task::Poll,
 };
@@ -29,12 +29,14 @@ impl Cancel {
     }
 
     /// What `answering` comes to; `None` if it was taken back before. What was taken back before this does not even
-    /// begin. One waits at a time.
-    pub(super) async fn unless<T>(&self, answering: impl Future<Output = T>) -> Option<T> {
+    /// begin. One waits at a time. It is pinned where it is: given whole, it would be kept twice.
+    pub(super) async fn unless<T>(
+        &self,
+        mut answering: Pin<&mut impl Future<Output = T>>,
+    ) -> Option<T> {
         if self.is_cancelled() {
             return None;
         }
-        let mut answering = pin!(answering);
         poll_fn(|cx| {
             if let Poll::Ready(answer) = answering.as_mut().poll(cx) {
                 return Poll::Ready(Some(answer));
@@ -53,7 +55,7 @@ impl Cancel {
 
 #[cfg(test)]
 mod tests {
-    use std::future::pending;
+    use std::{future::pending, pin::pin};
 
     use futures_util::FutureExt;
 
@@ -62,16 +64,21 @@ mod tests {
     #[tokio::test]
     async fn what_is_ready_is_given_and_what_is_not_is_taken_back() {
         let cancel = Cancel::default();
-        assert!(cancel.unless(pending::<()>()).now_or_never().is_none());
-        let (answer, ()) = tokio::join!(cancel.unless(pending::<()>()), async { cancel.cancel() });
+        assert!(cancel.unless(pin!(pending::<()>())).now_or_never().is_none());
+        let never = pin!(pending::<()>());
+        let (answer, ()) = tokio::join!(cancel.unless(never), async { cancel.cancel() });
         assert_eq!(answer, None);
         let never = async { panic!("it was taken back before it began") };
-        assert_eq!(cancel.unless::<()>(never).await, None);
+        assert_eq!(cancel.unless::<()>(pin!(never)).await, None);
         let cancel = Cancel::default();
         let answering = async {
             cancel.cancel();
             1
         };
-        assert_eq!(cancel.unless(answering).await, Some(1), "an answer that is there is not lost");
+        assert_eq!(
+            cancel.unless(pin!(answering)).await,
+            Some(1),
+            "an answer that is there is not lost"
+        );
     }
 }

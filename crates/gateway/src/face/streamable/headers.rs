@@ -27,37 +27,49 @@ enum Needed {
     No,
 }
 
-/// Whether a request is made in the modern way: by its own word, or by its header's.
-pub(super) fn is_modern(headers: &HeaderMap, params: Option<&Raw>) -> bool {
-    let in_body = params
-        .is_some_and(|params| !matches!(params.peek(&["_meta", meta::PROTOCOL_VERSION]), Ok(None)));
-    in_body || names_modern(headers)
+/// The version that a request names in its header.
+pub(super) struct Named<'h> {
+    /// What stands there, if anything does.
+    said: Option<&'h str>,
+    /// The version it is, if we know it.
+    version: Option<Version>,
 }
 
-/// Whether the version header names a modern version that we know.
-pub(super) fn names_modern(headers: &HeaderMap) -> bool {
-    let said = headers.get(PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
-    said.and_then(|said| said.trim().parse::<Version>().ok())
-        .is_some_and(|version| version.era() == Era::Modern)
-}
+// === impl Named ===
 
-/// A legacy request may name its version, and then one that exists.
-pub(super) fn check_legacy(headers: &HeaderMap) -> Result<(), Refusal> {
-    let Some(said) = headers.get(PROTOCOL_VERSION) else {
-        return Ok(());
-    };
-    let said = said.to_str().map(str::trim).unwrap_or_default();
-    if said.parse::<Version>().is_ok_and(|version| version.era() == Era::Legacy) {
-        return Ok(());
+impl<'h> Named<'h> {
+    pub(super) fn by(headers: &'h HeaderMap) -> Self {
+        let said = headers.get(PROTOCOL_VERSION);
+        let said = said.map(|said| said.to_str().map(str::trim).unwrap_or_default());
+        Self { said, version: said.and_then(|said| said.parse().ok()) }
     }
-    let known = Version::ALL.map(Version::as_str);
-    let text = format!("`MCP-Protocol-Version` names none of these: {}", known.join(", "));
-    let refusal = Refusal::new(Reason::Version, StatusCode::BAD_REQUEST, text);
-    let data = Raw::of(&json!({ "supported": known, "requested": said }));
-    Err(match data {
-        Ok(data) => refusal.with_code(code::UNSUPPORTED_VERSION).with_data(data),
-        Err(_) => refusal,
-    })
+
+    /// Whether it is a modern version that we know.
+    pub(super) fn is_modern(&self) -> bool {
+        self.version.is_some_and(|version| version.era() == Era::Modern)
+    }
+
+    /// A legacy request may name its version, and then one that exists.
+    pub(super) fn check_legacy(&self) -> Result<(), Refusal> {
+        let Some(said) = self.said else { return Ok(()) };
+        if self.version.is_some_and(|version| version.era() == Era::Legacy) {
+            return Ok(());
+        }
+        let known = Version::ALL.map(Version::as_str);
+        let text = format!("`MCP-Protocol-Version` names none of these: {}", known.join(", "));
+        let refusal = Refusal::new(Reason::Version, StatusCode::BAD_REQUEST, text);
+        let data = Raw::of(&json!({ "supported": known, "requested": said }));
+        Err(match data {
+            Ok(data) => refusal.with_code(code::UNSUPPORTED_VERSION).with_data(data),
+            Err(_) => refusal,
+        })
+    }
+}
+
+/// Whether a request is made in the modern way by its own word.
+pub(super) fn says_modern(params: Option<&Raw>) -> bool {
+    params
+        .is_some_and(|params| !matches!(params.peek(&["_meta", meta::PROTOCOL_VERSION]), Ok(None)))
 }
 
 /// Checks a modern request's own metadata and the headers that repeat parts of it.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     call::{Call, Happened, Held},
-    headers::{self, LAST_EVENT_ID, SESSION_ID},
+    headers::{LAST_EVENT_ID, SESSION_ID},
     log::NotRead,
     session::{Making, Session},
 };
@@ -36,7 +36,6 @@ pub(super) async fn post<F: Front>(
     takes: Takes,
     asked: Parsed,
 ) -> Result<Response, Refusal> {
-    headers::check_legacy(headers)?;
     if let Parsed::One(Message::Request(request)) = &asked
         && request.method() == method::INITIALIZE
     {
@@ -157,7 +156,6 @@ pub(super) fn listen<F: Front>(
     owner: &Owner,
     headers: &HeaderMap,
 ) -> Result<Response, Refusal> {
-    headers::check_legacy(headers)?;
     let session = session(face, owner, headers)?;
     session.touch();
     let keep_alive = face.options.times.keep_alive;

@@ -17,6 +17,7 @@ use http::{Method, StatusCode, request::Parts};
 use http_body::Body;
 use switchboard_wire::envelope::{Message, Parsed, code, parse};
 
+use headers::Named;
 pub(super) use session::Session;
 pub(super) use views::Views;
 
@@ -41,6 +42,7 @@ pub(super) async fn answer<F: Front>(
             face.metrics.request(Transport::Http, 0);
             sessions_only(&parts)?;
             media::takes_events(&parts.headers)?;
+            Named::by(&parts.headers).check_legacy()?;
             legacy::listen(face, &owner, &parts.headers)
         }
         Method::DELETE => {
@@ -54,7 +56,7 @@ pub(super) async fn answer<F: Front>(
 
 /// Modern clients have no sessions to listen to or to end.
 fn sessions_only(parts: &Parts) -> Result<(), Refusal> {
-    if headers::names_modern(&parts.headers) {
+    if Named::by(&parts.headers).is_modern() {
         return Err(Refusal::method("POST"));
     }
     Ok(())
@@ -69,24 +71,28 @@ async fn post<F: Front>(
     media::is_json(&parts.headers)?;
     let takes = media::takes(&parts.headers)?;
     let options = &face.options;
-    let text = media::text(&parts.headers, body, &options.limits, &options.times).await?;
+    let text = media::text(body, &options.limits, &options.times).await?;
     face.metrics.request(Transport::Http, text.len());
     let asked = parse(text).map_err(|malformed| Refusal::malformed(&malformed))?;
+    let named = Named::by(&parts.headers);
     match asked {
         Parsed::One(Message::Request(request))
-            if headers::is_modern(&parts.headers, request.params().as_ref()) =>
+            if named.is_modern() || headers::says_modern(request.params().as_ref()) =>
         {
             modern::post(face, owner, &parts.headers, takes, request).await
         }
         // Modern clients over HTTP have nothing to notify of, and may do so all the same.
-        Parsed::One(Message::Notification(_)) if headers::names_modern(&parts.headers) => {
+        Parsed::One(Message::Notification(_)) if named.is_modern() => {
             Ok(empty(StatusCode::ACCEPTED))
         }
-        _ if headers::names_modern(&parts.headers) => {
+        _ if named.is_modern() => {
             let text = "this version takes one request or notification at a time";
             let refusal = Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text);
             Err(refusal.with_code(code::INVALID_REQUEST))
         }
-        asked => legacy::post(face, owner, &parts.headers, takes, asked).await,
+        asked => {
+            named.check_legacy()?;
+            legacy::post(face, owner, &parts.headers, takes, asked).await
+        }
     }
 }

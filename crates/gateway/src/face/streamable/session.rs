@@ -14,7 +14,7 @@ use std::{
 };
 
 use bytestring::ByteString;
-use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use futures_util::{FutureExt, StreamExt, future::join_all, stream::FuturesUnordered};
 use switchboard_wire::{
     Version,
     envelope::{Malformed, Message, Outcome, Parsed, Request, parse},
@@ -108,7 +108,11 @@ impl<V: Handler> Session<V> {
     /// Answers requests. `None`: too many are under way.
     pub(super) fn call(self: &Arc<Self>, asked: Parsed) -> Option<Call<V>> {
         let before = self.under_way.fetch_add(1, Ordering::Relaxed);
-        let call = Call::new(self, Arc::clone(self).answer_all(asked).boxed());
+        let answering = match asked {
+            Parsed::One(message) => self.answer(Ok(message)).boxed(),
+            Parsed::Batch(messages) => Arc::clone(self).answer_all(messages).boxed(),
+        };
+        let call = Call::new(self, answering);
         (before < self.max_under_way).then_some(call)
     }
 
@@ -117,22 +121,21 @@ impl<V: Handler> Session<V> {
         Arc::clone(&self.wire).answer(Ok(message)).await;
     }
 
-    async fn answer_all(self: Arc<Self>, asked: Parsed) -> Option<Rope> {
-        match asked {
-            Parsed::One(message) => self.answer_one(Ok(message)).await,
-            Parsed::Batch(messages) => {
-                let session = || Arc::clone(&self);
-                let answering = messages.into_iter().map(|message| session().answer_one(message));
-                let answers = futures_util::future::join_all(answering).await;
-                let answers: Vec<_> = answers.into_iter().flatten().map(Rope::into_text).collect();
-                let together = || ByteString::from(format!("[{}]", answers.join(",")));
-                (!answers.is_empty()).then(|| together().into())
-            }
-        }
+    fn answer(
+        &self,
+        message: Result<Message, Malformed>,
+    ) -> impl Future<Output = Option<Rope>> + Send + use<V> {
+        Arc::clone(&self.wire).answer_in_pieces(message)
     }
 
-    async fn answer_one(self: Arc<Self>, message: Result<Message, Malformed>) -> Option<Rope> {
-        Arc::clone(&self.wire).answer_in_pieces(message).await
+    async fn answer_all(
+        self: Arc<Self>,
+        messages: Vec<Result<Message, Malformed>>,
+    ) -> Option<Rope> {
+        let answers = join_all(messages.into_iter().map(|message| self.answer(message))).await;
+        let answers: Vec<_> = answers.into_iter().flatten().map(Rope::into_text).collect();
+        let together = || ByteString::from(format!("[{}]", answers.join(",")));
+        (!answers.is_empty()).then(|| together().into())
     }
 
     // --- streams
