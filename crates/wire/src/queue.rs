@@ -53,21 +53,6 @@ pub fn queue<T>(most: usize) -> (Sender<T>, Receiver<T>) {
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
-/// Lets every task run that can run now. The runtime's own way to yield looks for news from outside, too, which costs
-/// a call of the system even where nobody else is waiting.
-pub async fn others_first() {
-    let mut has_waited = false;
-    poll_fn(|cx| {
-        if has_waited {
-            return Poll::Ready(());
-        }
-        has_waited = true;
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 // === impl Shared ===
 
 impl<T> Shared<T> {
@@ -277,22 +262,6 @@ mod tests {
         sent.unwrap();
         drop(sender);
         assert!(!receiver.filled().await);
-    }
-
-    #[tokio::test]
-    async fn whoever_can_run_runs_first() {
-        let (sender, mut receiver) = queue(2);
-        let later = sender.clone();
-        let sending = tokio::spawn(async move {
-            // Made ready by the first, and waiting in line behind it.
-            let then = tokio::spawn(async move { later.try_send(2) });
-            sender.try_send(1).unwrap();
-            then.await.unwrap().unwrap();
-        });
-        assert!(receiver.filled().await);
-        others_first().await;
-        assert_eq!([receiver.try_recv(), receiver.try_recv()], [Some(1), Some(2)]);
-        sending.await.unwrap();
     }
 
     #[tokio::test]

@@ -20,6 +20,9 @@ const MANY_TOOLS: usize = 1_000;
 /// Sessions that are open at once.
 const SESSIONS: usize = 1_000;
 
+/// How long after its first call a contender is at rest: what it does only at its start is done.
+const AT_REST: Duration = Duration::from_secs(2);
+
 /// What one turn came to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Turn {
@@ -179,10 +182,11 @@ fn median(turns: &[Turn]) -> Turn {
     }
 }
 
-/// Bytes in memory after one call, and with many sessions that have each made one.
+/// Bytes in memory at rest after one call, and with many sessions that have each made one.
 async fn memory(contender: &Contender) -> (usize, Option<usize>) {
     let running = contender.start(Setup { behind: Behind::Stdio, tools: 0 });
     let first = running.ready(Era::Legacy).await;
+    tokio::time::sleep(AT_REST).await;
     let idle = running.process.resident();
     if matches!(contender, Contender::Published(_)) {
         return (idle, None);

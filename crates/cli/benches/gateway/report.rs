@@ -65,8 +65,8 @@ impl Report {
              direct, on one connection.\n\n\
              ![Calls a second on 16 connections]({CHART})\n\n\
              Large results are 1 MiB each on four connections, ours with `--result-limit 0`. Ours lists 1,000 tools\n\
-             from its catalog; the others ask the server each time. Memory is the gateway's own process, after its\n\
-             first call and with 1,000 sessions that have each made one.\n\n\
+             from its catalog; the others ask the server each time. Memory is the gateway's own process, at rest\n\
+             two seconds after its first call, and with 1,000 sessions that have each made one.\n\n\
              Written by `cargo xtask bench gateway --write` on {}, {}, {cores} cores, which the\n\
              load, the gateway and the server share. Only ratios mean anything on another machine.\n\n\
              {}",

@@ -40,10 +40,7 @@ impl Serving {
     }
 
     pub(crate) fn connect(&self) -> Kept {
-        let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        let (stream, address) = (BufReader::new(stream), self.address.clone());
-        let mut kept = Kept { stream, address, session: String::new() };
+        let mut kept = Kept::open(&self.address);
         kept.session = kept.post(super::GREETING).expect("a session");
         kept.post(&super::call(1));
         kept
@@ -60,6 +57,14 @@ impl Drop for Serving {
 // === impl Kept ===
 
 impl Kept {
+    /// Without a session as yet.
+    pub(crate) fn open(address: &str) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let stream = BufReader::new(stream);
+        Self { stream, address: address.to_owned(), session: String::new() }
+    }
+
     /// The answer is read whole; the session that it names, if it names one.
     fn post(&mut self, body: &str) -> Option<String> {
         let (address, session, length) = (&self.address, &self.session, body.len());

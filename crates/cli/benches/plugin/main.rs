@@ -5,9 +5,9 @@
 //! cargo xtask bench plugin --write           # and put it into docs/benchmarks.md
 //! ```
 //!
-//! Beside each figure stands the floor it has in common with every program of its kind: an echo over a pair of sockets.
-//! Everything is measured twice, the second time with processors that are kept awake: one that sleeps may take longer
-//! to wake than a call takes. Nothing fails by the clock.
+//! Beside each figure stands the floor it has in common with every program of its kind: an echo over a pair of sockets,
+//! and over HTTP the same with somebody in between. Everything is measured twice, the second time with processors that
+//! are kept awake: one that sleeps may take longer to wake than a call takes. Nothing fails by the clock.
 
 #![allow(
     clippy::unwrap_used,
@@ -75,6 +75,7 @@ fn measured() -> Vec<Row> {
     rows.push(many("stdio, ping, pipelined", ROUNDS * 5, ping));
     rows.push(many("stdio, tool call, pipelined", ROUNDS * 2, call));
     drop(served);
+    rows.push(Row::new("HTTP, passed on over a socket pair", ROUNDS / 4, floor::passed_on));
     let serving = http::Serving::start();
     let mut kept = serving.connect();
     rows.push(Row::new("HTTP, tool call, one connection kept alive", ROUNDS / 4, |rounds| {

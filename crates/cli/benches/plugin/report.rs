@@ -59,9 +59,10 @@ pub(crate) fn write(asleep: &[Row], awake: &[Row]) {
     let text = format!(
         "`switchboard plugin serve` with the plugins of the program: a tool that says what it is told, in a worker\n\
          process of its own. Beside it stand the plugin's function called in this process, and the floor that every\n\
-         plugin in a process of its own has: an echo over a pair of sockets. A client on standard streams sends one\n\
-         request after the other, or keeps 64 under way; over HTTP it waits for each answer, alone or beside others.\n\
-         A figure is the median of {TURNS} turns.\n\n\
+         plugin in a process of its own has: an echo over a pair of sockets, and over HTTP the same with somebody in\n\
+         between who does nothing but pass it on. A client on standard streams sends one request after the other, or\n\
+         keeps 64 under way; over HTTP it waits for each answer, alone or beside others. A figure is the median of\n\
+         {TURNS} turns.\n\n\
          Whoever waits for another process waits for a processor to wake, too; on this machine that is most of what a\n\
          call takes that is made alone. The figures to the right were measured with an idle process on each that keeps\n\
          it awake and gives way to all others.\n\n\

@@ -229,8 +229,6 @@ impl LineWriter {
 async fn write_all<W: AsyncWrite + Unpin>(mut waiting: queue::Receiver<ByteString>, mut sink: W) {
     let mut out = BytesMut::new();
     while waiting.filled().await {
-        // Whoever is about to send goes first: what is sent together leaves in one write, and the peer wakes once.
-        queue::others_first().await;
         while out.len() < GATHER
             && let Some(next) = waiting.try_recv()
         {

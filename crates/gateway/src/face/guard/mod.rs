@@ -7,6 +7,8 @@ mod held;
 mod hosts;
 mod peer;
 mod rate;
+#[cfg(target_os = "linux")]
+mod sockets;
 mod tokens;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
