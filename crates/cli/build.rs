@@ -16,8 +16,9 @@ fn main() {
         println!("cargo::rustc-link-arg-bins=-Wl,-Map={map}");
     }
     let is = |name: &str, value: &str| var(name).is_ok_and(|found| found == value);
-    let chosen = var("RUSTC_LINKER").is_ok()
-        || var("CARGO_ENCODED_RUSTFLAGS").is_ok_and(|flags| flags.contains("link"));
+    let flags = var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let of_linker = |flag: &str| flag.trim_start_matches("-C").trim_start().starts_with("link");
+    let chosen = var("RUSTC_LINKER").is_ok() || flags.split('\u{1f}').any(of_linker);
     if is("TARGET", "x86_64-unknown-linux-gnu")
         && is("HOST", "x86_64-unknown-linux-gnu")
         && is("PROFILE", "release")

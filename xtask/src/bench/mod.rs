@@ -1,14 +1,28 @@
-//! Benchmarks, by name.
+//! Benchmarks, by name; and the loads that they make, for those who want to see the program under them.
 
 mod gateways;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::args::Args;
 use crate::command::{cargo, run as run_command};
 use crate::failure::{Failure, Result};
-use crate::paths;
+use crate::{dist, paths};
 
-/// The environment variable that tells the gateway's benchmark which program to look at.
-pub(crate) const PROGRAM: &str = "SWITCHBOARD_BENCH_PROGRAM";
+/// The environment variable that tells a benchmark which program to look at.
+const PROGRAM: &str = "SWITCHBOARD_BENCH_PROGRAM";
+
+/// What clients do while somebody looks on, in the words of the gateway's benchmark.
+pub(crate) const LOADS: [&[&str]; 7] = [
+    &["4"],
+    &["4", "modern"],
+    &["4", "http"],
+    &["4", "http", "modern"],
+    &["4", "list"],
+    &["4", "large"],
+    &["connect"],
+];
 
 const HINT: &str = "cargo xtask bench wire, engine, gateway, or plugin";
 
@@ -25,13 +39,44 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         }
     };
     let mut bench = cargo(&["bench", "-p", package, "--bench", &name, "--"]);
-    if name == "gateway" {
-        // What is shipped: a benchmark is built with other features of its dependencies, and so is the program beside it.
-        run_command(&mut cargo(&["build", "--release", "-p", package]))?;
-        bench.env(PROGRAM, paths::target().join("release/switchboard"));
+    if package == "switchboard-cli" {
+        let program = if args.flag("--dist") {
+            bench.arg("--dist");
+            shipped()?
+        } else {
+            // A benchmark is built with other features of its dependencies, and so is the program beside it.
+            run_command(&mut cargo(&["build", "--release", "-p", package]))?;
+            paths::target().join("release/switchboard")
+        };
+        bench.env(PROGRAM, program);
     }
     if name == "gateway" && args.flag("--peers") {
         bench.env(gateways::VARIABLE, gateways::ensure()?);
     }
     run_command(bench.args(args.rest()))
+}
+
+fn shipped() -> Result<PathBuf> {
+    let program = dist::program();
+    if program.exists() {
+        return Ok(program);
+    }
+    Err(Failure::new("the program that is shipped is not built").hint("cargo xtask dist"))
+}
+
+/// Makes one of [`LOADS`] on a program. What makes it need not be fast.
+pub(crate) fn load(program: &Path, words: &[&str]) -> Result<()> {
+    run_command(on("gateway", program).arg("--profile").args(words))
+}
+
+/// Has plugins called in every way, a few times.
+pub(crate) fn quick_plugins(program: &Path) -> Result<()> {
+    run_command(on("plugin", program).arg("--quick"))
+}
+
+fn on(bench: &str, program: &Path) -> Command {
+    let mut bench =
+        cargo(&["bench", "--profile", "dev", "-p", "switchboard-cli", "--bench", bench, "--"]);
+    bench.env(PROGRAM, program);
+    bench
 }

@@ -17,21 +17,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::args::Args;
-use crate::bench::PROGRAM;
+use crate::bench::{LOADS, load as make_load};
 use crate::command::{cargo, run as run_command, succeeds};
 use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
 
-/// What clients do while the profiler looks on, in the words of the gateway's benchmark.
-const LOADS: [&[&str]; 7] = [
-    &["4"],
-    &["4", "modern"],
-    &["4", "http"],
-    &["4", "http", "modern"],
-    &["4", "list"],
-    &["4", "large"],
-    &["connect"],
-];
 /// How the names of what the profiler writes end.
 const TRACE: &str = "calls";
 /// The program without any.
@@ -73,10 +63,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
 
 /// How often each function is called under a load, in each process of the program.
 fn trace(folder: &Path, program: &Path, load: &[&str]) -> Result<Vec<HashMap<String, u64>>> {
-    // What makes the load need not be fast.
-    let bench = ["bench", "--profile", "dev", "-p", "switchboard-cli", "--bench", "gateway", "--"];
-    let mut bench = cargo(&bench);
-    run_command(bench.arg("--profile").args(load).env(PROGRAM, program))?;
+    make_load(program, load)?;
     let mut processes = Vec::new();
     for entry in fs::read_dir(folder).about("read", folder)? {
         let place = entry.about("read", folder)?.path();

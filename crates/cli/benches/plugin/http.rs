@@ -49,7 +49,8 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.child.kill().unwrap();
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
         self.child.wait().unwrap();
     }
 }

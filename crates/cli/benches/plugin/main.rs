@@ -3,6 +3,8 @@
 //! ```sh
 //! cargo xtask bench plugin                   # the table
 //! cargo xtask bench plugin --write           # and put it into docs/benchmarks.md
+//! cargo xtask bench plugin --quick           # a few of each, for whoever looks on
+//! cargo xtask bench plugin --dist            # of the program that is shipped
 //! ```
 //!
 //! Beside each figure stands the floor it has in common with every program of its kind: an echo over a pair of sockets,
@@ -25,8 +27,9 @@ mod stdio;
 use report::Row;
 use switchboard_testkit::awake;
 
-/// How often each is done.
+/// How often each is done, and how often where it need not be exact.
 const ROUNDS: u32 = 20_000;
+const FEW: u32 = 2_000;
 
 /// What a request and its answer look like over a connection.
 pub(crate) const GREETING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
@@ -51,38 +54,39 @@ fn main() {
     if asked(awake::WORD) {
         return awake::stay();
     }
-    let asleep = measured();
+    let number = if asked("--quick") { FEW } else { ROUNDS };
+    let asleep = measured(number);
     println!("\nthe same, with processors that stay awake");
     let staying = awake::Awake::keep();
-    let awake = measured();
+    let awake = measured(number);
     drop(staying);
     if asked("--write") {
-        report::write(&asleep, &awake);
+        report::write(&asleep, &awake, asked("--dist"));
     }
 }
 
-fn measured() -> Vec<Row> {
+fn measured(number: u32) -> Vec<Row> {
     let mut rows = vec![
-        Row::new("the plugin itself, in process", ROUNDS, inside::calls),
-        Row::new("socket pair, echo", ROUNDS, floor::round_trip),
+        Row::new("the plugin itself, in process", number, inside::calls),
+        Row::new("socket pair, echo", number, floor::round_trip),
     ];
     let mut served = stdio::Served::start();
-    let mut alone = |what, ask| Row::new(what, ROUNDS, |rounds| served.one_by_one(rounds, ask));
+    let mut alone = |what, ask| Row::new(what, number, |rounds| served.one_by_one(rounds, ask));
     rows.push(alone("stdio, ping, one at a time", ping));
     rows.push(alone("stdio, tool call, one at a time", call));
     let mut many =
         |what, rounds, ask| Row::new(what, rounds, |rounds| served.pipelined(rounds, ask));
-    rows.push(many("stdio, ping, pipelined", ROUNDS * 5, ping));
-    rows.push(many("stdio, tool call, pipelined", ROUNDS * 2, call));
+    rows.push(many("stdio, ping, pipelined", number * 5, ping));
+    rows.push(many("stdio, tool call, pipelined", number * 2, call));
     drop(served);
-    rows.push(Row::new("HTTP, passed on over a socket pair", ROUNDS / 4, floor::passed_on));
+    rows.push(Row::new("HTTP, passed on over a socket pair", number / 4, floor::passed_on));
     let serving = http::Serving::start();
     let mut kept = serving.connect();
-    rows.push(Row::new("HTTP, tool call, one connection kept alive", ROUNDS / 4, |rounds| {
+    rows.push(Row::new("HTTP, tool call, one connection kept alive", number / 4, |rounds| {
         kept.one_by_one(rounds, call)
     }));
     let mut all: Vec<_> = (0..16).map(|_| serving.connect()).collect();
-    rows.push(Row::new("HTTP, tool call, sixteen connections kept alive", ROUNDS, |rounds| {
+    rows.push(Row::new("HTTP, tool call, sixteen connections kept alive", number, |rounds| {
         http::together(&mut all, rounds, call)
     }));
     rows

@@ -80,9 +80,11 @@ impl Drop for Served {
     }
 }
 
-/// The program, in a home with nothing in it.
+/// The program, or the one that is to be looked at in its place, in a home with nothing in it.
 pub(crate) fn program(home: &std::path::Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
+    let other = std::env::var_os("SWITCHBOARD_BENCH_PROGRAM");
+    let mut command =
+        Command::new(other.as_deref().unwrap_or(env!("CARGO_BIN_EXE_switchboard").as_ref()));
     command.env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin").current_dir(home);
     command
 }
