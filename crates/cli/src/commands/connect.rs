@@ -86,7 +86,7 @@ async fn speak(serving: &Serving) -> Result<(), Failure> {
     let (writer, reader, writing) = stdio::link(LONGEST);
     let answering = serve((writer, reader), opened.view, &opened.changes, ServeOptions::default());
     tokio::select! {
-        (served, ()) = async { tokio::join!(answering, writing) } => {
+        (served, ()) = async { tokio::join!(biased; answering, writing) } => {
             served.map_err(|error| Failure::new("the client was lost", error))
         }
         () = ending.wanted() => Ok(()),

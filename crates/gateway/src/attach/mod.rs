@@ -54,6 +54,8 @@ pub async fn attach_stdio(options: AttachOptions) -> Result<(), Error> {
         let attaching = attach(options, (writer, reader));
         tokio::pin!(attaching);
         tokio::select! {
+            // What is passed on is then written in the same turn.
+            biased;
             attached = &mut attaching => attached,
             // Standard output is closed, which the client's end of standard input tells too.
             () = &mut writing => return attaching.await,

@@ -43,7 +43,8 @@ pub(super) async fn relay(
 ) -> Left {
     let Client { writer, incoming } = &mut *client;
     let up = async {
-        tokio::join!(up(options, book, incoming, writer, hub.writer), hub.writing);
+        // What is passed on is then written in the same turn.
+        tokio::join!(biased; up(options, book, incoming, writer, hub.writer), hub.writing);
         // The hub was told, or takes nothing more. Its last answers may be under way.
         sleep(FAREWELL).await;
     };

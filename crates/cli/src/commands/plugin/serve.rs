@@ -75,7 +75,7 @@ async fn streams(plugins: &Arc<Plugins>) -> Result<(), Failure> {
     let changes = plugins.changes();
     let answering = serve((writer, reader), Arc::clone(plugins), &changes, ServeOptions::default());
     tokio::select! {
-        (served, ()) = async { tokio::join!(answering, writing) } => {
+        (served, ()) = async { tokio::join!(biased; answering, writing) } => {
             served.map_err(|error| Failure::new("the client was lost", error))
         }
         () = ending.wanted() => Ok(()),
