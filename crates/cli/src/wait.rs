@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use switchboard_wire::{json::Raw, sanitize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::printer::Printer;
 
@@ -28,6 +29,18 @@ pub(crate) async fn shown<T>(printer: &Printer, text: &str, work: impl Future<Ou
                 waiting = printer.waiting(&format!("{text} … {} s", started.elapsed().as_secs()));
             }
         }
+    }
+}
+
+/// Does what goes on and on in a task of its own, as long as it is waited for. The future that a runtime was started with
+/// is polled only after a look for news, which is one more word with the system before each answer.
+pub(crate) async fn at_work<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> T {
+    match AbortOnDropHandle::new(tokio::spawn(work)).await {
+        Ok(done) => done,
+        // It is not given up while it is waited for.
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use switchboard_gateway::attach::{self, AttachOptions, StartHub};
-use switchboard_gateway::front::{Front as _, Opening, Part};
+use switchboard_gateway::front::{Front as _, Opened, Opening, Part};
 use switchboard_gateway::socket::{Folders, Place};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
@@ -31,7 +31,7 @@ pub(crate) async fn run(
     options.view =
         Raw::of(&connect.view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
     memory::forget_start();
-    attach::attach_stdio(options)
+    wait::at_work(attach::attach_stdio(options))
         .await
         .map_err(|error| Failure::new("cannot attach to the hub", error))
 }
@@ -84,9 +84,13 @@ async fn speak(serving: &Serving) -> Result<(), Failure> {
     let opened = opened.map_err(|error| Failure::new("cannot serve", error))?;
     memory::forget_start();
     let (writer, reader, writing) = stdio::link(LONGEST);
-    let answering = serve((writer, reader), opened.view, &opened.changes, ServeOptions::default());
+    let speaking = wait::at_work(async move {
+        let Opened { view, changes } = opened;
+        let answering = serve((writer, reader), view, &changes, ServeOptions::default());
+        tokio::join!(biased; answering, writing)
+    });
     tokio::select! {
-        (served, ()) = async { tokio::join!(biased; answering, writing) } => {
+        (served, ()) = speaking => {
             served.map_err(|error| Failure::new("the client was lost", error))
         }
         () = ending.wanted() => Ok(()),

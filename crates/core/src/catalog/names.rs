@@ -199,11 +199,11 @@ impl Label {
     }
 
     fn plain(&self, style: Style) -> String {
-        let (server, item) = (&self.server.normal, &self.normal);
+        let (server, item) = (&*self.server.normal, &*self.normal);
         match style {
-            Style::Full => format!("mcp__{server}__{item}"),
-            Style::Gateway => format!("{server}__{item}"),
-            Style::Bare => item.clone(),
+            Style::Full => ["mcp__", server, "__", item].concat(),
+            Style::Gateway => [server, "__", item].concat(),
+            Style::Bare => item.to_owned(),
         }
     }
 }

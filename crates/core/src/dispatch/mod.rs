@@ -71,13 +71,15 @@ pub(crate) enum Finish {
 
 /// Starts a call; it runs while it is polled.
 pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Running {
-    Running::finishing(move |emit| async move {
-        let applied = caller.workspace().applied();
-        let mut record = Record::new(engine.clone(), &caller, &request);
-        let stage = Stage { engine, caller, applied, emit };
-        let ended = stage.run(request, &mut record).await;
-        record.end(&ended);
-        ended
+    Running::finishing(move |emit| {
+        Box::pin(async move {
+            let applied = caller.workspace().applied();
+            let mut record = Record::new(engine.clone(), &caller, &request);
+            let stage = Stage { engine, caller, applied, emit };
+            let ended = stage.run(request, &mut record).await;
+            record.end(&ended);
+            ended
+        })
     })
 }
 

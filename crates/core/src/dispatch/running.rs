@@ -42,7 +42,8 @@ pub struct Running {
 /// Events that may wait for a caller that is busy with another.
 const QUEUE: usize = 16;
 
-type Driver = Pin<Box<dyn Future<Output = Result<Finish, CallError>> + Send>>;
+/// Large, so it is put where it stays as soon as there is one.
+pub(super) type Driver = Pin<Box<dyn Future<Output = Result<Finish, CallError>> + Send>>;
 
 /// Where a call says what happens to it.
 #[derive(Debug, Clone)]
@@ -72,17 +73,14 @@ impl Running {
     {
         Self::finishing(|emit| {
             let driving = drive(emit);
-            async { driving.await.map(Finish::done) }
+            Box::pin(async { driving.await.map(Finish::done) })
         })
     }
 
     /// The same of a call that may be handed out.
-    pub(super) fn finishing<F>(drive: impl FnOnce(Emit) -> F) -> Self
-    where
-        F: Future<Output = Result<Finish, CallError>> + Send + 'static,
-    {
+    pub(super) fn finishing(drive: impl FnOnce(Emit) -> Driver) -> Self {
         let (emit, events) = queue::queue(QUEUE);
-        Self { driver: Some(Box::pin(drive(Emit(emit)))), events, ended: None }
+        Self { driver: Some(drive(Emit(emit))), events, ended: None }
     }
 
     /// What happens next. Safe to cancel. An error is final.

@@ -348,7 +348,8 @@ impl Inner {
 
     /// A name for a call that no other has.
     pub(crate) fn call_id(&self) -> String {
-        format!("call-{}", self.next.fetch_add(1, Ordering::Relaxed))
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        ["call-", itoa::Buffer::new().format(number)].concat()
     }
 
     /// How long somebody is waited for.

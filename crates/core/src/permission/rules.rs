@@ -89,7 +89,7 @@ impl Permissions {
 
     /// The rules that reach a tool. Both names are normalised and not cut.
     pub fn ruling(&self, server: &str, tool: &str) -> Ruling<'_> {
-        let name = format!("{server}__{tool}");
+        let name = [server, "__", tool].concat();
         let written = &*self.written;
         let allow = written.allow.iter().find(|rule| rule.reaches(server, tool));
         Ruling {

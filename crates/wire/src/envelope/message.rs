@@ -51,6 +51,8 @@ pub struct Request {
     pub(super) text: ByteString,
     pub(super) id: Range<usize>,
     pub(super) call: CallSpans,
+    /// Of parameters that were received.
+    pub(super) outline: Option<Arc<Outline>>,
 }
 
 /// A notification, as received or as made.
@@ -67,7 +69,7 @@ pub struct Response {
     /// `None` is an error about a request whose id its receiver could not read.
     pub(super) id: Option<Range<usize>>,
     pub(super) payload: Range<usize>,
-    /// Of a large result that was received.
+    /// Of a result that was received.
     pub(super) outline: Option<Arc<Outline>>,
     pub(super) is_error: bool,
 }
@@ -117,7 +119,7 @@ impl Request {
         text.push_str(id.as_str());
         let id = start..text.len();
         let call = CallSpans::write(&mut text, method, params);
-        Self { text: text.into(), id, call }
+        Self { text: text.into(), id, call, outline: None }
     }
 
     /// The id.
@@ -132,7 +134,8 @@ impl Request {
 
     /// The parameters, if there are any.
     pub fn params(&self) -> Option<Raw> {
-        self.call.params.as_ref().map(|span| self.slice(span))
+        let params = self.call.params.as_ref()?;
+        Some(self.slice(params).outlined(self.outline.clone()))
     }
 
     /// Whether the parameters are a list.

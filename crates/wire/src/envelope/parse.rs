@@ -8,7 +8,7 @@ use super::{
     Id, Looks, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
     message::CallSpans,
 };
-use crate::json::{Elements, Key, LARGE, Outline, Scanner, Syntax, decode_string};
+use crate::json::{Elements, Key, Outline, Scanner, Syntax, decode_string};
 
 /// What a text held.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ struct Spans {
     params: Option<Range<usize>>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
-    /// Of the result.
+    /// Of the parameters, or of the result.
     outline: Option<Outline>,
     end: usize,
 }
@@ -72,7 +72,10 @@ fn parse_one(text: ByteString) -> Result<Message, Malformed> {
         Err(syntax) => Err(syntax.into()),
     };
     match judged {
-        Ok(Judged::Request(id, call)) => Ok(Message::Request(Request { text, id, call })),
+        Ok(Judged::Request(id, call)) => {
+            let outline = spans.outline.take().map(Arc::new);
+            Ok(Message::Request(Request { text, id, call, outline }))
+        }
         Ok(Judged::Notification(call)) => Ok(Message::Notification(Notification { text, call })),
         Ok(Judged::Response(id, payload, is_error)) => {
             let outline = spans.outline.take().map(Arc::new);
@@ -108,10 +111,9 @@ impl Spans {
         let mut duplicate = None;
         scanner.object(|scanner, key| {
             let start = scanner.at();
-            if text.len() >= LARGE && &text[key.span.clone()] == r#""result""# {
-                self.outline = Outline::read(scanner, 1)?;
-            } else {
-                scanner.value(1)?;
+            match &text[key.span.clone()] {
+                r#""params""# | r#""result""# => self.outline = Outline::read(scanner, 1)?,
+                _ => scanner.value(1)?,
             }
             let value = start..scanner.at();
             duplicate = duplicate.or(self.put(text, &key, value));

@@ -36,7 +36,7 @@ pub(crate) use string::quote_into;
 #[derive(Clone)]
 pub struct Raw {
     text: ByteString,
-    /// Of a large object that came in a message.
+    /// Of an object that came in a message.
     outline: Option<Arc<Outline>>,
 }
 

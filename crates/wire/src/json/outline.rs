@@ -1,17 +1,20 @@
-//! Where the members of a large object stand, found on the pass that checks it.
+//! Where the members of an object stand, found on the pass that checks it.
 //!
-//! Several layers ask a result what it says of itself, and each would walk over a megabyte of text to learn it. What
-//! is known of the outermost level spares them the way; nothing is known of what is further in.
+//! Several layers ask a request what it wants and a result what it says of itself, and each would walk over all of its
+//! text to learn it, a megabyte at times. What is known of the outermost level spares them the way; nothing is known of
+//! what is further in.
 
 use super::{
     MemberError, Scanner, Syntax,
     walk::{Step, Walk},
 };
 
-/// Texts from this size on are worth it.
+/// Where nothing is known of it, a text from this size on is searched for letters before it is walked.
 pub(crate) const LARGE: usize = 4096;
 /// An object with more members than this is data, of which nobody asks for single ones.
 const MOST: usize = 16;
+/// Most have no more than these.
+const USUAL: usize = 4;
 
 /// The members of one object, in the order written.
 #[derive(Debug)]
@@ -27,7 +30,7 @@ impl Outline {
             return Ok(None);
         }
         let base = scanner.at();
-        let (mut steps, mut count) = (Vec::new(), 0);
+        let (mut steps, mut count) = (Vec::with_capacity(USUAL), 0);
         scanner.object(|scanner, key| {
             let value_start = scanner.at() - base;
             scanner.value(depth + 1)?;

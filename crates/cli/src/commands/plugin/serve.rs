@@ -20,7 +20,7 @@ use crate::guarding::Door;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
 use crate::surroundings::Caller;
-use crate::wait::Ending;
+use crate::wait::{self, Ending};
 
 /// The longest message a client may send.
 const LONGEST: usize = 16 << 20;
@@ -72,10 +72,14 @@ pub(super) async fn run(
 async fn streams(plugins: &Arc<Plugins>) -> Result<(), Failure> {
     let mut ending = Ending::listen();
     let (writer, reader, writing) = stdio::link(LONGEST);
-    let changes = plugins.changes();
-    let answering = serve((writer, reader), Arc::clone(plugins), &changes, ServeOptions::default());
+    let plugins = Arc::clone(plugins);
+    let speaking = wait::at_work(async move {
+        let changes = plugins.changes();
+        let answering = serve((writer, reader), plugins, &changes, ServeOptions::default());
+        tokio::join!(biased; answering, writing)
+    });
     tokio::select! {
-        (served, ()) = async { tokio::join!(biased; answering, writing) } => {
+        (served, ()) = speaking => {
             served.map_err(|error| Failure::new("the client was lost", error))
         }
         () = ending.wanted() => Ok(()),

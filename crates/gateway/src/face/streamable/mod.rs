@@ -26,6 +26,7 @@ use super::{
     metrics::Transport,
     refusal::{Reason, Refusal, empty},
     sessions::Owner,
+    woken::only_when_woken,
 };
 use crate::front::Front;
 
@@ -79,7 +80,7 @@ async fn post<F: Front>(
         Parsed::One(Message::Request(request))
             if named.is_modern() || headers::says_modern(request.params().as_ref()) =>
         {
-            modern::post(face, owner, &parts.headers, takes, request).await
+            only_when_woken(modern::post(face, owner, &parts.headers, takes, request)).await
         }
         // Modern clients over HTTP have nothing to notify of, and may do so all the same.
         Parsed::One(Message::Notification(_)) if named.is_modern() => {
@@ -92,7 +93,7 @@ async fn post<F: Front>(
         }
         asked => {
             named.check_legacy()?;
-            legacy::post(face, owner, &parts.headers, takes, asked).await
+            only_when_woken(legacy::post(face, owner, &parts.headers, takes, asked)).await
         }
     }
 }

@@ -1,0 +1,82 @@
+//! A future that is polled when it was woken, and not whenever its task is.
+//!
+//! A connection's task is woken for each piece of a body that it hands to itself. To learn that nothing has come of that,
+//! a call would be gone through layer by layer, down to the one that waits.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+use futures_util::task::AtomicWaker;
+
+/// What whoever waits inside rings.
+struct Bell {
+    rung: AtomicBool,
+    task: AtomicWaker,
+}
+
+/// Polls `future` once, and then each time it was woken.
+pub(super) async fn only_when_woken<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: AtomicWaker::new() });
+    let waker = Waker::from(Arc::clone(&bell));
+    poll_fn(|cx| {
+        // Before it is looked at: who rings after that wakes this task.
+        bell.task.register(cx.waker());
+        if !bell.rung.swap(false, Ordering::AcqRel) {
+            return Poll::Pending;
+        }
+        future.as_mut().poll(&mut Context::from_waker(&waker))
+    })
+    .await
+}
+
+// === impl Bell ===
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rung.store(true, Ordering::Release);
+        self.task.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_wakes_the_task_alone_is_not_passed_on() {
+        let (end, mut ended) = oneshot::channel();
+        let polls = Cell::new(0);
+        let counted = poll_fn(|cx| {
+            polls.set(polls.get() + 1);
+            pin!(&mut ended).poll(cx)
+        });
+        let mut waiting = pin!(only_when_woken(counted));
+        for _ in 0..5 {
+            assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+        }
+        // The one who waits is woken, by whoever ends it and from wherever that is.
+        let ending = async {
+            tokio::task::yield_now().await;
+            end.send("over").unwrap();
+        };
+        let (said, ()) = tokio::join!(waiting, ending);
+        assert_eq!(said, Ok("over"));
+        assert_eq!(polls.get(), 2);
+    }
+}
