@@ -66,7 +66,7 @@ fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
 /// Connections that a relay looks at before it passes on what came of them. The fewer, the sooner a server has something
 /// to do while the relay goes on; the more, the fewer words with the system. With 16 clients at once, calls are a fifth
 /// more than where all are looked at first.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 2;
 
 /// Calls are short and wait for others: a second thread would spend more on waking the first than it does for them.
 fn runtime(command: &Command) -> Builder {

@@ -11,6 +11,7 @@ use switchboard_wire::{
     envelope::{Id, Notification, RpcError, code},
     json::{JsonKind, Raw},
     meta::method,
+    placed,
     server::{Asked, Context, Description, Handler, Reply},
 };
 
@@ -55,7 +56,7 @@ impl Handler for Plugins {
         asked: Asked,
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
-        Box::pin(self.inner.answer(asked, context))
+        placed(|| self.inner.answer(asked, context))
     }
 
     fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {

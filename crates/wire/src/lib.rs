@@ -22,8 +22,10 @@ pub mod ws;
 
 mod classify;
 mod error;
+mod placed;
 mod spread;
 mod version;
 
 pub use error::{Error, Remedy, Told};
+pub use placed::placed;
 pub use version::{Era, UnknownVersion, Version};

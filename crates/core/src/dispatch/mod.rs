@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
+use switchboard_wire::placed;
 
 pub use builtin::{LIST_RESOURCES, READ_RESOURCE, definitions as builtin_definitions};
 pub use error::{CallError, Refusal};
@@ -72,7 +73,7 @@ pub(crate) enum Finish {
 /// Starts a call; it runs while it is polled.
 pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Running {
     Running::finishing(move |emit| {
-        Box::pin(async move {
+        placed(|| async move {
             let applied = caller.workspace().applied();
             let mut record = Record::new(engine.clone(), &caller, &request);
             let stage = Stage { engine, caller, applied, emit };

@@ -3,13 +3,17 @@
 //! The directions do not wait for each other: a client that sends much before it reads anything must not find itself
 //! held up by us.
 
-use std::time::Duration;
+use std::{
+    convert::Infallible,
+    time::{Duration, Instant},
+};
 
 use switchboard_wire::{
     envelope::{Looks, Malformed, Response},
     link::{Frame, LinkReader, LinkWriter},
 };
 use tokio::{
+    sync::Notify,
     task::yield_now,
     time::{sleep, timeout},
 };
@@ -23,6 +27,10 @@ use super::{
 
 /// How long a hub that was told that nothing more will come may take to close.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// For how long what comes next is looked for before it is slept on: the answer of something quick, or the client's next
+/// word. On a machine whose processors sleep deeply, waking one for each takes longer than all that is done here.
+const GLANCE: Duration = Duration::from_micros(100);
 
 /// Messages of the hub in a row, before the client is looked at.
 const TURN: usize = 32;
@@ -42,17 +50,19 @@ pub(super) async fn relay(
     hub: Reached,
 ) -> Left {
     let Client { writer, incoming } = &mut *client;
+    let passed = Notify::new();
     let up = async {
         // What is passed on is then written in the same turn.
-        tokio::join!(biased; up(options, book, incoming, writer, hub.writer), hub.writing);
+        tokio::join!(biased; up(options, book, incoming, writer, (hub.writer, &passed)), hub.writing);
         // The hub was told, or takes nothing more. Its last answers may be under way.
         sleep(FAREWELL).await;
     };
     let left = tokio::select! {
         // The hub's end is noticed before anything more is read for it: what the client said since is for the next.
         biased;
-        left = down(book, hub.reader, writer) => left,
+        left = down(book, hub.reader, (writer, &passed)) => left,
         () = up => Left::Hub,
+        never = stay_awake(&passed) => match never {},
     };
     if client.is_gone() { Left::Client } else { left }
 }
@@ -63,7 +73,7 @@ async fn up(
     book: &SharedBook,
     incoming: &mut Incoming,
     to_client: &LinkWriter,
-    hub: LinkWriter,
+    (hub, passed): (LinkWriter, &Notify),
 ) {
     while let Some(frame) = incoming.next().await {
         let text = match frame {
@@ -73,10 +83,11 @@ async fn up(
                 None
             }
         };
-        if let Some(text) = text
-            && hub.send(text).await.is_err()
-        {
-            return;
+        if let Some(text) = text {
+            if hub.send(text).await.is_err() {
+                return;
+            }
+            passed.notify_one();
         }
     }
     let _ = timeout(options.timing.finish, book.settled()).await;
@@ -94,22 +105,39 @@ async fn complain(malformed: &Malformed, to_client: &LinkWriter) {
 }
 
 /// From the hub to the client. Ends when either closes.
-async fn down(book: &SharedBook, mut hub: LinkReader, to_client: &LinkWriter) -> Left {
-    let mut passed = 0_usize;
+async fn down(
+    book: &SharedBook,
+    mut hub: LinkReader,
+    (to_client, passed): (&LinkWriter, &Notify),
+) -> Left {
+    let mut in_a_row = 0_usize;
     while let Ok(Some(frame)) = hub.next().await {
-        passed += 1;
-        if passed.is_multiple_of(TURN) {
+        in_a_row += 1;
+        if in_a_row.is_multiple_of(TURN) {
             yield_now().await;
         }
         let text = match frame {
             Frame::Text(text) => book.hub_says(text),
             Frame::Broken(malformed) => book.broken(&malformed),
         };
-        if let Some(text) = text
-            && to_client.send(text).await.is_err()
-        {
-            return Left::Client;
+        if let Some(text) = text {
+            if to_client.send(text).await.is_err() {
+                return Left::Client;
+            }
+            passed.notify_one();
         }
     }
     Left::Hub
+}
+
+/// Stays awake for a moment after each message, unless somebody else has use for the processor.
+async fn stay_awake(passed: &Notify) -> Infallible {
+    loop {
+        passed.notified().await;
+        let since = Instant::now();
+        while since.elapsed() < GLANCE {
+            std::thread::yield_now();
+            yield_now().await;
+        }
+    }
 }

@@ -13,6 +13,7 @@ use switchboard_wire::client::List;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
+use switchboard_wire::placed;
 use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 
 use super::handle::Wanted;
@@ -221,7 +222,7 @@ impl Handler for View {
         asked: Asked,
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
-        Box::pin(async move {
+        placed(|| async move {
             let version = context.version;
             match asked.method.as_str() {
                 method::TOOLS_LIST => self.list(List::Tools, version).await,

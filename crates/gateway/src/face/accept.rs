@@ -9,6 +9,7 @@ use std::{
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use switchboard_wire::placed;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -120,7 +121,7 @@ impl<A: Answers> Door<A> {
         let service = service_fn(|request| {
             let (answers, peer) = (Arc::clone(&self.answers), Arc::clone(&peer));
             // Apart, since it is large and would be moved about.
-            Box::pin(async move { Ok::<_, Infallible>(answers.answer(request, &peer).await) })
+            placed(|| async move { Ok::<_, Infallible>(answers.answer(request, &peer).await) })
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

@@ -5,7 +5,7 @@
 
 use std::{
     future::poll_fn,
-    pin::pin,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -21,9 +21,9 @@ struct Bell {
     task: AtomicWaker,
 }
 
-/// Polls `future` once, and then each time it was woken.
-pub(super) async fn only_when_woken<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
+/// Polls `future` once, and then each time it was woken. It stays where it is: moved in here, there would be room for it
+/// twice.
+pub(super) async fn only_when_woken<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: AtomicWaker::new() });
     let waker = Waker::from(Arc::clone(&bell));
     poll_fn(|cx| {
@@ -52,7 +52,7 @@ impl Wake for Bell {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::{cell::Cell, pin::pin};
 
     use tokio::sync::oneshot;
 
@@ -62,10 +62,10 @@ mod tests {
     async fn what_wakes_the_task_alone_is_not_passed_on() {
         let (end, mut ended) = oneshot::channel();
         let polls = Cell::new(0);
-        let counted = poll_fn(|cx| {
+        let counted = pin!(poll_fn(|cx| {
             polls.set(polls.get() + 1);
             pin!(&mut ended).poll(cx)
-        });
+        }));
         let mut waiting = pin!(only_when_woken(counted));
         for _ in 0..5 {
             assert!(futures_util::poll!(waiting.as_mut()).is_pending());

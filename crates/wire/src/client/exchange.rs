@@ -15,7 +15,7 @@ use super::{
     call::{Answer, Call, InputRequest},
     drive::{Ask, Driver, Finished, Underway},
 };
-use crate::{Error, envelope::Notification, json::Raw};
+use crate::{Error, envelope::Notification, json::Raw, placed};
 
 /// What happens to a call.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Exchange {
         let deadline = call.timeout.map(|timeout| (Instant::now() + timeout, timeout));
         let underway = Underway::new(call);
         let driver = Driver::new(client.session().clone(), underway.clone());
-        let running = Running { driver: Box::pin(driver.run()), outcome: None };
+        let running = Running { driver: placed(|| driver.run()), outcome: None };
         Self { client, underway, running: Some(running), asking: Asking::No, deadline }
     }
 

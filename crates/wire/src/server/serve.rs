@@ -13,6 +13,7 @@ use crate::{
     Error,
     envelope::{Malformed, Message, Parsed, Response, RpcError, code},
     link::{LinkReader, LinkWriter},
+    placed,
 };
 
 /// Bounds on what one client may do.
@@ -88,8 +89,11 @@ async fn take<H: Handler>(
         }
         Ok(Parsed::One(message @ Message::Request(_))) => {
             // It is taken in before the next message is read, whenever it begins.
-            let answer = session.clone().answer(Ok(message));
-            answering.push(Box::pin(answer.map(|response| Some(response?.text().clone()))));
+            let answer = placed(|| {
+                let answer = session.clone().answer(Ok(message));
+                answer.map(|response| Some(response?.text().clone()))
+            });
+            answering.push(answer);
         }
         // Notifications and answers take no time and keep their order.
         Ok(Parsed::One(message)) => {

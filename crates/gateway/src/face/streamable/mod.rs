@@ -9,7 +9,7 @@ mod modern;
 mod session;
 mod views;
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use axum::response::Response;
 use bytes::Bytes;
@@ -80,7 +80,8 @@ async fn post<F: Front>(
         Parsed::One(Message::Request(request))
             if named.is_modern() || headers::says_modern(request.params().as_ref()) =>
         {
-            only_when_woken(modern::post(face, owner, &parts.headers, takes, request)).await
+            let answered = pin!(modern::post(face, owner, &parts.headers, takes, request));
+            only_when_woken(answered).await
         }
         // Modern clients over HTTP have nothing to notify of, and may do so all the same.
         Parsed::One(Message::Notification(_)) if named.is_modern() => {
@@ -93,7 +94,8 @@ async fn post<F: Front>(
         }
         asked => {
             named.check_legacy()?;
-            only_when_woken(legacy::post(face, owner, &parts.headers, takes, asked)).await
+            let answered = pin!(legacy::post(face, owner, &parts.headers, takes, asked));
+            only_when_woken(answered).await
         }
     }
 }

@@ -15,6 +15,7 @@ use switchboard_wire::{
     json::{Edit, Raw},
     link::{Frame, LinkReader, LinkWriter, pair::pair},
     meta::{self, method},
+    placed,
     server::{Handler, ServeOptions, Session, serve},
 };
 use tokio::task::unconstrained;
@@ -188,7 +189,7 @@ impl Exchange {
     fn new<V: Handler>(handler: Arc<V>, request: Request) -> Self {
         let ((_, voice), (writer, _)) = pair();
         let session = Session::new(handler, writer);
-        let answering = session.answer(Ok(Message::Request(request))).boxed();
+        let answering = placed(|| session.answer(Ok(Message::Request(request))));
         Self { voice, answering: Some(answering), answer: None, _input: None }
     }
 

@@ -14,13 +14,17 @@ use std::{
 };
 
 use bytestring::ByteString;
-use futures_util::{FutureExt, StreamExt, future::join_all, stream::FuturesUnordered};
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, join_all},
+    stream::FuturesUnordered,
+};
 use switchboard_wire::{
     Version,
     envelope::{Malformed, Message, Outcome, Parsed, Request, parse},
     json::Rope,
     link::{LinkReader, pair::pair},
-    queue,
+    placed, queue,
     server::{Change, Handler, News, Session as WireSession},
 };
 use tokio::{task::unconstrained, time::Instant};
@@ -108,8 +112,8 @@ impl<V: Handler> Session<V> {
     /// Answers requests. `None`: too many are under way.
     pub(super) fn call(self: &Arc<Self>, asked: Parsed) -> Option<Call<V>> {
         let before = self.under_way.fetch_add(1, Ordering::Relaxed);
-        let answering = match asked {
-            Parsed::One(message) => self.answer(Ok(message)).boxed(),
+        let answering: BoxFuture<'static, _> = match asked {
+            Parsed::One(message) => placed(|| self.answer(Ok(message))),
             Parsed::Batch(messages) => Arc::clone(self).answer_all(messages).boxed(),
         };
         let call = Call::new(self, answering);
