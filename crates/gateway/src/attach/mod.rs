@@ -17,6 +17,7 @@ mod away;
 mod book;
 mod client;
 mod error;
+mod glance;
 mod handshake;
 mod knock;
 mod options;

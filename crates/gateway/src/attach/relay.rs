@@ -3,10 +3,7 @@
 //! The directions do not wait for each other: a client that sends much before it reads anything must not find itself
 //! held up by us.
 
-use std::{
-    convert::Infallible,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 use switchboard_wire::{
     envelope::{Looks, Malformed, Response},
@@ -22,15 +19,12 @@ use super::{
     AttachOptions,
     book::SharedBook,
     client::{Client, Incoming},
+    glance::stay_awake,
     reach::Reached,
 };
 
 /// How long a hub that was told that nothing more will come may take to close.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// For how long what comes next is looked for before it is slept on: the answer of something quick, or the client's next
-/// word. On a machine whose processors sleep deeply, waking one for each takes longer than all that is done here.
-const GLANCE: Duration = Duration::from_micros(100);
 
 /// Messages of the hub in a row, before the client is looked at.
 const TURN: usize = 32;
@@ -128,16 +122,4 @@ async fn down(
         }
     }
     Left::Hub
-}
-
-/// Stays awake for a moment after each message, unless somebody else has use for the processor.
-async fn stay_awake(passed: &Notify) -> Infallible {
-    loop {
-        passed.notified().await;
-        let since = Instant::now();
-        while since.elapsed() < GLANCE {
-            std::thread::yield_now();
-            yield_now().await;
-        }
-    }
 }
