@@ -65,7 +65,8 @@ pub(crate) fn write(asleep: &[Row], awake: &[Row]) {
          {TURNS} turns.\n\n\
          Whoever waits for another process waits for a processor to wake, too; on this machine that is most of what a\n\
          call takes that is made alone. The figures to the right were measured with an idle process on each that keeps\n\
-         it awake and gives way to all others.\n\n\
+         it awake and gives way to all others. A worker that has answered stays awake for a tenth of a millisecond,\n\
+         which the floors do not.\n\n\
          Written by `cargo xtask bench plugin --write` on {}, {}, {cores} cores, which the client, the\n\
          server and the worker share. Only ratios mean anything on another machine.\n\n\
          {table}",
