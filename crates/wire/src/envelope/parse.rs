@@ -28,8 +28,8 @@ struct Spans {
     params: Option<Range<usize>>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
-    /// Of the parameters, or of the result.
-    outline: Option<Outline>,
+    /// Of the parameters or of the result, whichever came last, and where that stands.
+    outline: Option<(usize, Outline)>,
     end: usize,
 }
 
@@ -73,12 +73,12 @@ fn parse_one(text: ByteString) -> Result<Message, Malformed> {
     };
     match judged {
         Ok(Judged::Request(id, call)) => {
-            let outline = spans.outline.take().map(Arc::new);
+            let outline = spans.outline_of(call.params.as_ref());
             Ok(Message::Request(Request { text, id, call, outline }))
         }
         Ok(Judged::Notification(call)) => Ok(Message::Notification(Notification { text, call })),
         Ok(Judged::Response(id, payload, is_error)) => {
-            let outline = spans.outline.take().map(Arc::new);
+            let outline = spans.outline_of(Some(&payload));
             Ok(Message::Response(Response { text, id, payload, outline, is_error }))
         }
         Err(kind) => Err(malformed(kind, &text)),
@@ -112,7 +112,9 @@ impl Spans {
         scanner.object(|scanner, key| {
             let start = scanner.at();
             match &text[key.span.clone()] {
-                r#""params""# | r#""result""# => self.outline = Outline::read(scanner, 1)?,
+                r#""params""# | r#""result""# => {
+                    self.outline = Outline::read(scanner, 1)?.map(|outline| (start, outline));
+                }
                 _ => scanner.value(1)?,
             }
             let value = start..scanner.at();
@@ -147,6 +149,12 @@ impl Spans {
             _ => return None,
         };
         slot.replace(value).map(|_| name)
+    }
+
+    /// What is known of the member that stands there. A message may hold others that mean nothing.
+    fn outline_of(&mut self, member: Option<&Range<usize>>) -> Option<Arc<Outline>> {
+        let (start, outline) = self.outline.take()?;
+        (member?.start == start).then(|| Arc::new(outline))
     }
 
     /// Decides what the members amount to.
@@ -220,6 +228,29 @@ impl Message {
             Self::Request(request) => Some(request.id()),
             Self::Notification(_) => None,
             Self::Response(response) => response.id(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::envelope::Outcome;
+
+    /// A peer may write members that mean nothing beside those that do.
+    #[test]
+    fn what_is_known_of_one_member_is_not_believed_of_another() {
+        let other = r#""params":{"a":1,"text":"longer than the result","b":2}"#;
+        for text in [
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":7}},{other}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":1,{other},"result":{{"a":7}}}}"#),
+        ] {
+            let Ok(Parsed::One(Message::Response(response))) = parse(text.into()) else {
+                panic!("no response");
+            };
+            let Outcome::Result(result) = response.outcome() else { panic!("no result") };
+            assert_eq!(result.get("a").unwrap().unwrap().as_str(), "7");
+            assert_eq!(result.get("text").unwrap(), None);
         }
     }
 }
