@@ -10,6 +10,7 @@ mod args;
 mod bench;
 mod command;
 mod conformance;
+mod dist;
 mod everything;
 mod failure;
 mod fuzz;
@@ -45,6 +46,8 @@ usage: cargo xtask <verb>
   bench engine [ARGS]     what the engine adds to a call and to the start of servers
   bench gateway [ARGS]    the whole program beside a bare floor and other gateways
   bench plugin            what a plugin's call costs over standard streams and HTTP, beside a bare floor
+      --dist              either of both with the program that is shipped
+  dist                    the program as it is shipped, made with the knowledge of how it runs (target/dist)
   layout                  see what runs once clients come, and have it laid side by side (crates/cli/layout.ld)";
 
 fn main() -> ExitCode {
@@ -65,6 +68,7 @@ fn dispatch(mut args: Args) -> Result<()> {
         Some("fuzz") => fuzz::Options::parse(args).and_then(fuzz::run),
         Some("bench") => bench::run(args),
         Some("load") => load::run(args),
+        Some("dist") => dist::run(args),
         Some("layout") => layout::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");

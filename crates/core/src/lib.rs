@@ -21,7 +21,7 @@
 //! #         Description { info: raw(r#"{"name":"clock","version":"1"}"#), capabilities: raw(r#"{"tools":{}}"#), instructions: None }
 //! #     }
 //! #     fn call<'a>(&'a self, asked: server::Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
-//! #         let text = match asked.method.as_str() {
+//! #         let text = match &*asked.method {
 //! #             "tools/list" => r#"{"tools":[{"name":"now","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}"#,
 //! #             _ => r#"{"content":[{"type":"text","text":"noon"}]}"#,
 //! #         };

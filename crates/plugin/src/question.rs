@@ -112,7 +112,7 @@ fn several(params: &Raw) -> Vec<InputRequest> {
 /// Why a client cannot be asked, if it cannot.
 fn missing(asked: &InputRequest, capabilities: &Raw) -> Option<RpcError> {
     let is_url = matches!(asked.params.get("mode"), Ok(Some(mode)) if mode.as_str() == "\"url\"");
-    let (path, shown): (&[&str], &str) = match asked.method.as_str() {
+    let (path, shown): (&[&str], &str) = match &*asked.method {
         method::ELICIT if is_url => (&["elicitation", "url"], r#"{"elicitation":{"url":{}}}"#),
         method::ELICIT => (&["elicitation"], r#"{"elicitation":{}}"#),
         method::SAMPLE => (&["sampling"], r#"{"sampling":{}}"#),
@@ -131,7 +131,7 @@ fn missing(asked: &InputRequest, capabilities: &Raw) -> Option<RpcError> {
 }
 
 fn is_proper(asked: &InputRequest, answer: &Answer) -> bool {
-    let member = match asked.method.as_str() {
+    let member = match &*asked.method {
         method::ELICIT => "action",
         method::SAMPLE => "content",
         _ => "roots",

@@ -82,7 +82,7 @@ impl Inner {
             return self.resume(&asked, ticket, context).await;
         }
         let list = |list| Ok(Reply::Complete(self.catalog().list(list)));
-        match asked.method.as_str() {
+        match &*asked.method {
             method::TOOLS_LIST => list(List::Tools),
             method::PROMPTS_LIST => list(List::Prompts),
             method::RESOURCES_LIST => list(List::Resources),

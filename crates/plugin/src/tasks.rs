@@ -133,7 +133,7 @@ impl Tasks {
         let id = text(&asked.params, &["taskId"])?;
         let task = self.all().get(&id).cloned();
         let task = task.ok_or_else(|| invalid("no task has this id"))?;
-        match asked.method.as_str() {
+        match &*asked.method {
             method::TASKS_UPDATE => task.hear(&asked.answers),
             method::TASKS_CANCEL => task.cancel(),
             _ => return Ok(Reply::Complete(raw(&task.shown(&id)))),

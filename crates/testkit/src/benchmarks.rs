@@ -37,6 +37,11 @@ pub fn date() -> String {
     said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default()
 }
 
+/// How the program that was measured was made, to stand behind its name.
+pub fn made(is_shipped: bool) -> &'static str {
+    if is_shipped { " as it is shipped (`cargo xtask dist`)" } else { "" }
+}
+
 /// The name of the processor.
 pub fn processor() -> String {
     let known = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -24,6 +24,8 @@ pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 /// Methods named in more than one place.
 #[expect(missing_docs, reason = "each constant is the method it spells")]
 pub mod method {
+    use std::borrow::Cow;
+
     pub const INITIALIZE: &str = "initialize";
     pub const INITIALIZED: &str = "notifications/initialized";
     pub const DISCOVER: &str = "server/discover";
@@ -63,4 +65,12 @@ pub mod method {
     pub const TASKS_CANCEL: &str = "tasks/cancel";
     pub const TASKS_STATUS: &str = "notifications/tasks/status";
     pub const TASKS_CHANGED: &str = "notifications/tasks";
+
+    /// The name of a method, to be kept. Those that are asked for often cost nothing.
+    pub fn kept(name: &str) -> Cow<'static, str> {
+        const OFTEN: [&str; 6] =
+            [TOOLS_CALL, TOOLS_LIST, RESOURCES_READ, PROMPTS_GET, COMPLETE, TASKS_GET];
+        let known = OFTEN.into_iter().find(|known| *known == name);
+        known.map_or_else(|| Cow::Owned(name.to_owned()), Cow::Borrowed)
+    }
 }

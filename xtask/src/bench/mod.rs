@@ -2,12 +2,13 @@
 
 mod gateways;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::args::Args;
 use crate::command::{cargo, run as run_command};
 use crate::failure::{Failure, Result};
-use crate::paths;
+use crate::{dist, paths};
 
 /// The environment variable that tells a benchmark which program to look at.
 const PROGRAM: &str = "SWITCHBOARD_BENCH_PROGRAM";
@@ -39,9 +40,15 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     };
     let mut bench = cargo(&["bench", "-p", package, "--bench", &name, "--"]);
     if package == "switchboard-cli" {
-        // What is shipped: a benchmark is built with other features of its dependencies, and so is the program beside it.
-        run_command(&mut cargo(&["build", "--release", "-p", package]))?;
-        bench.env(PROGRAM, paths::target().join("release/switchboard"));
+        let program = if args.flag("--dist") {
+            bench.arg("--dist");
+            shipped()?
+        } else {
+            // A benchmark is built with other features of its dependencies, and so is the program beside it.
+            run_command(&mut cargo(&["build", "--release", "-p", package]))?;
+            paths::target().join("release/switchboard")
+        };
+        bench.env(PROGRAM, program);
     }
     if name == "gateway" && args.flag("--peers") {
         bench.env(gateways::VARIABLE, gateways::ensure()?);
@@ -49,8 +56,27 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     run_command(bench.args(args.rest()))
 }
 
+fn shipped() -> Result<PathBuf> {
+    let program = dist::program();
+    if program.exists() {
+        return Ok(program);
+    }
+    Err(Failure::new("the program that is shipped is not built").hint("cargo xtask dist"))
+}
+
 /// Makes one of [`LOADS`] on a program. What makes it need not be fast.
 pub(crate) fn load(program: &Path, words: &[&str]) -> Result<()> {
-    let bench = ["bench", "--profile", "dev", "-p", "switchboard-cli", "--bench", "gateway", "--"];
-    run_command(cargo(&bench).arg("--profile").args(words).env(PROGRAM, program))
+    run_command(on("gateway", program).arg("--profile").args(words))
+}
+
+/// Has plugins called in every way, a few times.
+pub(crate) fn quick_plugins(program: &Path) -> Result<()> {
+    run_command(on("plugin", program).arg("--quick"))
+}
+
+fn on(bench: &str, program: &Path) -> Command {
+    let mut bench =
+        cargo(&["bench", "--profile", "dev", "-p", "switchboard-cli", "--bench", bench, "--"]);
+    bench.env(PROGRAM, program);
+    bench
 }

@@ -7,6 +7,7 @@
 //! cargo xtask bench gateway                  print the tables
 //! cargo xtask bench gateway --write          and put them, and a chart, into docs
 //! cargo xtask bench gateway --quick          short turns, to see that it runs
+//! cargo xtask bench gateway --dist           of the program that is shipped (`cargo xtask dist`)
 //! cargo xtask bench gateway --peers          install what others publish, and measure it too
 //! cargo xtask bench gateway --profile [large|list] [http] [modern] [N]
 //!                                            ours alone on N connections for 10 s, for a profiler
@@ -75,7 +76,7 @@ fn main() {
     let report = runtime.block_on(measure(effort));
     println!("{}", report.tables());
     if asked("--write") {
-        report.write();
+        report.write(asked("--dist"));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use switchboard_testkit::benchmarks::{date, documents, processor, write_section};
+use switchboard_testkit::benchmarks::{date, documents, made, processor, write_section};
 
 use crate::Effort;
 use crate::chart;
@@ -52,10 +52,10 @@ impl Report {
     }
 
     /// Puts the tables and the chart where people look for them.
-    pub(crate) fn write(&self) {
+    pub(crate) fn write(&self, is_shipped: bool) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let text = format!(
-            "`switchboard serve`, with the schema checked, a rule that allows the call and limits of results, beside\n\
+            "`switchboard serve`{}, with the schema checked, a rule that allows the call and limits of results, beside\n\
              others before the same echo server, made with the official SDK as most are, each in a process of its\n\
              own on loopback. *Direct* is that server\n\
              itself over HTTP. The *floor* is a bare gateway on one thread that parses the envelope, remaps ids and\n\
@@ -70,6 +70,7 @@ impl Report {
              Written by `cargo xtask bench gateway --write` on {}, {}, {cores} cores, which the\n\
              load, the gateway and the server share. Only ratios mean anything on another machine.\n\n\
              {}",
+            made(is_shipped),
             self.effort.turn.as_millis(),
             self.effort.turns,
             date(),

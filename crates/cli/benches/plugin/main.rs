@@ -4,6 +4,7 @@
 //! cargo xtask bench plugin                   # the table
 //! cargo xtask bench plugin --write           # and put it into docs/benchmarks.md
 //! cargo xtask bench plugin --quick           # a few of each, for whoever looks on
+//! cargo xtask bench plugin --dist            # of the program that is shipped
 //! ```
 //!
 //! Beside each figure stands the floor it has in common with every program of its kind: an echo over a pair of sockets,
@@ -60,7 +61,7 @@ fn main() {
     let awake = measured(number);
     drop(staying);
     if asked("--write") {
-        report::write(&asleep, &awake);
+        report::write(&asleep, &awake, asked("--dist"));
     }
 }
 

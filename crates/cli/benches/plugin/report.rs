@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use switchboard_testkit::benchmarks::{date, processor, write_section};
+use switchboard_testkit::benchmarks::{date, made, processor, write_section};
 
 const HEADING: &str = "## Plugins";
 /// How often each is measured.
@@ -47,7 +47,7 @@ impl Row {
 }
 
 /// Puts the table where people look for it.
-pub(crate) fn write(asleep: &[Row], awake: &[Row]) {
+pub(crate) fn write(asleep: &[Row], awake: &[Row], is_shipped: bool) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut table = String::from(
         "| | each | in a second | each, processors awake | in a second, processors awake |\n\
@@ -57,7 +57,7 @@ pub(crate) fn write(asleep: &[Row], awake: &[Row]) {
         let _ = write!(table, "\n| {} | {} | {} |", row.what, row.figures(), awake.figures());
     }
     let text = format!(
-        "`switchboard plugin serve` with the plugins of the program: a tool that says what it is told, in a worker\n\
+        "`switchboard plugin serve`{} with the plugins of the program: a tool that says what it is told, in a worker\n\
          process of its own. Beside it stand the plugin's function called in this process, and the floor that every\n\
          plugin in a process of its own has: an echo over a pair of sockets, and over HTTP the same with somebody in\n\
          between who does nothing but pass it on. A client on standard streams sends one request after the other, or\n\
@@ -70,6 +70,7 @@ pub(crate) fn write(asleep: &[Row], awake: &[Row]) {
          Written by `cargo xtask bench plugin --write` on {}, {}, {cores} cores, which the client, the\n\
          server and the worker share. Only ratios mean anything on another machine.\n\n\
          {table}",
+        made(is_shipped),
         date(),
         processor(),
     );

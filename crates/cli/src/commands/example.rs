@@ -1,6 +1,8 @@
 //! A line to type, made from what a tool takes.
 
 use serde_json::Value;
+use std::sync::Arc;
+
 use switchboard_core::catalog::Listed;
 
 use super::named::short_name;
@@ -10,7 +12,7 @@ use crate::show;
 const MOST: usize = 6;
 
 /// A call of the tool with everything it needs.
-pub(super) fn of(tool: &Listed) -> String {
+pub(super) fn of(tool: &Arc<Listed>) -> String {
     let schema: Value = tool.tool.input_schema.decode().unwrap_or_default();
     let required = schema["required"].as_array().into_iter().flatten();
     let words = required.filter_map(Value::as_str).take(MOST);

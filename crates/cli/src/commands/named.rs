@@ -4,6 +4,7 @@
 //! enough where one server has it, which is known only once all have answered; one that takes longer than a few
 //! seconds is not waited for where another has it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use switchboard_config::Mode;
@@ -213,7 +214,7 @@ impl<'a> Typed<'a> {
 
 // === impl Item ===
 
-impl Item for Listed {
+impl Item for Arc<Listed> {
     const NOUN: &'static str = "tool";
 
     fn all(catalog: &Catalog) -> &[Self] {
@@ -225,7 +226,7 @@ impl Item for Listed {
     }
 
     fn server(&self) -> &str {
-        self.server()
+        Listed::server(self)
     }
 
     fn own_name(&self) -> &str {

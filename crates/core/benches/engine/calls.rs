@@ -161,7 +161,7 @@ impl Handler for Echo {
 
     fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
-            match asked.method.as_str() {
+            match &*asked.method {
                 "tools/list" => Ok(Reply::Complete(raw(TOOLS))),
                 "tools/call" => {
                     let said = asked.params.get_path(&["arguments", "text"]).unwrap().unwrap();

@@ -1,5 +1,6 @@
 //! One call that has ended.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -18,7 +19,7 @@ pub struct Called {
     /// The server it was for, as configured; empty where that was never known.
     pub server: String,
     /// The method.
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// What was called, by its full name, or the URI that was read.
     pub name: String,
     /// What was decided about it, where anything was.

@@ -154,7 +154,7 @@ mod tests {
             at: SystemTime::UNIX_EPOCH,
             who,
             server: empty(),
-            method: empty(),
+            method: empty().into(),
             name: empty(),
             decision: None,
             ended: Ended::Result,

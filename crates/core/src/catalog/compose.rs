@@ -70,7 +70,7 @@ impl Catalog {
         let labels = name.labels(lists.tools.iter().map(|tool| &*tool.name));
         let tools = lists.tools.iter().zip(labels);
         let tools = tools.filter(|(tool, label)| shows(member, view, tool, label));
-        self.tools.extend(tools.map(|(tool, label)| listed(member, tool, label)));
+        self.tools.extend(tools.map(|(tool, label)| Arc::new(listed(member, tool, label))));
         let labels = name.labels(lists.prompts.iter().map(|prompt| &*prompt.name));
         let prompts = lists.prompts.iter().zip(labels);
         self.prompts.extend(prompts.map(|(prompt, label)| listed_prompt(prompt, label)));
@@ -126,8 +126,7 @@ fn placed<'a>(
 fn listed(member: &Member<'_>, tool: &Arc<Tool>, label: Label) -> Listed {
     let meta = &tool.meta;
     let is_loaded = member.always_load || meta.always_load || meta.defer_loading == Some(false);
-    let name = label.name(Style::Full);
-    Listed { name, label, tool: tool.clone(), deferred: !is_loaded }
+    Listed::new(label, tool.clone(), !is_loaded)
 }
 
 fn listed_prompt(prompt: &Arc<Prompt>, label: Label) -> ListedPrompt {

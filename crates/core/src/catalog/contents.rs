@@ -14,7 +14,7 @@ use crate::problem::Problem;
 /// What one view shows of all servers. It never changes; when something does, another one takes its place.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    pub(super) tools: Vec<Listed>,
+    pub(super) tools: Vec<Arc<Listed>>,
     pub(super) prompts: Vec<ListedPrompt>,
     pub(super) resources: Vec<ListedResource>,
     pub(super) templates: Vec<ListedTemplate>,
@@ -30,6 +30,8 @@ pub struct Catalog {
 pub struct Listed {
     /// Its full name.
     pub name: String,
+    /// The same, neither cut nor marked: what matchers of hooks are written for.
+    pub uncut: String,
     /// What its names are made of.
     pub label: Label,
     /// The tool.
@@ -90,17 +92,17 @@ pub(super) struct Places {
 
 impl Catalog {
     /// The tools, in the order of the servers and of their lists.
-    pub fn tools(&self) -> &[Listed] {
+    pub fn tools(&self) -> &[Arc<Listed>] {
         &self.tools
     }
 
     /// The tool of this full name, exactly.
-    pub fn tool(&self, name: &str) -> Option<&Listed> {
+    pub fn tool(&self, name: &str) -> Option<&Arc<Listed>> {
         self.named(Style::Full).tool(name)
     }
 
     /// A server's tool, by the name that server gave it.
-    pub fn tool_of(&self, server: &str, tool: &str) -> Option<&Listed> {
+    pub fn tool_of(&self, server: &str, tool: &str) -> Option<&Arc<Listed>> {
         self.places.tools.get(server)?.get(tool).map(|place| &self.tools[*place])
     }
 
@@ -182,6 +184,10 @@ impl Catalog {
 // === impl Listed ===
 
 impl Listed {
+    pub(super) fn new(label: Label, tool: Arc<Tool>, deferred: bool) -> Self {
+        Self { name: label.name(Style::Full), uncut: label.uncut(), label, tool, deferred }
+    }
+
     /// Its server, as configured.
     pub fn server(&self) -> &str {
         self.label.server().as_str()

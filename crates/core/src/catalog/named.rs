@@ -1,6 +1,7 @@
 //! The catalog under names of one style.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{Catalog, Label, Listed, ListedPrompt, Style};
 
@@ -47,18 +48,18 @@ impl<'c> Named<'c> {
     }
 
     /// The tools and their names. A tool whose name would be another's too is not there.
-    pub fn tools(self) -> impl Iterator<Item = (&'c str, &'c Listed)> {
+    pub fn tools(self) -> impl Iterator<Item = (&'c str, &'c Arc<Listed>)> {
         self.lookups.tools.names().zip(&self.catalog.tools).filter_map(both)
     }
 
     /// Tools that have no name of this style, since it would be another's too.
-    pub fn withheld(self) -> impl Iterator<Item = &'c Listed> {
+    pub fn withheld(self) -> impl Iterator<Item = &'c Arc<Listed>> {
         let tools = self.lookups.tools.names().zip(&self.catalog.tools);
         tools.filter(|(name, _)| name.is_none()).map(|(_, listed)| listed)
     }
 
     /// The tool of this name, exactly.
-    pub fn tool(self, name: &str) -> Option<&'c Listed> {
+    pub fn tool(self, name: &str) -> Option<&'c Arc<Listed>> {
         self.lookups.tools.places.get(name).map(|place| &self.catalog.tools[*place])
     }
 

@@ -4,6 +4,7 @@
 //! equally well are ordered by name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::{Listed, Style, words::words};
 
@@ -36,7 +37,7 @@ pub(super) struct Index {
 // === impl Index ===
 
 impl Index {
-    pub(super) fn of(tools: &[Listed]) -> Self {
+    pub(super) fn of(tools: &[Arc<Listed>]) -> Self {
         let mut index =
             Self { postings: HashMap::new(), lengths: Vec::new(), exact: HashMap::new() };
         for (place, listed) in tools.iter().enumerate() {
@@ -55,7 +56,7 @@ impl Index {
         index
     }
 
-    pub(super) fn search(&self, tools: &[Listed], query: &str, limit: usize) -> Vec<Hit> {
+    pub(super) fn search(&self, tools: &[Arc<Listed>], query: &str, limit: usize) -> Vec<Hit> {
         let mut scores = self.scores(query);
         let best = scores.values().copied().fold(0.0, f64::max);
         // Who knows a tool's name wants that tool.

@@ -1,6 +1,7 @@
 //! What whoever typed a name may have meant.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::{Label, Listed, Style, words::words};
 
@@ -11,7 +12,7 @@ const MOST: usize = 3;
 const LONGEST: usize = 128;
 
 /// Up to three tools, closest first: by letters, and where no letters are close, by words in common.
-pub(super) fn closest(tools: &[Listed], name: &str) -> Vec<String> {
+pub(super) fn closest(tools: &[Arc<Listed>], name: &str) -> Vec<String> {
     let by_letters = ranked(tools, |listed| by_letters(&listed.label, &listed.name, name));
     if !by_letters.is_empty() {
         return by_letters;
@@ -21,9 +22,9 @@ pub(super) fn closest(tools: &[Listed], name: &str) -> Vec<String> {
 }
 
 /// The names with the smallest distances; of equal ones the first in the alphabet.
-fn ranked(tools: &[Listed], distance: impl Fn(&Listed) -> Option<usize>) -> Vec<String> {
-    let near = |listed| distance(listed).map(|distance| (distance, &listed.name));
-    let mut found: Vec<_> = tools.iter().filter_map(near).collect();
+fn ranked(tools: &[Arc<Listed>], distance: impl Fn(&Listed) -> Option<usize>) -> Vec<String> {
+    let near = tools.iter().filter_map(|listed| Some((distance(listed)?, &listed.name)));
+    let mut found: Vec<_> = near.collect();
     found.sort_unstable();
     found.into_iter().take(MOST).map(|(_, name)| name.clone()).collect()
 }

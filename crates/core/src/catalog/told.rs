@@ -83,7 +83,7 @@ impl Told {
             crowded: shown.name.is_crowded(),
             instructions: shown.instructions.clone(),
         };
-        let tool = |listed: &Listed| ToldItem {
+        let tool = |listed: &Arc<Listed>| ToldItem {
             cost: Some(listed.tool.cost),
             deferred: listed.deferred,
             ..ToldItem::named(&listed.label, &listed.tool.item)
@@ -116,7 +116,7 @@ impl Told {
             let read = tools(&told.server, &told.listing(), &schema::check);
             catalog.tools.extend(read.items.into_iter().map(|tool| {
                 let label = Label::alone(server, &tool.name, told.twin);
-                Listed { name: label.name(Style::Full), label, tool, deferred: told.deferred }
+                Arc::new(Listed::new(label, tool, told.deferred))
             }));
         }
         for told in &self.prompts {

@@ -1,5 +1,7 @@
 //! Whether a tool may be called, and whom to ask where nobody has said yet.
 
+use std::sync::Arc;
+
 use switchboard_config::{Location, Mode};
 use tokio::time::timeout;
 
@@ -23,12 +25,12 @@ impl Stage {
         hook: HookVerdict,
     ) -> Result<Because, CallError> {
         let permissions = self.applied.permissions(self.caller.session().mode);
-        let label = &call.found.item.label;
-        let (server, tool) = (label.server().normal().to_owned(), label.normal().to_owned());
+        let listed = Arc::clone(&call.found.item);
+        let (server, tool) = (listed.label.server().normal(), listed.label.normal());
         let subject = Subject {
             permissions: &permissions,
-            server: &server,
-            tool: &tool,
+            server,
+            tool,
             annotations: call.found.item.tool.annotations,
             interaction: interaction(&call.found.item.tool),
             origin: Origin::Server,
@@ -39,7 +41,7 @@ impl Stage {
             Verdict::Classify => Box::pin(self.classify(call)).await,
             verdict => verdict,
         };
-        let allow = || permissions.allowing(&server, &tool);
+        let allow = || permissions.allowing(server, tool);
         match verdict {
             Verdict::Allow { because } => Ok(because),
             Verdict::Deny { because } => Err(denied(&call.name, because, allow())),

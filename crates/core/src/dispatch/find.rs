@@ -41,7 +41,7 @@ impl Stage {
     pub(super) async fn find<T>(
         &self,
         name: &str,
-        look: impl Fn(&Catalog) -> Option<(String, T)>,
+        look: impl Fn(&Catalog) -> Option<(&str, T)>,
     ) -> Result<Found<T>, CallError> {
         if let Some(found) = self.look(&look)? {
             return Ok(found);
@@ -61,11 +61,11 @@ impl Stage {
 
     fn look<T>(
         &self,
-        look: impl Fn(&Catalog) -> Option<(String, T)>,
+        look: impl Fn(&Catalog) -> Option<(&str, T)>,
     ) -> Result<Option<Found<T>>, CallError> {
         let snapshot = self.snapshot();
         let Some((server, item)) = look(&snapshot.catalog) else { return Ok(None) };
-        let placed = self.placed(&server)?;
+        let placed = self.placed(server)?;
         Ok(Some(Found { item, placed }))
     }
 

@@ -57,14 +57,14 @@ pub struct Carried {
     overheard: Vec<(String, Raw)>,
     /// When the call was first made, in milliseconds since 1970.
     since: u64,
+    /// Tells the call from others.
+    pub(super) id: String,
     pub(super) passed: Passed,
 }
 
 /// The stages that are over.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Passed {
-    /// Tells the call from others.
-    pub(super) id: String,
     /// What decided that it may happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) decision: Option<Because>,
@@ -105,7 +105,12 @@ impl Open {
         (!self.answered.is_empty()).then(|| Answer::write_all(&self.answered))
     }
 
-    pub(super) fn handed(self, placed: &Placed, passed: Passed, since: u64) -> Handed {
+    pub(super) fn handed(
+        self,
+        placed: &Placed,
+        (id, passed): (String, Passed),
+        since: u64,
+    ) -> Handed {
         // A refusal is told by leaving it out.
         let given = |answer: Answer| Some((answer.key, answer.outcome.ok()?));
         let carried = Carried {
@@ -115,6 +120,7 @@ impl Open {
             answered: self.answered.into_iter().filter_map(given).collect(),
             overheard: self.overheard,
             since,
+            id,
             passed,
         };
         Handed { questions: self.questions, carried }

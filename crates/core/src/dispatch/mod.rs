@@ -92,7 +92,7 @@ impl Stage {
             return Box::pin(tasks::ask(self, request, *task, record)).await;
         }
         // What is rare lies apart, so that a tool's call is not larger for it.
-        match request.method.as_str() {
+        match &*request.method {
             method::TOOLS_CALL => tool::call(self, request, record).await,
             method::PROMPTS_GET => Box::pin(other::prompt(self, request, record)).await,
             method::RESOURCES_READ => Box::pin(other::read(self, request, record)).await,

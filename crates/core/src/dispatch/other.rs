@@ -8,7 +8,6 @@ use super::record::Record;
 use super::tool::{member, text};
 use super::upstream::Sent;
 use super::{CallError, Finish, Outcome, Request, Stage};
-use crate::catalog::Catalog;
 use crate::engine::Placed;
 use crate::results::Shape;
 
@@ -121,11 +120,11 @@ async fn find_prompt(
     name: &str,
     server: Option<&str>,
 ) -> Result<Found<String>, CallError> {
-    let look = |catalog: &Catalog| {
+    let found = stage.find(name, |catalog| {
         let listed = catalog.prompt(name)?;
-        Some((listed.server().to_owned(), listed.prompt.name.clone()))
-    };
-    stage.find(name, look).await?.meant(name, server)
+        Some((listed.server(), listed.prompt.name.clone()))
+    });
+    found.await?.meant(name, server)
 }
 
 async fn through(
@@ -144,7 +143,7 @@ async fn through(
     let result = match stage.send(placed, request, again.as_deref()).await? {
         Sent::Result(result) => result,
         Sent::Asked(open) => {
-            let handed = open.handed(placed, Passed::default(), record.since());
+            let handed = open.handed(placed, (String::new(), Passed::default()), record.since());
             return Ok(Finish::Handed(Box::new(handed)));
         }
     };

@@ -1,5 +1,6 @@
 //! What a caller wants, before anybody knows which server it is for.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use switchboard_wire::client::{Answer, Tasks};
@@ -15,14 +16,14 @@ use crate::told::Call;
 /// A request of a caller. What it does not understand goes through as it is.
 #[derive(Debug, Clone)]
 pub struct Request {
-    pub(super) method: String,
+    pub(super) method: Cow<'static, str>,
     pub(super) params: Option<Raw>,
     /// The full name of what is asked for, where the parameters call it otherwise.
     pub(super) name: Option<String>,
     pub(super) server: Option<String>,
     pub(super) progress: Progress,
     pub(super) timeout: Option<Duration>,
-    pub(super) log_level: Option<String>,
+    pub(super) log_level: Option<Cow<'static, str>>,
     pub(super) tasks: Tasks,
     pub(super) questions: Questions,
     pub(super) again: Option<Box<Again>>,
@@ -97,7 +98,7 @@ impl Request {
     }
 
     /// A request as a client made it, with names as this engine shows them.
-    pub fn forward(method: impl Into<String>, params: Option<Raw>) -> Self {
+    pub fn forward(method: impl Into<Cow<'static, str>>, params: Option<Raw>) -> Self {
         Self {
             method: method.into(),
             params,
@@ -145,7 +146,7 @@ impl Request {
 
     /// Asks for log messages of this call, from `level` up, where the server's era can say so.
     #[must_use]
-    pub fn with_log_level(mut self, level: impl Into<String>) -> Self {
+    pub fn with_log_level(mut self, level: impl Into<Cow<'static, str>>) -> Self {
         self.log_level = Some(level.into());
         self
     }
@@ -198,7 +199,7 @@ impl Request {
         self
     }
 
-    pub(super) fn of(method: &str, params: &str) -> Self {
+    pub(super) fn of(method: &'static str, params: &str) -> Self {
         // Every part was quoted or is JSON already.
         let params = Raw::parse(params.to_owned()).unwrap_or_else(|_| Raw::empty_object());
         Self::forward(method, Some(params))
@@ -220,7 +221,7 @@ impl Request {
     fn named_params(&self) -> Raw {
         let params = self.params();
         let Some(name) = &self.name else { return params };
-        let path: &[&str] = match self.method.as_str() {
+        let path: &[&str] = match &*self.method {
             method::COMPLETE => &["ref", "name"],
             _ => &["name"],
         };
@@ -241,12 +242,12 @@ impl From<&Request> for Call {
     fn from(request: &Request) -> Self {
         let timeout = request.timeout.map(|timeout| timeout.as_millis());
         Self {
-            method: request.method.clone(),
+            method: request.method.to_string(),
             params: request.named_params(),
             server: request.server.clone(),
             progress: request.progress == Progress::Wanted,
             timeout_millis: timeout.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)),
-            log_level: request.log_level.clone(),
+            log_level: request.log_level.as_deref().map(str::to_owned),
         }
     }
 }

@@ -75,9 +75,11 @@ impl Stage {
 
     /// A result, kept to its limits. Where nothing is kept on disk, what is too long is cut.
     pub(super) async fn limit(&self, shape: Shape, policy: Policy, result: Raw) -> Kept {
-        let owner = self.caller.session().principal.clone();
-        let place = self.engine.store.as_ref().map(|store| Place { store: store.clone(), owner });
-        keep(result, shape, &policy, place.as_ref()).await
+        let place = || {
+            let (store, owner) = (self.engine.store.clone()?, &self.caller.session().principal);
+            Some(Place { store, owner: owner.clone() })
+        };
+        keep(result, shape, &policy, place).await
     }
 
     pub(super) fn policy(&self) -> Policy {

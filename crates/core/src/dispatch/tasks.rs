@@ -14,7 +14,6 @@ use super::record::Record;
 use super::tool::ToolCall;
 use super::upstream::Sent;
 use super::{CallError, Finish, Outcome, Request, Stage};
-use crate::catalog::Catalog;
 use crate::engine::Placed;
 use crate::results::Shape;
 
@@ -108,8 +107,7 @@ pub(super) async fn ask(
         return Err(CallError::Changed { server: task.server });
     }
     // A rule may have come since that hides the tool.
-    let look = |catalog: &Catalog| Some((catalog.tool(&task.tool)?.server().to_owned(), ()));
-    stage.find(&task.tool, look).await?;
+    stage.find(&task.tool, |catalog| Some((catalog.tool(&task.tool)?.server(), ()))).await?;
     let id = quote(&task.id);
     let params = request.params();
     let request = request.edited(&params, &[Edit::set(&["taskId"], &id)])?;

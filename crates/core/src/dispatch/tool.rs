@@ -1,6 +1,7 @@
 //! A tool's call, stage by stage.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use switchboard_config::HookEvent;
 use switchboard_wire::client::Tasks;
@@ -21,14 +22,12 @@ use crate::schema::Mistake;
 pub(super) struct ToolCall {
     /// The tool's full name.
     pub(super) name: String,
-    pub(super) found: Found<Listed>,
+    pub(super) found: Found<Arc<Listed>>,
     pub(super) params: Raw,
     /// The arguments that came with it, if any did.
     given: Option<Raw>,
     /// Those it is made with.
     pub(super) arguments: Raw,
-    /// The full name before it was cut, which matchers of hooks are written against.
-    uncut: String,
     /// Tells this call from others.
     id: String,
 }
@@ -47,7 +46,7 @@ pub(super) async fn call(
     let again = request.again.take();
     let found = stage.find(&name, |catalog| {
         let listed = catalog.tool(&name)?;
-        Some((listed.server().to_owned(), listed.clone()))
+        Some((listed.server(), Arc::clone(listed)))
     });
     let found = match found.await {
         Err(CallError::NotFound { name, similar }) => return Err(stage.hidden(name, similar)),
@@ -63,8 +62,8 @@ pub(super) async fn call(
     }
     let given = member(&params, "arguments")?;
     let arguments = given.clone().unwrap_or_else(Raw::empty_object);
-    let (uncut, id) = (found.item.label.uncut(), stage.engine.call_id());
-    let mut call = ToolCall { name, found, params, given, arguments, uncut, id };
+    let id = stage.engine.call_id();
+    let mut call = ToolCall { name, found, params, given, arguments, id };
     let passed = match &again {
         None => stage.pass(&mut call).await?,
         Some(again) => call.passed_before(again)?,
@@ -84,7 +83,7 @@ pub(super) async fn call(
         },
         Sent::Result(result) => result,
         Sent::Asked(open) => {
-            let handed = open.handed(placed, passed, record.since());
+            let handed = open.handed(placed, (call.id, passed), record.since());
             return Ok(Finish::Handed(Box::new(handed)));
         }
     };
@@ -118,7 +117,7 @@ impl ToolCall {
     fn passed_before(&mut self, again: &Again) -> Result<Passed, CallError> {
         again.carried.fits(&self.found.placed)?;
         let passed = again.carried.passed.clone();
-        self.id.clone_from(&passed.id);
+        self.id.clone_from(&again.carried.id);
         if let Some(arguments) = &passed.arguments {
             self.arguments = arguments.clone();
         }
@@ -137,7 +136,7 @@ impl ToolCall {
 
     /// The full name before it was cut.
     pub(super) fn uncut(&self) -> &str {
-        &self.uncut
+        &self.found.item.uncut
     }
 
     /// The request as its server is to see it.
@@ -156,7 +155,7 @@ impl ToolCall {
         ToolUse {
             session: &stage.caller.session().id,
             mode: stage.mode(),
-            tool: &self.uncut,
+            tool: self.uncut(),
             input: &self.arguments,
             id: &self.id,
         }
@@ -173,7 +172,6 @@ impl Stage {
         let before = self.before(call).await?;
         let because = self.permit(call, before.verdict).await?;
         Ok(Passed {
-            id: call.id.clone(),
             decision: Some(because),
             arguments: (call.arguments.as_str() != given.as_str()).then(|| call.arguments.clone()),
             context: before.context,
@@ -183,7 +181,7 @@ impl Stage {
     /// Hooks before the call; input that one changed is validated again.
     async fn before(&self, call: &mut ToolCall) -> Result<Before, CallError> {
         let hooks = &self.applied.hooks;
-        if !hooks.has(HookEvent::PreToolUse, &call.uncut) {
+        if !hooks.has(HookEvent::PreToolUse, call.uncut()) {
             let verdict = crate::permission::HookVerdict::None;
             return Ok(Before { verdict, context: Vec::new() });
         }
@@ -203,7 +201,7 @@ impl Stage {
 
     async fn after(&self, call: &ToolCall, result: &Raw) -> After {
         let hooks = &self.applied.hooks;
-        if !hooks.has(HookEvent::PostToolUse, &call.uncut) {
+        if !hooks.has(HookEvent::PostToolUse, call.uncut()) {
             return After { context: Vec::new(), result: None };
         }
         let said = Box::pin(hooks.post_tool_use(&call.used(self), result)).await;

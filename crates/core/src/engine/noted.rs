@@ -2,6 +2,8 @@
 
 use std::time::{Instant, SystemTime};
 
+use switchboard_wire::meta::method;
+
 use super::{Caller, Engine};
 use crate::audit::{Called, Ended};
 
@@ -22,7 +24,7 @@ impl Engine {
             at: SystemTime::now(),
             who: caller.who().clone(),
             server: String::new(),
-            method: method.to_owned(),
+            method: method::kept(method),
             name: name.to_owned(),
             decision: None,
             ended: Ended::Dropped,

@@ -183,7 +183,7 @@ mod tests {
                 transport: "socket",
             }),
             server: "kiosk".to_owned(),
-            method: "tools/call".to_owned(),
+            method: "tools/call".into(),
             name: String::new(),
             decision: None,
             ended: Ended::Result,

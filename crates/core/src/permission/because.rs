@@ -2,6 +2,7 @@
 //! it, and nobody has to read its text to decide anything.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use switchboard_config::{Location, Mode, PermissionRule, Scope};
@@ -55,7 +56,7 @@ pub enum Because {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cited {
     /// As written.
-    pub text: String,
+    pub text: Arc<str>,
     /// Where it comes from.
     pub scope: Scope,
     /// Where it stands.
@@ -80,7 +81,7 @@ impl Because {
     /// a tool that wants a person to look at each call means each: neither can be answered in advance.
     pub fn question(&self) -> Option<Question> {
         match self {
-            Self::Rule(rule) => Some(Question::Rule(rule.text.clone())),
+            Self::Rule(rule) => Some(Question::Rule(rule.text.to_string())),
             Self::Mode { .. } | Self::Classifier { .. } => Some(Question::Undecided),
             Self::NobodyAsked { ask } => ask.question(),
             Self::Hook { .. }
@@ -129,7 +130,7 @@ impl fmt::Display for Because {
 
 impl From<&PermissionRule> for Cited {
     fn from(rule: &PermissionRule) -> Self {
-        Self { text: rule.text.clone(), scope: rule.scope, at: rule.at.clone() }
+        Self { text: rule.text.as_str().into(), scope: rule.scope, at: rule.at.clone() }
     }
 }
 

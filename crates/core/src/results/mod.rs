@@ -144,16 +144,16 @@ pub struct Spilled {
 
 /// Applies `policy` to a result. Files and images are worked on off the runtime's threads. Without a place there
 /// are no files: what is too long is cut, and blobs pass.
-pub async fn keep<'a>(
+pub async fn keep(
     result: Raw,
     shape: Shape,
     policy: &Policy,
-    place: impl Into<Option<&'a Place>>,
+    place: impl FnOnce() -> Option<Place>,
 ) -> Kept {
     if policy.surely_passes(result.as_str()) {
         return Kept::whole(result);
     }
-    let place = place.into().cloned();
+    let place = place();
     let work = {
         let (result, policy) = (result.clone(), *policy);
         async move {

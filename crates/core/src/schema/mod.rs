@@ -15,6 +15,7 @@ mod graph;
 mod keywords;
 mod mistake;
 mod nearest;
+mod plain;
 
 use jsonschema::{Draft, PatternOptions, ValidationOptions};
 use serde_json::{Map, Value};
@@ -25,6 +26,7 @@ pub use mistake::{Invalid, Mistake};
 
 use graph::Graph;
 use mistake::{MOST, shortened};
+use plain::Plain;
 
 /// The longest schema that is read.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -75,6 +77,8 @@ pub struct Validator {
     graph: Graph,
     /// The schema itself, for its property names.
     schema: Value,
+    /// The same, where it asks for little.
+    plain: Option<Plain>,
 }
 
 /// Whether `schema` can be used at all, and if not, why, in a sentence that is safe to show.
@@ -101,11 +105,19 @@ impl Validator {
                 if at.is_empty() { String::new() } else { format!(" at {}", shortened(at)) };
             BadSchema::Invalid(format!("{}{place}", shortened(&error.masked().to_string())))
         })?;
-        Ok(Self { compiled, graph, schema })
+        let plain = Plain::of(&schema);
+        Ok(Self { compiled, graph, schema, plain })
     }
 
     /// Checks `arguments`. Nothing of them is repeated in the mistakes but names of properties.
     pub fn validate(&self, arguments: &Raw) -> Result<(), Invalid> {
+        match &self.plain {
+            Some(plain) if plain.admits(arguments.as_str()) => Ok(()),
+            _ => self.whole(arguments),
+        }
+    }
+
+    fn whole(&self, arguments: &Raw) -> Result<(), Invalid> {
         let Ok(value) = decode::value(arguments.as_str()) else {
             return Err(Invalid::one("", "nested too deep to be checked"));
         };

@@ -120,7 +120,7 @@ impl View {
         name: Option<&str>,
         context: &Context,
     ) -> Result<Request, RpcError> {
-        let mut request = Request::forward(asked.method.as_str(), Some(asked.params.clone()));
+        let mut request = Request::forward(asked.method.clone(), Some(asked.params.clone()));
         if let (Some(name), Some(_)) = (name, name_of(&asked.method)) {
             request = request.named(self.full_name(name, &asked.method));
         }
@@ -130,7 +130,7 @@ impl View {
         if let Some(level) = context.log_level() {
             request = request.with_log_level(level);
         }
-        Ok(match asked.method.as_str() {
+        Ok(match &*asked.method {
             method::SKILLS_LIST | method::SKILLS_GET | method::DIRECTORY_READ => {
                 request.of_server(self.skilled().ok_or_else(|| unknown(&asked.method))?)
             }
@@ -176,7 +176,7 @@ fn name_of(asked: &str) -> Option<&'static [&'static str]> {
 
 /// What a request asks for, as its client calls it: the name of a tool or prompt, the address of a resource.
 pub(super) fn wanted(asked: &Asked) -> Result<Option<String>, RpcError> {
-    let path = match asked.method.as_str() {
+    let path = match &*asked.method {
         method::RESOURCES_READ => Some(["uri"].as_slice()),
         other => name_of(other),
     };

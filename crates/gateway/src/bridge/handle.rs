@@ -4,6 +4,8 @@
 //! name and arguments. What it stands for is either a call that waits here, which is taken once, or everything needed to
 //! make a call again at a server that keeps nothing: how often that may happen is for its server to judge.
 
+use std::borrow::Cow;
+
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use switchboard_core::dispatch::Carried;
@@ -18,7 +20,7 @@ use crate::front::Part;
 
 /// The request a handle is for: the same for a request and for its repetition with answers.
 pub(super) struct Wanted {
-    method: String,
+    method: Cow<'static, str>,
     name: String,
     arguments: Digest,
 }

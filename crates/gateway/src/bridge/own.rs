@@ -58,7 +58,7 @@ const COSTLY: usize = 10_000;
 impl Own {
     /// What is asked for under this name, if it is the gateway's. `call_tool` is not: it is the call of another.
     pub(super) fn of(asked: &Asked, name: Option<&str>) -> Option<Self> {
-        match (asked.method.as_str(), name?) {
+        match (&*asked.method, name?) {
             (method::TOOLS_CALL, FIND) => Some(Self::Find),
             (method::TOOLS_CALL, READ) => Some(Self::Read),
             (method::RESOURCES_READ, uri) => Address::parse(uri).map(Self::Result),

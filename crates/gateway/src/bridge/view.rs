@@ -224,7 +224,7 @@ impl Handler for View {
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         placed(|| async move {
             let version = context.version;
-            match asked.method.as_str() {
+            match &*asked.method {
                 method::TOOLS_LIST => self.list(List::Tools, version).await,
                 method::PROMPTS_LIST => self.list(List::Prompts, version).await,
                 method::RESOURCES_LIST => self.list(List::Resources, version).await,

@@ -48,7 +48,7 @@ impl Handler for Hostile {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
-            match asked.method.as_str() {
+            match &*asked.method {
                 "tools/list" => done(&tools()),
                 "tools/call" => tool(&asked, context).await,
                 "resources/list" => done(&json!({ "resources": [

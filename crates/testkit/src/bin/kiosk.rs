@@ -44,7 +44,7 @@ impl Handler for Kiosk {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
-            match asked.method.as_str() {
+            match &*asked.method {
                 "tools/list" => done(&all_tools()),
                 "tools/call" => tool(asked, context).await,
                 "resources/list" => done(&json!({ "resources": [

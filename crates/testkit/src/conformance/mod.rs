@@ -66,7 +66,7 @@ impl Handler for Subject {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
-            match asked.method.as_str() {
+            match &*asked.method {
                 method::TOOLS_LIST => tools::list(context),
                 method::PROMPTS_LIST => listed(include_str!("lists/prompts.json")),
                 method::RESOURCES_LIST => listed(include_str!("lists/resources.json")),

@@ -101,7 +101,7 @@ impl Tasks {
         let id = text(asked, &["taskId"]);
         let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let task = tasks.get_mut(&id).ok_or_else(|| invalid("no task has this id"))?;
-        match (asked.method.as_str(), era) {
+        match (&*asked.method, era) {
             (method::TASKS_GET, Era::Modern) => return done(&task.shown(&id)),
             (method::TASKS_GET, Era::Legacy) => {}
             (method::TASKS_UPDATE, _) => task.answered(asked),

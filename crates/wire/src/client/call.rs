@@ -1,6 +1,6 @@
 //! What a caller wants from a server.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use super::{
     inbox::unanswered,
@@ -129,7 +129,7 @@ impl Call {
 
     /// Asks a modern server for log messages of this call, from `level` up.
     #[must_use]
-    pub fn with_log_level(mut self, level: impl Into<String>) -> Self {
+    pub fn with_log_level(mut self, level: impl Into<Cow<'static, str>>) -> Self {
         self.extras.log_level = Some(level.into());
         self
     }
@@ -149,7 +149,7 @@ impl Call {
     }
 
     /// The method.
-    pub fn method(&self) -> std::borrow::Cow<'_, str> {
+    pub fn method(&self) -> Cow<'_, str> {
         self.request.method()
     }
 

@@ -316,7 +316,7 @@ impl Driver {
     }
 
     async fn judge_modern(mut self, result: Raw) -> Result<Finished, Error> {
-        let asked = self.call().method().into_owned();
+        let asked = method::kept(&self.call().method());
         let kind =
             result.get("resultType").map_err(|error| Error::invalid(&asked, error.to_string()))?;
         match kind.as_ref().map(Raw::as_str) {

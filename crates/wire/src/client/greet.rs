@@ -133,7 +133,7 @@ impl Session {
             Request::new(&Id::number(id), method::DISCOVER, Some(&Raw::trusted(params.into())));
         Outgoing {
             id,
-            method: method::DISCOVER.to_owned(),
+            method: method::DISCOVER.into(),
             text: request.text().clone(),
             headers: headers::standard(version, method::DISCOVER, None),
             can_ask: false,
@@ -165,7 +165,7 @@ impl Session {
             Request::new(&Id::number(id), method::INITIALIZE, Some(&Raw::trusted(params.into())));
         let out = Outgoing {
             id,
-            method: method::INITIALIZE.to_owned(),
+            method: method::INITIALIZE.into(),
             text: request.text().clone(),
             headers: http::HeaderMap::new(),
             can_ask: false,

@@ -27,6 +27,7 @@
 mod call;
 mod channel;
 mod connect;
+mod declared;
 mod drive;
 pub mod elicitation;
 mod exchange;

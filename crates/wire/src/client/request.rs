@@ -1,19 +1,20 @@
 //! Dressing a request for the era it is sent in, and the session's own requests.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{borrow::Cow, sync::Arc};
 
 use http::HeaderMap;
 
 use super::{
     channel::Channel,
+    declared::{Declared, Wanted},
     headers,
     session::{Arrival, Session},
     stream::{Arrived, Opened, Outgoing},
 };
 use crate::{
-    Era, Error,
+    Era, Error, Version,
     envelope::{Id, Outcome, Request, RpcError},
-    json::{Edit, Raw, quote},
+    json::{Edit, Raw},
     meta::{self, method},
 };
 
@@ -27,7 +28,7 @@ pub(crate) struct Extras {
     /// Modern: who is behind this call, if not the session's own.
     pub(crate) client_info: Option<Raw>,
     /// Modern: least severe log message wanted.
-    pub(crate) log_level: Option<String>,
+    pub(crate) log_level: Option<Cow<'static, str>>,
     /// Modern: answers to an earlier `input_required`.
     pub(crate) input_responses: Option<Raw>,
     /// Modern: the state that came with it.
@@ -36,10 +37,7 @@ pub(crate) struct Extras {
     pub(crate) task: Option<Raw>,
 }
 
-/// What the last call declared, as it was given and as it was sent: most calls declare the same.
-#[derive(Debug, Default)]
-pub(crate) struct Declared(Mutex<Option<(Raw, Raw)>>);
-
+const META: &[&str] = &["_meta"];
 const META_VERSION: &[&str] = &["_meta", meta::PROTOCOL_VERSION];
 const META_INFO: &[&str] = &["_meta", meta::CLIENT_INFO];
 const META_CAPABILITIES: &[&str] = &["_meta", meta::CLIENT_CAPABILITIES];
@@ -60,10 +58,10 @@ impl Session {
             Era::Modern => self.modern_text(request, extras, number),
             Era::Legacy => legacy_text(request, extras, number),
         };
-        let method = asked.into_owned();
+        let method = method::kept(&asked);
         let text = match text {
             Ok(text) => text,
-            Err(source) => return Err(Error::Params { method, source }),
+            Err(source) => return Err(Error::Params { method: method.into_owned(), source }),
         };
         let can_ask = can_ask(&method);
         let headers = self.http_headers(&method, request);
@@ -76,27 +74,23 @@ impl Session {
         extras: &Extras,
         id: &str,
     ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
-        let version = self.facts().map_or(crate::Version::LATEST, |facts| facts.version);
-        let version = quote(version.as_str());
-        let info = extras.client_info.clone().unwrap_or_else(|| self.own_info());
-        let capabilities = extras.capabilities.as_ref().unwrap_or(&self.options.capabilities);
-        let capabilities = if is_about_tasks(&request.method()) {
-            self.declared.of(capabilities, |given| with_tasks(self.with_roots(given.clone())))
+        let asked = request.method();
+        let declared = self.declared(extras, is_about_tasks(&asked));
+        let mut edits = Vec::with_capacity(8);
+        if !extras.progress && request.has_no("_meta") {
+            edits.push(Edit::set(META, declared.whole.as_str()));
         } else {
-            self.with_roots(capabilities.clone())
-        };
-        let level = extras.log_level.clone().or_else(|| self.wishes().log_level.clone());
-        let level = level.map(|level| quote(&level));
-        let mut edits = vec![
-            Edit::set(META_VERSION, &version),
-            Edit::set(META_INFO, info.as_str()),
-            Edit::set(META_CAPABILITIES, capabilities.as_str()),
-            set_or_remove(META_LOG_LEVEL, level.as_deref()),
-            set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
-            Edit::remove(TASK),
-        ];
+            edits.extend([
+                Edit::set(META_VERSION, &declared.version),
+                Edit::set(META_INFO, declared.info()),
+                Edit::set(META_CAPABILITIES, declared.capabilities.as_str()),
+                set_or_remove(META_LOG_LEVEL, declared.log_level.as_deref()),
+                set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
+            ]);
+        }
+        edits.push(Edit::remove(TASK));
         // Other methods have members of these names that are their own.
-        if can_ask(&request.method()) {
+        if can_ask(&asked) {
             let responses = extras.input_responses.as_ref().map(Raw::as_str);
             let state = extras.request_state.as_ref().map(Raw::as_str);
             edits.push(set_or_remove(INPUT_RESPONSES, responses));
@@ -105,10 +99,25 @@ impl Session {
         request.edited_as(id, &edits)
     }
 
+    fn declared(&self, extras: &Extras, tasks: bool) -> Arc<Declared> {
+        let wished = extras.log_level.is_none().then(|| self.wishes().log_level.clone()).flatten();
+        let wanted = Wanted {
+            version: self.facts().map_or(Version::LATEST, |facts| facts.version),
+            info: extras.client_info.as_ref().unwrap_or_else(|| self.own_info()),
+            capabilities: extras.capabilities.as_ref().unwrap_or(&self.options.capabilities),
+            tasks,
+            log_level: extras.log_level.as_deref().or(wished.as_deref()),
+        };
+        self.declared.of(wanted, |given| {
+            let dressed = self.with_roots(given);
+            if tasks { with_tasks(dressed) } else { dressed }
+        })
+    }
+
     /// Who we are, as JSON.
-    pub(crate) fn own_info(&self) -> Raw {
+    pub(crate) fn own_info(&self) -> &Raw {
         let written = || Raw::of(&self.options.info).unwrap_or_else(|_| Raw::empty_object());
-        self.info.get_or_init(written).clone()
+        self.info.get_or_init(written)
     }
 
     /// The session's capabilities, roots among them where it has any.
@@ -231,22 +240,6 @@ fn is_about_tasks(asked: &str) -> bool {
     )
 }
 
-// === impl Declared ===
-
-impl Declared {
-    fn of(&self, given: &Raw, dress: impl FnOnce(&Raw) -> Raw) -> Raw {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
-            Some((before, made)) if before.as_str() == given.as_str() => made.clone(),
-            _ => {
-                let made = dress(given);
-                *last = Some((given.apart(), made.clone()));
-                made
-            }
-        }
-    }
-}
-
 /// Whether the protocol lets a server ask something back before it answers this.
 pub(crate) fn can_ask(asked: &str) -> bool {
     matches!(asked, method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ)
@@ -282,21 +275,5 @@ fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> Edit<'a> {
     match value {
         Some(value) => Edit::set(path, value),
         None => Edit::remove(path),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn callers_that_declare_different_things_are_not_mixed_up() {
-        let declared = Declared::default();
-        let given = [r#"{"roots":{}}"#, "{}", "{}", r#"{"roots":{}}"#].map(Raw::parse);
-        for given in given.map(Result::unwrap) {
-            let expected = with_tasks(given.clone());
-            let sent = declared.of(&given, |given| with_tasks(given.clone()));
-            assert_eq!(sent.as_str(), expected.as_str());
-        }
     }
 }

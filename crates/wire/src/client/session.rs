@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     channel::Channel,
+    declared::LastDeclared,
     facts::ServerFacts,
     inbox::{Asked, Inbox, InboxMail},
     mailbox::{Mail, Mailbox, Verdict},
     options::ClientOptions,
-    request::Declared,
     tools::ToolBook,
 };
 use crate::{
@@ -56,7 +56,7 @@ pub(crate) struct Session {
     ids: AtomicU64,
     /// Who we are, once it was written.
     pub(super) info: OnceLock<Raw>,
-    pub(super) declared: Declared,
+    pub(super) declared: LastDeclared,
     calls: Mutex<Calls>,
     wishes: Mutex<Wishes>,
 }
@@ -133,7 +133,7 @@ impl Session {
             greeted: RwLock::new(None),
             ids: AtomicU64::new(1),
             info: OnceLock::new(),
-            declared: Declared::default(),
+            declared: LastDeclared::default(),
             calls: Mutex::default(),
             wishes: Mutex::default(),
         });

@@ -1,6 +1,6 @@
 //! One request under way: what arrives for it, until its answer.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use bytestring::ByteString;
 use http::HeaderMap;
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Outgoing {
     pub(crate) id: u64,
-    pub(crate) method: String,
+    pub(crate) method: Cow<'static, str>,
     pub(crate) text: ByteString,
     /// For HTTP.
     pub(crate) headers: HeaderMap,
@@ -41,7 +41,7 @@ pub(crate) enum Opened {
 /// A request under way. Dropping it cancels it.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    method: String,
+    method: Cow<'static, str>,
     place: Registered,
     /// Boxed, so that a call over a link carries no room for it.
     http: Option<Box<HttpStream>>,
@@ -75,7 +75,9 @@ impl Session {
                     Posted::Stream(answer) => Some(Box::new(answer)),
                     // Answered on the server's own stream, which there is only after a greeting.
                     Posted::Accepted if self.is_greeted_legacy() => None,
-                    Posted::Accepted => return Err(Error::StreamLost { method }),
+                    Posted::Accepted => {
+                        return Err(Error::StreamLost { method: method.into_owned() });
+                    }
                     Posted::Expired => {
                         place.cancel = false;
                         return Ok(Opened::Expired);
@@ -124,7 +126,7 @@ impl Stream {
             };
             let Some(message) = message else {
                 self.place.cancel = false;
-                return Err(Error::StreamLost { method: self.method.clone() });
+                return Err(Error::StreamLost { method: self.method.to_string() });
             };
             if let Some(arrived) = self.sort(message).await? {
                 return Ok(arrived);

@@ -1,5 +1,7 @@
 //! What a server has to say, free of eras and transports.
 
+use std::borrow::Cow;
+
 use futures_util::future::BoxFuture;
 
 use super::{Context, Repeated};
@@ -72,7 +74,7 @@ impl Description {
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The method.
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// Its parameters, as sent.
     pub params: Raw,
     /// Answers to questions of an earlier [`Reply::NeedsInput`].

@@ -144,7 +144,7 @@ async fn call<H: Handler>(
     let (mut answers, mut state) = (Vec::new(), None);
     for _ in 0..ROUNDS {
         let request = |answers, state| {
-            let (method, params) = (asked.to_owned(), params.all.clone());
+            let (method, params) = (method::kept(asked), params.all.clone());
             Asked { method, params, answers, state }
         };
         match session.handler.call(request(answers, state), &context).await {

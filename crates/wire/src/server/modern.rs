@@ -115,7 +115,7 @@ async fn call<H: Handler>(
     };
     let state = member("requestState")?;
     let answers = member("inputResponses")?.map(|raw| answers(&raw)).unwrap_or_default();
-    let request = Asked { method: asked.to_owned(), params: params.clone(), answers, state };
+    let request = Asked { method: method::kept(asked), params: params.clone(), answers, state };
     let result = match session.handler.call(request, context).await {
         Ok(Reply::Complete(result)) => Ok(result),
         Ok(Reply::Repeated(result)) => {

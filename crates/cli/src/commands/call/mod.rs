@@ -2,6 +2,8 @@
 
 pub(super) mod arguments;
 
+use std::sync::Arc;
+
 use switchboard_core::catalog::Listed;
 use switchboard_core::{CallError, Outcome, Request};
 use switchboard_wire::json::Raw;
@@ -27,7 +29,7 @@ pub(super) async fn run(call: &Call, caller: &Caller, printer: &Printer) -> Resu
 }
 
 async fn place(call: &Call, typed: &Typed, hub: &Hub, printer: &Printer) -> Result<(), Failure> {
-    let tool = match named::find::<Listed>(hub, &call.tool, printer).await {
+    let tool = match named::find::<Arc<Listed>>(hub, &call.tool, printer).await {
         Ok(tool) => tool,
         Err(unfound) => return Err(on_record(unfound, hub).await),
     };
@@ -54,7 +56,7 @@ async fn on_record(unfound: Unfound, hub: &Hub) -> Failure {
     unfound.into()
 }
 
-fn failed(tool: &Listed, error: &CallError, hub: &Hub) -> Failure {
+fn failed(tool: &Arc<Listed>, error: &CallError, hub: &Hub) -> Failure {
     match error {
         CallError::Arguments { mistakes, .. } => {
             wrong(tool, mistakes.iter().map(ToString::to_string))
@@ -67,7 +69,7 @@ fn failed(tool: &Listed, error: &CallError, hub: &Hub) -> Failure {
 }
 
 /// Nothing was sent; the person is told where it does not fit, and a line that does.
-fn wrong(tool: &Listed, mistakes: impl Iterator<Item = String>) -> Failure {
+fn wrong(tool: &Arc<Listed>, mistakes: impl Iterator<Item = String>) -> Failure {
     let message = format!("the arguments of `{}` are not what it takes", tool.name);
     Failure::plain(Kind::Usage, message)
         .because(mistakes)

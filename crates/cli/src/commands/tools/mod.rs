@@ -3,6 +3,8 @@
 mod one;
 mod schema;
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::json;
 use switchboard_core::Snapshot;
@@ -53,7 +55,7 @@ async fn show(tools: &Tools, hub: &Hub, caller: &Caller, printer: &Printer) -> R
     let server = tools.name.as_deref();
     let server = match server.filter(|name| hub.snapshot().server(name).is_none()) {
         Some(tool) => {
-            let found: Listed = named::find(hub, tool, printer).await?;
+            let found: Arc<Listed> = named::find(hub, tool, printer).await?;
             return one::print(&found, printer);
         }
         None => server,
@@ -86,13 +88,13 @@ async fn show(tools: &Tools, hub: &Hub, caller: &Caller, printer: &Printer) -> R
 
 fn listed<'s>(tools: &Tools, server: Option<&str>, snapshot: &'s Snapshot) -> Vec<&'s Listed> {
     let catalog = &snapshot.catalog;
-    let is_meant = |tool: &&Listed| server.is_none_or(|server| tool.server() == server);
+    let is_meant = |tool: &&Arc<Listed>| server.is_none_or(|server| tool.server() == server);
     match &tools.search {
-        None => catalog.tools().iter().filter(is_meant).collect(),
+        None => catalog.tools().iter().filter(is_meant).map(Arc::as_ref).collect(),
         Some(query) => {
             let hits = catalog.search(query, usize::MAX);
             let found = hits.iter().filter_map(|hit| catalog.tool(&hit.name));
-            found.filter(is_meant).take(HITS).collect()
+            found.filter(is_meant).map(Arc::as_ref).take(HITS).collect()
         }
     }
 }

@@ -1,5 +1,7 @@
 //! One tool, with what it takes and gives in words.
 
+use std::sync::Arc;
+
 use switchboard_core::catalog::Listed;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
@@ -10,7 +12,7 @@ use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
 use crate::show;
 
-pub(super) fn print(listed: &Listed, printer: &Printer) -> Result<(), Failure> {
+pub(super) fn print(listed: &Arc<Listed>, printer: &Printer) -> Result<(), Failure> {
     if printer.is_json() {
         return printer.json(&Shown::of(listed));
     }

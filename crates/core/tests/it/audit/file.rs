@@ -24,7 +24,7 @@ fn called(name: &str) -> Arc<Called> {
         at: SystemTime::now(),
         who: Arc::new(who),
         server: name.split('-').next().unwrap_or_default().to_owned(),
-        method: "tools/call".to_owned(),
+        method: "tools/call".into(),
         name: name.to_owned(),
         decision: None,
         ended: Ended::Result,

@@ -25,7 +25,7 @@ fn called() -> Called {
         at: UNIX_EPOCH + Duration::from_millis(1_785_229_507_042),
         who: Arc::new(who()),
         server: "files".to_owned(),
-        method: "tools/call".to_owned(),
+        method: "tools/call".into(),
         name: "mcp__files__read".to_owned(),
         decision: None,
         ended: Ended::Result,
@@ -38,7 +38,7 @@ fn called() -> Called {
 
 fn rule(text: &str, origin: Origin) -> Because {
     let at = Location { origin, line: 4, column: 17 };
-    Because::Rule(Cited { text: text.to_owned(), scope: Scope::User, at })
+    Because::Rule(Cited { text: text.into(), scope: Scope::User, at })
 }
 
 fn from(who: Who) -> Called {
@@ -146,7 +146,7 @@ fn ends() -> Vec<Called> {
         Called { took: Duration::ZERO, sent: 0, received: 10, ..called() },
         Called { at: UNIX_EPOCH - hour, ..called() },
         Called { at: UNIX_EPOCH + hour * 24 * 365 * 1000, ..called() },
-        Called { server: String::new(), method: "x/\"\u{1b}y".to_owned(), ..called() },
+        Called { server: String::new(), method: "x/\"\u{1b}y".into(), ..called() },
         Called { server: "\u{7}\u{200b}".to_owned(), ..called() },
         Called { server: "sérvér?#".to_owned(), ..called() },
     ]

@@ -49,7 +49,7 @@ fn all(world: &World) -> Vec<Configured<'_>> {
 
 /// Every (server, tool) and its name.
 fn mapping(catalog: &Catalog, style: Style) -> BTreeMap<(String, String), String> {
-    let pair = |(name, listed): (&str, &switchboard_core::catalog::Listed)| {
+    let pair = |(name, listed): (&str, &std::sync::Arc<switchboard_core::catalog::Listed>)| {
         ((listed.server().to_owned(), listed.tool.name.clone()), name.to_owned())
     };
     catalog.named(style).tools().map(pair).collect()

@@ -165,7 +165,7 @@ impl Handler for Script {
             let list = |key: &str, items: &Mutex<Vec<Value>>| {
                 Ok(Reply::Complete(raw(&json!({ key: *items.lock().unwrap() }))))
             };
-            match asked.method.as_str() {
+            match &*asked.method {
                 "tools/list" => list("tools", &self.tools),
                 "resources/list" => list("resources", &self.resources),
                 "resources/templates/list" => list("resourceTemplates", &Mutex::default()),

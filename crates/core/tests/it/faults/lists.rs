@@ -136,7 +136,7 @@ impl Handler for Endless {
 
     fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
-            match asked.method.as_str() {
+            match &*asked.method {
                 "tools/list" => {
                     let cursor = asked.params.get("cursor").ok().flatten();
                     let cursor = cursor.and_then(|cursor| cursor.to_text()).unwrap_or_default();

@@ -30,7 +30,7 @@ async fn server(call: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Scrip
             session: session.unwrap_or(0),
             tool: body["params"]["name"].as_str().unwrap_or_default().to_owned(),
         };
-        std::future::ready(match asked.method.as_str() {
+        std::future::ready(match &*asked.method {
             "initialize" => {
                 let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
                 let hello = json!({

@@ -30,11 +30,11 @@ impl Kit {
     }
 
     async fn tool(&self, result: &Raw, policy: &Policy) -> Kept {
-        keep(result.clone(), Shape::Tool, policy, &self.place).await
+        keep(result.clone(), Shape::Tool, policy, || Some(self.place.clone())).await
     }
 
     async fn resource(&self, result: &Raw, policy: &Policy) -> Kept {
-        keep(result.clone(), Shape::Resource, policy, &self.place).await
+        keep(result.clone(), Shape::Resource, policy, || Some(self.place.clone())).await
     }
 
     fn files(&self) -> usize {

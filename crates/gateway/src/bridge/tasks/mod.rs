@@ -138,7 +138,7 @@ impl View {
     /// Answers what is asked of tasks.
     pub(super) async fn task(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
         let era = context.version.era();
-        match (asked.method.as_str(), era) {
+        match (&*asked.method, era) {
             (method::TASKS_LIST, Era::Legacy) => return self.list_tasks(),
             (method::TASKS_LIST | method::TASKS_RESULT, Era::Modern)
             | (method::TASKS_UPDATE, Era::Legacy) => return Err(unknown(&asked.method)),
@@ -177,7 +177,7 @@ impl View {
             // Only modern clients were ever given one.
             return Err(foreign());
         }
-        let request = Request::forward(asked.method.as_str(), Some(asked.params.clone()));
+        let request = Request::forward(asked.method.clone(), Some(asked.params.clone()));
         let request = request.of_task(task).with_tasks(Tasks::Hand);
         let done = self.bridge().engine.call(&self.caller(context)?, request).outcome().await;
         let result = done.map_err(|error| refusal::error(&error))?.result;
@@ -195,7 +195,7 @@ impl View {
         asked: Asked,
         era: Era,
     ) -> Result<Reply, RpcError> {
-        match (asked.method.as_str(), era) {
+        match (&*asked.method, era) {
             (method::TASKS_GET, _) => {
                 Ok(Reply::Complete(render::task(id, task, &task.standing(), era)))
             }

@@ -143,7 +143,7 @@ impl Server {
         }
         let open = task.asks && task.said.is_none();
         let result = format!(r#"{{"content":[],"said":{}}}"#, task.said.as_deref().unwrap_or("0"));
-        Ok(match asked.method.as_str() {
+        Ok(match &*asked.method {
             "tasks/update" => done("{}"),
             "tasks/cancel" => {
                 task.cancelled = true;
@@ -221,7 +221,7 @@ impl Handler for Server {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
-            Ok(match asked.method.as_str() {
+            Ok(match &*asked.method {
                 "tools/list" if context.version.era() == Era::Legacy => {
                     done(&TOOLS.replace(TASK_TOOL, OLDER_TASK_TOOL))
                 }

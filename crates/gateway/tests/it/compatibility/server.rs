@@ -145,7 +145,7 @@ impl Handler for Server {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         Box::pin(async move {
-            match asked.method.as_str() {
+            match &*asked.method {
                 method::TOOLS_LIST => self.tools(asked, context).await,
                 method::TOOLS_CALL => self.tool(asked, context).await,
                 _ => self.subject.call(asked, context).await,

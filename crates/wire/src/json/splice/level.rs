@@ -10,6 +10,8 @@ pub(super) struct Level<'e> {
     depth: usize,
     /// Those keys.
     prefix: &'e [&'e str],
+    /// A bit for each of the first edits that goes through the object.
+    first: u64,
     /// A bit for each length of a key at this level: most members are about something else, and seen to be by it.
     lengths: u64,
     /// Whether anything is set at this level.
@@ -40,7 +42,9 @@ impl<'e> Level<'e> {
     }
 
     fn at(edits: &'e [Edit<'e>], depth: usize, prefix: &'e [&'e str]) -> Self {
-        let mut level = Self { edits, depth, prefix, lengths: 0, sets: false };
+        let first = (0..edits.len().min(BITS)).filter(|&index| leads(&edits[index], prefix));
+        let first = first.fold(0, |bits, index| bits | 1 << index);
+        let mut level = Self { edits, depth, prefix, first, lengths: 0, sets: false };
         for index in level.indices() {
             level.lengths |= length_bit(level.key(index).len());
             level.sets |= level.sets(index);
@@ -59,10 +63,9 @@ impl<'e> Level<'e> {
     }
 
     fn indices(&self) -> impl Iterator<Item = usize> + use<'e> {
-        let Self { edits, depth, prefix, .. } = *self;
-        (0..edits.len()).filter(move |&index| {
-            depth == 0 || edits[index].path.len() > depth && edits[index].path.starts_with(prefix)
-        })
+        let Self { edits, prefix, first, .. } = *self;
+        let others = (BITS..edits.len()).filter(move |&index| leads(&edits[index], prefix));
+        ones(first).chain(others)
     }
 
     /// The first edit about `member` of `text`; it stands for all of them.
@@ -121,6 +124,23 @@ impl<'e> Level<'e> {
         self.write(out, &Marks::default());
         out.push('}');
     }
+}
+
+/// Edits that have a bit of their own.
+const BITS: usize = u64::BITS as usize;
+
+/// Whether an edit goes through the object that these keys lead to.
+fn leads(edit: &Edit<'_>, prefix: &[&str]) -> bool {
+    prefix.is_empty() || edit.path.len() > prefix.len() && edit.path.starts_with(prefix)
+}
+
+/// Which bits are set.
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let next = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(next)
+    })
 }
 
 /// Lengths that are far apart share a bit.

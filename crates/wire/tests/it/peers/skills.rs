@@ -53,7 +53,7 @@ impl Handler for Library {
 impl Library {
     fn answer(&self, asked: &Asked) -> Result<Reply, RpcError> {
         let entry = &self.entry;
-        let result = match asked.method.as_str() {
+        let result = match &*asked.method {
             // Two pages, the first with an entry that breaks the rules.
             "skills/list" if text(&asked.params, "cursor").is_empty() => {
                 r#"{"skills":[{"uri":"skill://odd"}],"nextCursor":"2"}"#.to_owned()

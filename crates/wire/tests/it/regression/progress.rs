@@ -50,11 +50,11 @@ fn stream(asked: &Asked) -> Reply {
 
 #[tokio::test]
 async fn over_http() {
-    let legacy = web(|asked| match asked.method.as_str() {
+    let legacy = web(|asked| match &*asked.method {
         "tools/call" => stream(asked),
         _ => web::legacy(asked, "{}"),
     });
-    let modern = web(|asked| match asked.method.as_str() {
+    let modern = web(|asked| match &*asked.method {
         "tools/call" => stream(asked),
         _ => web::modern(asked, r#"[{"name":"count"}]"#),
     });

@@ -32,7 +32,7 @@ async fn what_a_legacy_server_answers_to_the_probe() {
         ("202", |_| Reply::empty(202)),
     ];
     for (way, probed) in ways {
-        let server = web(move |asked| match asked.method.as_str() {
+        let server = web(move |asked| match &*asked.method {
             "server/discover" => probed(asked),
             _ => web::legacy(asked, "{}"),
         })
@@ -126,7 +126,7 @@ async fn an_endpoint_elsewhere_is_refused() {
 #[tokio::test]
 async fn the_version_header_follows_the_handshake() {
     for (version, header) in [("2025-03-26", None), ("2025-06-18", Some("2025-06-18"))] {
-        let server = web(move |asked| match asked.method.as_str() {
+        let server = web(move |asked| match &*asked.method {
             "initialize" => asked.result(&initialized(version)),
             _ => web::legacy(asked, "{}"),
         })

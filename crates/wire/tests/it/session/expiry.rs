@@ -31,7 +31,7 @@ impl Expiring {
     fn answer(&self, asked: &Asked) -> Reply {
         let session = asked.http.header("mcp-session-id");
         let number: usize = session.map_or(0, |id| id.parse().unwrap());
-        match asked.method.as_str() {
+        match &*asked.method {
             "initialize" => {
                 assert_eq!(session, None, "a new session has no id yet");
                 let id = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
@@ -108,25 +108,24 @@ async fn a_call_made_during_the_renewal_is_not_lost() {
     let reached = Signal::default();
     let begun = Arc::new(AtomicUsize::new(0));
     let (hold, tell) = (renewing.clone(), reached.clone());
-    let server =
-        web(move |asked| match (asked.method.as_str(), asked.http.header("mcp-session-id")) {
-            ("initialize", _) => {
-                let id = begun.fetch_add(1, Ordering::SeqCst);
-                let text = asked.response(&super::initialized("2025-11-25"));
-                let reply =
-                    Reply::events().header("mcp-session-id", if id == 0 { "old" } else { "new" });
-                if id == 0 {
-                    return reply.event(&text);
-                }
-                tell.fire();
-                reply.wait(&hold).event(&text)
+    let server = web(move |asked| match (&*asked.method, asked.http.header("mcp-session-id")) {
+        ("initialize", _) => {
+            let id = begun.fetch_add(1, Ordering::SeqCst);
+            let text = asked.response(&super::initialized("2025-11-25"));
+            let reply =
+                Reply::events().header("mcp-session-id", if id == 0 { "old" } else { "new" });
+            if id == 0 {
+                return reply.event(&text);
             }
-            ("tools/call", Some("new")) => asked.result("{}"),
-            ("tools/call", Some("old")) => Reply::empty(404),
-            ("tools/call", _) => Reply::empty(400),
-            _ => web::legacy(asked, "{}"),
-        })
-        .await;
+            tell.fire();
+            reply.wait(&hold).event(&text)
+        }
+        ("tools/call", Some("new")) => asked.result("{}"),
+        ("tools/call", Some("old")) => Reply::empty(404),
+        ("tools/call", _) => Reply::empty(400),
+        _ => web::legacy(asked, "{}"),
+    })
+    .await;
     let (client, _inbox) =
         soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
     let first = client.call(Call::tool("a", &raw("{}"))).result();

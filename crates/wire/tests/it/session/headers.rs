@@ -18,7 +18,7 @@ fn routed(header: &str) -> String {
 
 #[tokio::test]
 async fn a_tool_not_yet_seen_is_listed_before_it_is_called() {
-    let server = web(|asked| match asked.method.as_str() {
+    let server = web(|asked| match &*asked.method {
         "tools/call" => {
             assert_eq!(asked.http.header("mcp-param-region"), Some("=?base64?WsO8cmljaA==?="));
             asked.result("{}")
@@ -40,7 +40,7 @@ async fn a_tool_not_yet_seen_is_listed_before_it_is_called() {
 async fn headers_that_disagree_are_learnt_again_once() {
     for (understands, expected) in [(true, 2), (false, 2)] {
         let lists = AtomicUsize::new(0);
-        let server = web(move |asked| match asked.method.as_str() {
+        let server = web(move |asked| match &*asked.method {
             "tools/list" => {
                 let header = if lists.fetch_add(1, Ordering::SeqCst) == 0 { "Old" } else { "New" };
                 web::modern(asked, &routed(header))

@@ -81,7 +81,7 @@ impl Feed {
 #[tokio::test]
 async fn over_sse() {
     let feed = Feed::default();
-    let server = web(move |asked| match asked.method.as_str() {
+    let server = web(move |asked| match &*asked.method {
         "GET" => {
             let (reply, sender) = feed.open();
             let _ = sender.send(b"event: endpoint\ndata: /messages\n\n".to_vec());
@@ -109,7 +109,7 @@ async fn on_the_servers_own_stream() {
     let feed = Feed::default();
     let opened = std::sync::Arc::new(tokio::sync::Notify::new());
     let telling = opened.clone();
-    let server = web(move |asked| match asked.method.as_str() {
+    let server = web(move |asked| match &*asked.method {
         "GET" => {
             telling.notify_one();
             feed.open().0
@@ -129,7 +129,7 @@ async fn on_the_servers_own_stream() {
 #[tokio::test]
 async fn in_answer_to_a_post() {
     for streamed in [true, false] {
-        let server = web(move |asked| match asked.method.as_str() {
+        let server = web(move |asked| match &*asked.method {
             "tools/call" if streamed => Reply::events().bytes(event(asked)),
             "tools/call" => {
                 let event = event(asked);

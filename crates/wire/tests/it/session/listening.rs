@@ -65,7 +65,7 @@ fn a_stream_that_ends_is_opened_again() {
 #[tokio::test]
 async fn over_http_a_broken_stream_is_opened_again() {
     const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-    let server = web(|asked| match asked.method.as_str() {
+    let server = web(|asked| match &*asked.method {
         "server/discover" => asked
             .result(&format!(r#"{{"supportedVersions":["2026-07-28"],"capabilities":{TELLS}}}"#)),
         "subscriptions/listen" => {

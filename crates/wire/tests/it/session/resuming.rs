@@ -16,7 +16,7 @@ use crate::http::soon;
 
 #[tokio::test]
 async fn a_post_stream_cut_after_an_id_is_resumed_when_the_server_says() {
-    let server = web(|asked| match asked.method.as_str() {
+    let server = web(|asked| match &*asked.method {
         "tools/call" => {
             let progress = format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":1}}}}"#,
@@ -49,7 +49,7 @@ async fn a_post_stream_cut_after_an_id_is_resumed_when_the_server_says() {
 #[tokio::test]
 async fn a_post_stream_cut_without_an_id_is_lost() {
     for (cut, clean) in [(Reply::events(), true), (Reply::events().bytes(": x\n").reset(), false)] {
-        let server = web(move |asked| match asked.method.as_str() {
+        let server = web(move |asked| match &*asked.method {
             "tools/call" => cut.clone(),
             _ => web::legacy(asked, "{}"),
         })
@@ -72,7 +72,7 @@ async fn a_post_stream_cut_without_an_id_is_lost() {
 #[tokio::test]
 async fn the_servers_own_stream_is_reopened_after_its_last_event() {
     const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-    let server = web(|asked| match (asked.method.as_str(), asked.http.header("last-event-id")) {
+    let server = web(|asked| match (&*asked.method, asked.http.header("last-event-id")) {
         ("GET", None) => Reply::events().bytes(format!("id: e1\ndata: {CHANGED}\n\n")),
         ("GET", Some("e1")) => {
             Reply::events().bytes(format!("id: e2\ndata: {CHANGED}\n\n")).reset()
@@ -107,7 +107,7 @@ async fn the_servers_own_stream_is_reopened_after_its_last_event() {
 /// Closing says goodbye; a server that does not take it is not waited for.
 #[tokio::test]
 async fn a_server_that_ignores_the_end_of_a_session_holds_nobody() {
-    let server = web(|asked| match asked.method.as_str() {
+    let server = web(|asked| match &*asked.method {
         "DELETE" => Reply::silence(),
         _ => web::legacy(asked, "{}"),
     })
@@ -124,7 +124,7 @@ async fn a_server_that_ignores_the_end_of_a_session_holds_nobody() {
 /// 404 for a stream that was never there is not the end of a session.
 #[tokio::test]
 async fn a_server_without_a_stream_of_its_own_keeps_its_session() {
-    let server = web(|asked| match asked.method.as_str() {
+    let server = web(|asked| match &*asked.method {
         "GET" => Reply::empty(404),
         _ => web::legacy(asked, "{}"),
     })

@@ -64,7 +64,7 @@ pub(crate) async fn web(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static
 
 /// What a 2025-11-25 server without a GET stream answers to everything but calls.
 pub(crate) fn legacy(asked: &Asked, capabilities: &str) -> Reply {
-    match asked.method.as_str() {
+    match &*asked.method {
         "server/discover" => asked.error(404, -32601),
         "initialize" => {
             let hello = super::initialized("2025-11-25")
@@ -80,7 +80,7 @@ pub(crate) fn legacy(asked: &Asked, capabilities: &str) -> Reply {
 
 /// What a modern server without changes to tell of answers to everything but calls.
 pub(crate) fn modern(asked: &Asked, tools: &str) -> Reply {
-    match asked.method.as_str() {
+    match &*asked.method {
         "server/discover" => {
             asked.result(r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#)
         }
