@@ -100,7 +100,7 @@ impl Stage {
     fn dress(&self, placed: &Placed, request: &Request) -> Call {
         let numbers = &self.applied.numbers;
         let timeout = request.timeout.or(placed.timeout).unwrap_or(numbers.tool_timeout);
-        let mut call = Call::new(&request.method, request.params.as_ref())
+        let mut call = Call::new(request.method.clone(), request.params.clone())
             .with_timeout(timeout)
             .with_tasks(request.tasks)
             .with_capabilities(self.caller.asked().clone());

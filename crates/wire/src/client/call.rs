@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Error,
-    envelope::{Id, Request, RpcError, code},
+    envelope::{RpcError, code},
     json::{Raw, quote},
     meta::method,
 };
@@ -16,7 +16,8 @@ use crate::{
 /// A request a caller makes, before it is dressed for an era.
 #[derive(Debug, Clone)]
 pub struct Call {
-    pub(crate) request: Request,
+    pub(crate) method: Cow<'static, str>,
+    pub(crate) params: Option<Raw>,
     pub(crate) extras: Extras,
     pub(crate) timeout: Option<Duration>,
     pub(crate) extend_on_progress: bool,
@@ -57,15 +58,12 @@ pub struct Answer {
 
 impl Call {
     /// Any method.
-    pub fn new(method: &str, params: Option<&Raw>) -> Self {
-        Self::forward(Request::new(&Id::number(0), method, params))
-    }
-
-    /// A request as someone else made it. Everything in it that has no meaning between us and the
-    /// server goes through as it is.
-    pub fn forward(request: Request) -> Self {
+    ///
+    /// Everything in the parameters that has no meaning between us and the server goes through as it is.
+    pub fn new(method: impl Into<Cow<'static, str>>, params: Option<Raw>) -> Self {
         Self {
-            request,
+            method: method.into(),
+            params,
             extras: Extras::default(),
             timeout: None,
             extend_on_progress: true,
@@ -76,19 +74,19 @@ impl Call {
     /// `tools/call`
     pub fn tool(name: &str, arguments: &Raw) -> Self {
         let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
-        Self::new(method::TOOLS_CALL, Some(&Raw::trusted(params.into())))
+        Self::new(method::TOOLS_CALL, Some(Raw::trusted(params.into())))
     }
 
     /// `resources/read`
     pub fn read(uri: &str) -> Self {
         let params = format!(r#"{{"uri":{}}}"#, quote(uri));
-        Self::new(method::RESOURCES_READ, Some(&Raw::trusted(params.into())))
+        Self::new(method::RESOURCES_READ, Some(Raw::trusted(params.into())))
     }
 
     /// `prompts/get`
     pub fn prompt(name: &str, arguments: &Raw) -> Self {
         let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
-        Self::new(method::PROMPTS_GET, Some(&Raw::trusted(params.into())))
+        Self::new(method::PROMPTS_GET, Some(Raw::trusted(params.into())))
     }
 
     /// Asks for progress.
@@ -149,20 +147,20 @@ impl Call {
     }
 
     /// The method.
-    pub fn method(&self) -> Cow<'_, str> {
-        self.request.method()
+    pub fn method(&self) -> &str {
+        &self.method
     }
 
     /// The tool's name, if this calls one.
     pub(crate) fn tool_name(&self) -> Option<String> {
         (self.method() == method::TOOLS_CALL)
-            .then(|| self.request.params()?.get("name").ok()??.to_text())
+            .then(|| self.params.as_ref()?.get("name").ok()??.to_text())
             .flatten()
     }
 
     /// Whether the protocol lets a server ask something back before it answers this.
     pub(crate) fn can_ask(&self) -> bool {
-        can_ask(&self.method())
+        can_ask(&self.method)
     }
 
     /// The same call again, with answers to what was asked and the state that came with it.
@@ -174,7 +172,7 @@ impl Call {
     }
 
     pub(crate) fn timed_out(&self, after: Duration) -> Error {
-        Error::Timeout { method: self.method().into_owned(), after }
+        Error::Timeout { method: self.method.to_string(), after }
     }
 }
 

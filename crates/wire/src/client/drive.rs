@@ -179,7 +179,8 @@ impl Driver {
     }
 
     async fn attempt(&mut self) -> Result<Tried, Error> {
-        let out = self.session.prepare(&self.call().request, self.extras())?;
+        let Call { method, params, .. } = self.call();
+        let out = self.session.prepare(method, params.as_ref(), self.extras())?;
         match self.session.open(out).await? {
             Opened::Expired => Ok(Tried::Expired),
             Opened::Stream(mut stream) => {
@@ -316,7 +317,7 @@ impl Driver {
     }
 
     async fn judge_modern(mut self, result: Raw) -> Result<Finished, Error> {
-        let asked = method::kept(&self.call().method());
+        let asked = self.call().method.clone();
         let kind =
             result.get("resultType").map_err(|error| Error::invalid(&asked, error.to_string()))?;
         match kind.as_ref().map(Raw::as_str) {

@@ -115,7 +115,7 @@ impl Exchange {
             match self.next().await? {
                 Event::Done(result) => return Ok(result),
                 Event::NeedsInput(questions) if !questions.is_empty() => {
-                    let method = self.underway.call.method().into_owned();
+                    let method = self.underway.call.method.to_string();
                     let asked = questions[0].method.clone();
                     return Err(Error::InputNeeded { method, asked });
                 }

@@ -214,8 +214,7 @@ impl Session {
 
     /// A request that does not start a new session when this one is over.
     async fn plain_request(self: &Arc<Self>, asked: &str, params: &Raw) -> Result<(), Error> {
-        let request = Request::new(&Id::number(0), asked, Some(params));
-        let out = self.prepare(&request, &Extras::default())?;
+        let out = self.prepare(asked, Some(params), &Extras::default())?;
         match self.open(out).await? {
             Opened::Expired => Err(Error::Closed),
             Opened::Stream(mut stream) => loop {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Id, Outcome, Request},
+    envelope::Outcome,
     json::{Raw, quote},
     meta::method,
 };
@@ -187,8 +187,7 @@ fn filter(session: &Session) -> Option<Raw> {
 }
 
 async fn listen(session: &Arc<Session>, filter: &Raw) -> Result<Stream, Error> {
-    let request = Request::new(&Id::number(0), method::LISTEN, Some(filter));
-    let out = session.prepare(&request, &Extras::default())?;
+    let out = session.prepare(method::LISTEN, Some(filter), &Extras::default())?;
     match session.open(out).await? {
         Opened::Stream(stream) => Ok(stream),
         Opened::Expired => Err(Error::Closed),

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use bytestring::ByteString;
 use http::HeaderMap;
 
 use super::{
@@ -13,8 +14,8 @@ use super::{
 };
 use crate::{
     Era, Error, Version,
-    envelope::{Id, Outcome, Request, RpcError},
-    json::{Edit, Raw},
+    envelope::{Outcome, Request, RpcError},
+    json::{Edit, JsonKind, Members, Raw, SpliceError, quote_into},
     meta::{self, method},
 };
 
@@ -37,7 +38,8 @@ pub(crate) struct Extras {
     pub(crate) task: Option<Raw>,
 }
 
-const META: &[&str] = &["_meta"];
+/// Members of parameters that are ours to change.
+const OURS: [&str; 4] = ["_meta", "task", "inputResponses", "requestState"];
 const META_VERSION: &[&str] = &["_meta", meta::PROTOCOL_VERSION];
 const META_INFO: &[&str] = &["_meta", meta::CLIENT_INFO];
 const META_CAPABILITIES: &[&str] = &["_meta", meta::CLIENT_CAPABILITIES];
@@ -48,55 +50,58 @@ const REQUEST_STATE: &[&str] = &["requestState"];
 const TASK: &[&str] = &["task"];
 
 impl Session {
-    /// Dresses `request` for this session's era under an id of its own.
-    pub(crate) fn prepare(&self, request: &Request, extras: &Extras) -> Result<Outgoing, Error> {
+    /// Dresses a request for this session's era under an id of its own.
+    pub(crate) fn prepare(
+        &self,
+        asked: &str,
+        params: Option<&Raw>,
+        extras: &Extras,
+    ) -> Result<Outgoing, Error> {
         let id = self.next_id();
         let mut digits = itoa::Buffer::new();
         let number = digits.format(id);
-        let asked = request.method();
         let text = match self.era() {
-            Era::Modern => self.modern_text(request, extras, number),
-            Era::Legacy => legacy_text(request, extras, number),
+            Era::Modern => self.modern_text(number, asked, params, extras),
+            Era::Legacy => legacy_text(number, asked, params, extras),
         };
-        let method = method::kept(&asked);
-        let text = match text {
-            Ok(text) => text,
-            Err(source) => return Err(Error::Params { method: method.into_owned(), source }),
-        };
-        let can_ask = can_ask(&method);
-        let headers = self.http_headers(&method, request);
+        let text = text.map_err(|source| Error::Params { method: asked.to_owned(), source })?;
+        let (method, can_ask) = (method::kept(asked), can_ask(asked));
+        let headers = self.http_headers(asked, params);
         Ok(Outgoing { id, method, text, headers, can_ask, cancellable: true })
     }
 
     fn modern_text(
         &self,
-        request: &Request,
-        extras: &Extras,
         id: &str,
-    ) -> Result<bytestring::ByteString, crate::json::SpliceError> {
-        let asked = request.method();
-        let declared = self.declared(extras, is_about_tasks(&asked));
-        let mut edits = Vec::with_capacity(8);
-        if !extras.progress && request.has_no("_meta") {
-            edits.push(Edit::set(META, declared.whole.as_str()));
-        } else {
-            edits.extend([
-                Edit::set(META_VERSION, &declared.version),
-                Edit::set(META_INFO, declared.info()),
-                Edit::set(META_CAPABILITIES, declared.capabilities.as_str()),
-                set_or_remove(META_LOG_LEVEL, declared.log_level.as_deref()),
-                set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
-            ]);
-        }
-        edits.push(Edit::remove(TASK));
+        asked: &str,
+        params: Option<&Raw>,
+        extras: &Extras,
+    ) -> Result<ByteString, SpliceError> {
+        let declared = self.declared(extras, is_about_tasks(asked));
         // Other methods have members of these names that are their own.
-        if can_ask(&asked) {
-            let responses = extras.input_responses.as_ref().map(Raw::as_str);
-            let state = extras.request_state.as_ref().map(Raw::as_str);
-            edits.push(set_or_remove(INPUT_RESPONSES, responses));
-            edits.push(set_or_remove(REQUEST_STATE, state));
+        let (responses, state) = match can_ask(asked) {
+            true => (extras.input_responses.as_ref(), extras.request_state.as_ref()),
+            false => (None, None),
+        };
+        let is_usual = !extras.progress && responses.is_none() && state.is_none();
+        if is_usual && let Some(members) = members_of(params) {
+            let between = if members.is_empty() { "" } else { "," };
+            let params = ["{", members, between, r#""_meta":"#, declared.whole.as_str(), "}"];
+            return Ok(message(id, asked, &params));
         }
-        request.edited_as(id, &edits)
+        let mut edits = vec![
+            Edit::set(META_VERSION, &declared.version),
+            Edit::set(META_INFO, declared.info()),
+            Edit::set(META_CAPABILITIES, declared.capabilities.as_str()),
+            set_or_remove(META_LOG_LEVEL, declared.log_level.as_deref()),
+            set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
+            Edit::remove(TASK),
+        ];
+        if can_ask(asked) {
+            edits.push(set_or_remove(INPUT_RESPONSES, responses.map(Raw::as_str)));
+            edits.push(set_or_remove(REQUEST_STATE, state.map(Raw::as_str)));
+        }
+        edited(id, asked, params, &edits)
     }
 
     fn declared(&self, extras: &Extras, tasks: bool) -> Arc<Declared> {
@@ -132,7 +137,7 @@ impl Session {
         capabilities.with(&[Edit::set(&["roots"], "{}")]).unwrap_or(capabilities)
     }
 
-    fn http_headers(&self, asked: &str, request: &Request) -> HeaderMap {
+    fn http_headers(&self, asked: &str, params: Option<&Raw>) -> HeaderMap {
         let Channel::Http(http) = &self.channel else {
             return HeaderMap::new();
         };
@@ -140,8 +145,6 @@ impl Session {
         let Some(facts) = facts.filter(|facts| facts.era() == Era::Modern) else {
             return http.headers(self.facts().as_deref());
         };
-        let params = request.params();
-        let params = params.as_ref();
         let mut headers = headers::standard(facts.version, asked, params);
         if asked == method::TOOLS_CALL {
             let name =
@@ -160,18 +163,21 @@ impl Session {
         params: Option<&Raw>,
     ) -> Result<Raw, Error> {
         let after = self.options.request_timeout;
-        let request = Request::new(&Id::number(0), asked, params);
-        match tokio::time::timeout(after, self.request_unbounded(&request)).await {
+        match tokio::time::timeout(after, self.request_unbounded(asked, params)).await {
             Ok(result) => result,
             Err(_) => Err(Error::Timeout { method: asked.to_owned(), after }),
         }
     }
 
-    async fn request_unbounded(self: &Arc<Self>, request: &Request) -> Result<Raw, Error> {
+    async fn request_unbounded(
+        self: &Arc<Self>,
+        asked: &str,
+        params: Option<&Raw>,
+    ) -> Result<Raw, Error> {
         let mut renewed = false;
         loop {
             let generation = self.generation();
-            let mut out = self.prepare(request, &Extras::default())?;
+            let mut out = self.prepare(asked, params, &Extras::default())?;
             out.can_ask = false;
             match self.exchange(out).await? {
                 Some(response) => {
@@ -247,15 +253,17 @@ pub(crate) fn can_ask(asked: &str) -> bool {
 
 /// A legacy request carries none of the modern metadata, whoever forwarded it.
 fn legacy_text(
-    request: &Request,
-    extras: &Extras,
     id: &str,
-) -> Result<bytestring::ByteString, crate::json::SpliceError> {
-    // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
-    if request.has_params_by_position() {
-        return request.edited_as(id, &[]);
-    }
+    asked: &str,
+    params: Option<&Raw>,
+    extras: &Extras,
+) -> Result<ByteString, SpliceError> {
     let task = extras.task.as_ref().map(Raw::as_str);
+    let is_usual = !extras.progress && task.is_none() && members_of(params).is_some();
+    // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
+    if is_usual || params.is_some_and(|params| params.kind() == JsonKind::Array) {
+        return Ok(written(id, asked, params));
+    }
     let edits = [
         Edit::remove(META_VERSION),
         Edit::remove(META_INFO),
@@ -268,12 +276,120 @@ fn legacy_text(
         set_or_remove(TASK, task),
     ];
     let wanted = if task.is_some() { &edits[..] } else { &edits[..edits.len() - 1] };
-    request.edited_as(id, wanted)
+    edited(id, asked, params, wanted)
+}
+
+/// The members of parameters, as they stand, where nothing among them is ours to change.
+fn members_of(params: Option<&Raw>) -> Option<&str> {
+    let Some(params) = params else { return Some("") };
+    let members = params.as_str().strip_prefix('{')?.strip_suffix('}')?.trim_ascii();
+    let ours = Members::of(params.as_str()).find_each(OURS).ok()?;
+    ours.iter().all(Option::is_none).then_some(members)
+}
+
+/// A request with members of its parameters changed.
+fn edited(
+    id: &str,
+    asked: &str,
+    params: Option<&Raw>,
+    edits: &[Edit<'_>],
+) -> Result<ByteString, SpliceError> {
+    let given = params.cloned().unwrap_or_else(Raw::empty_object);
+    let changed = given.with(edits)?;
+    // What was not there is not there, unless something is added.
+    let changed = (params.is_some() || changed.as_str() != "{}").then_some(changed);
+    Ok(written(id, asked, changed.as_ref()))
+}
+
+fn written(id: &str, asked: &str, params: Option<&Raw>) -> ByteString {
+    let params = params.map(Raw::as_str);
+    message(id, asked, params.as_slice())
+}
+
+/// A request whose parameters are made of these parts.
+fn message(id: &str, asked: &str, params: &[&str]) -> ByteString {
+    let length = id.len() + asked.len() + params.iter().map(|part| part.len()).sum::<usize>();
+    let mut text = String::with_capacity(64 + length);
+    text.extend([r#"{"jsonrpc":"2.0","id":"#, id, r#","method":"#]);
+    quote_into(&mut text, asked);
+    if !params.is_empty() {
+        text.push_str(r#","params":"#);
+        text.extend(params.iter().copied());
+    }
+    text.push('}');
+    text.into()
 }
 
 fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> Edit<'a> {
     match value {
         Some(value) => Edit::set(path, value),
         None => Edit::remove(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_legacy_request_is_what_its_caller_wrote_without_what_is_modern() {
+        let modern = format!(
+            r#"{{"_meta":{{"{}":"x","progressToken":5,"own":1}},"requestState":"s","a":1}}"#,
+            meta::PROTOCOL_VERSION
+        );
+        for (given, progress, task, expected) in [
+            (None, false, None, None),
+            (None, true, None, Some(r#"{"_meta":{"progressToken":7}}"#)),
+            (Some("{}"), false, None, Some("{}")),
+            (Some(r#"{ "a" : 1.0 }"#), false, None, Some(r#"{ "a" : 1.0 }"#)),
+            (Some(r#"{"task":{}}"#), false, None, Some(r#"{"task":{}}"#)),
+            (Some(r#"{"a":1}"#), false, Some("{}"), Some(r#"{"a":1,"task":{}}"#)),
+            (
+                Some(r#"{"\u005fmeta":{"progressToken":1}}"#),
+                false,
+                None,
+                Some(r#"{"\u005fmeta":{}}"#),
+            ),
+            (Some(&modern), false, None, Some(r#"{"_meta":{"own":1},"a":1}"#)),
+            (Some("[1,2]"), true, None, Some("[1,2]")),
+        ] {
+            let raw = |text: &str| Raw::parse(text.to_owned()).unwrap();
+            let task = task.map(raw);
+            let extras = Extras { progress, task, ..Extras::default() };
+            let params = given.map(raw);
+            let text = legacy_text("7", "x/\"y", params.as_ref(), &extras).unwrap();
+            let expected = expected.map(|params| format!(r#","params":{params}"#));
+            let expected = expected.unwrap_or_default();
+            assert_eq!(
+                &*text,
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x/\"y"{expected}}}"#),
+                "{given:?}"
+            );
+        }
+        let twice = Raw::parse(r#"{"_meta":{},"_meta":{}}"#.to_owned()).unwrap();
+        let refused = legacy_text("7", "x", Some(&twice), &Extras::default());
+        assert_eq!(refused, Err(SpliceError::Duplicate("_meta".to_owned())));
+    }
+
+    #[test]
+    fn members_that_are_ours_are_seen_however_they_are_spelt() {
+        let members = |text: &str| {
+            let params = Raw::parse(text.to_owned()).unwrap();
+            members_of(Some(&params)).map(str::to_owned)
+        };
+        assert_eq!(members_of(None), Some(""));
+        assert_eq!(members("{}").as_deref(), Some(""));
+        assert_eq!(members(r#"{ "a" : {"_meta":1} }"#).as_deref(), Some(r#""a" : {"_meta":1}"#));
+        for ours in [
+            r#"{"_meta":{}}"#,
+            r#"{"a":1,"\u005fmeta":null}"#,
+            r#"{"task":{}}"#,
+            r#"{"inputResponses":1}"#,
+            r#"{"requestState":1}"#,
+            "[]",
+            "1",
+        ] {
+            assert_eq!(members(ours), None, "{ours}");
+        }
     }
 }

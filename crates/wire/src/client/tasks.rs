@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Error,
-    envelope::{Id, Outcome, Request, RpcError},
+    envelope::{Outcome, RpcError},
     json::{Raw, quote},
     meta::method,
 };
@@ -145,8 +145,8 @@ impl Driver {
 
     /// Waits for the result; the server may ask on the way.
     async fn task_result(&mut self, task: &Followed, made: &Stream) -> Result<Raw, Error> {
-        let request = Request::new(&Id::number(0), method::TASKS_RESULT, Some(&task.params()));
-        let mut out = self.session.prepare(&request, &Extras::default())?;
+        let (params, extras) = (task.params(), Extras::default());
+        let mut out = self.session.prepare(method::TASKS_RESULT, Some(&params), &extras)?;
         out.can_ask = true;
         let id = out.id;
         // Before it is sent: the question may come at once.
@@ -225,8 +225,8 @@ impl Drop for Followed {
         if self.ended {
             return;
         }
-        let request = Request::new(&Id::number(0), method::TASKS_CANCEL, Some(&self.params()));
-        if let Ok(out) = self.session.prepare(&request, &Extras::default()) {
+        let (params, extras) = (self.params(), Extras::default());
+        if let Ok(out) = self.session.prepare(method::TASKS_CANCEL, Some(&params), &extras) {
             self.session.channel.try_send_with(out.text, out.headers);
         }
     }

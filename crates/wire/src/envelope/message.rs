@@ -138,16 +138,6 @@ impl Request {
         Some(self.slice(params).outlined(self.outline.clone()))
     }
 
-    /// Whether the parameters surely have no such member.
-    pub(crate) fn has_no(&self, member: &str) -> bool {
-        self.params().is_none_or(|params| matches!(params.peek(&[member]), Ok(None)))
-    }
-
-    /// Whether the parameters are a list.
-    pub(crate) fn has_params_by_position(&self) -> bool {
-        self.call.params.as_ref().is_some_and(|span| self.text[span.clone()].starts_with('['))
-    }
-
     /// The whole message.
     pub fn text(&self) -> &ByteString {
         &self.text

@@ -94,7 +94,7 @@ async fn features(client: &Client, cell: &str) {
     let reference = json!({ "ref": { "type": "ref/prompt", "name": "one__greet" },
         "argument": { "name": "x", "value": "a" } });
     let params = raw(&reference.to_string());
-    let completed = client.call(Call::new("completion/complete", Some(&params))).result().await;
+    let completed = client.call(Call::new("completion/complete", Some(params))).result().await;
     let completed: Value = completed.unwrap().decode().unwrap();
     assert_eq!(completed["completion"]["values"], json!(["greet"]), "{cell}");
 

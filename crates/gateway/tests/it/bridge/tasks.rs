@@ -32,9 +32,9 @@ async fn begun(client: &Client, arguments: &str) -> Value {
 }
 
 /// Asks something of a task; the answer, or the code and the reason.
-async fn ask(client: &Client, method: &str, id: &str) -> Result<Value, String> {
+async fn ask(client: &Client, method: &'static str, id: &str) -> Result<Value, String> {
     let params = raw(&json!({ "taskId": id }).to_string());
-    match soon(client.call(Call::new(method, Some(&params))).result()).await {
+    match soon(client.call(Call::new(method, Some(params))).result()).await {
         Ok(result) => Ok(result.decode().unwrap()),
         Err(switchboard_wire::Error::Rpc(error)) => {
             let reason = error.data.and_then(|data| data.get("reason").unwrap());

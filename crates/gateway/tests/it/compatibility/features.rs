@@ -162,7 +162,7 @@ async fn completion(client: Client) -> Seen {
     let params = json!({ "ref": { "type": "ref/prompt", "name": "test_prompt_with_arguments" },
         "argument": { "name": "arg1", "value": "pari" } });
     let params = Raw::of(&params).unwrap();
-    let said = client.call(Call::new("completion/complete", Some(&params))).await?;
+    let said = client.call(Call::new("completion/complete", Some(params))).await?;
     ensure(said["completion"]["values"] == json!(["paris"]), &said)
 }
 
@@ -273,9 +273,9 @@ async fn tasks(client: Client) -> Seen {
     };
     ensure(begun["status"] == "working", begun)?;
     let id = Raw::of(&json!({ "taskId": begun["taskId"] })).unwrap();
-    client.call(Call::new("tasks/cancel", Some(&id))).await?;
+    client.call(Call::new("tasks/cancel", Some(id.clone()))).await?;
     loop {
-        let state = client.call(Call::new("tasks/get", Some(&id))).await?;
+        let state = client.call(Call::new("tasks/get", Some(id.clone()))).await?;
         match state["status"].as_str() {
             Some("cancelled") => return Ok(()),
             Some("working" | "input_required") => tokio::task::yield_now().await,

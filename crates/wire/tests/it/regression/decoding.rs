@@ -48,7 +48,7 @@ fn unknown_fields_and_results_of_extensions_survive() {
                 peer.answer(&call, result).await;
             };
             let call =
-                Call::new("x-vendor/anything", Some(&raw(r#"{"b":1,"x-own":[ 1.0 ],"a":2}"#)));
+                Call::new("x-vendor/anything", Some(raw(r#"{"b":1,"x-own":[ 1.0 ],"a":2}"#)));
             let ((), got) = tokio::join!(playing, client.call(call).result());
             assert_eq!(got.unwrap().as_str(), result);
         }
