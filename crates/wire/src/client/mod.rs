@@ -47,6 +47,7 @@ pub mod skills;
 mod stream;
 mod target;
 mod tasks;
+mod text;
 mod tools;
 
 use std::{sync::Arc, time::Duration};

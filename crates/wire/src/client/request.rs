@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use bytestring::ByteString;
 use http::HeaderMap;
 
 use super::{
@@ -11,11 +10,12 @@ use super::{
     headers,
     session::{Arrival, Session},
     stream::{Arrived, Opened, Outgoing},
+    text,
 };
 use crate::{
     Era, Error, Version,
     envelope::{Outcome, Request, RpcError},
-    json::{Edit, JsonKind, Members, Raw, SpliceError, quote_into},
+    json::{Edit, Raw},
     meta::{self, method},
 };
 
@@ -38,17 +38,6 @@ pub(crate) struct Extras {
     pub(crate) task: Option<Raw>,
 }
 
-/// Members of parameters that are ours to change.
-const OURS: [&str; 4] = ["_meta", "task", "inputResponses", "requestState"];
-const META_VERSION: &[&str] = &["_meta", meta::PROTOCOL_VERSION];
-const META_INFO: &[&str] = &["_meta", meta::CLIENT_INFO];
-const META_CAPABILITIES: &[&str] = &["_meta", meta::CLIENT_CAPABILITIES];
-const META_LOG_LEVEL: &[&str] = &["_meta", meta::LOG_LEVEL];
-const META_PROGRESS: &[&str] = &["_meta", meta::PROGRESS_TOKEN];
-const INPUT_RESPONSES: &[&str] = &["inputResponses"];
-const REQUEST_STATE: &[&str] = &["requestState"];
-const TASK: &[&str] = &["task"];
-
 impl Session {
     /// Dresses a request for this session's era under an id of its own.
     pub(crate) fn prepare(
@@ -61,47 +50,16 @@ impl Session {
         let mut digits = itoa::Buffer::new();
         let number = digits.format(id);
         let text = match self.era() {
-            Era::Modern => self.modern_text(number, asked, params, extras),
-            Era::Legacy => legacy_text(number, asked, params, extras),
+            Era::Modern => {
+                let declared = self.declared(extras, is_about_tasks(asked));
+                text::modern(number, asked, params, extras, &declared)
+            }
+            Era::Legacy => text::legacy(number, asked, params, extras),
         };
         let text = text.map_err(|source| Error::Params { method: asked.to_owned(), source })?;
         let (method, can_ask) = (method::kept(asked), can_ask(asked));
         let headers = self.http_headers(asked, params);
         Ok(Outgoing { id, method, text, headers, can_ask, cancellable: true })
-    }
-
-    fn modern_text(
-        &self,
-        id: &str,
-        asked: &str,
-        params: Option<&Raw>,
-        extras: &Extras,
-    ) -> Result<ByteString, SpliceError> {
-        let declared = self.declared(extras, is_about_tasks(asked));
-        // Other methods have members of these names that are their own.
-        let (responses, state) = match can_ask(asked) {
-            true => (extras.input_responses.as_ref(), extras.request_state.as_ref()),
-            false => (None, None),
-        };
-        let is_usual = !extras.progress && responses.is_none() && state.is_none();
-        if is_usual && let Some(members) = members_of(params) {
-            let between = if members.is_empty() { "" } else { "," };
-            let params = ["{", members, between, r#""_meta":"#, declared.whole.as_str(), "}"];
-            return Ok(message(id, asked, &params));
-        }
-        let mut edits = vec![
-            Edit::set(META_VERSION, &declared.version),
-            Edit::set(META_INFO, declared.info()),
-            Edit::set(META_CAPABILITIES, declared.capabilities.as_str()),
-            set_or_remove(META_LOG_LEVEL, declared.log_level.as_deref()),
-            set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
-            Edit::remove(TASK),
-        ];
-        if can_ask(asked) {
-            edits.push(set_or_remove(INPUT_RESPONSES, responses.map(Raw::as_str)));
-            edits.push(set_or_remove(REQUEST_STATE, state.map(Raw::as_str)));
-        }
-        edited(id, asked, params, &edits)
     }
 
     fn declared(&self, extras: &Extras, tasks: bool) -> Arc<Declared> {
@@ -249,147 +207,4 @@ fn is_about_tasks(asked: &str) -> bool {
 /// Whether the protocol lets a server ask something back before it answers this.
 pub(crate) fn can_ask(asked: &str) -> bool {
     matches!(asked, method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ)
-}
-
-/// A legacy request carries none of the modern metadata, whoever forwarded it.
-fn legacy_text(
-    id: &str,
-    asked: &str,
-    params: Option<&Raw>,
-    extras: &Extras,
-) -> Result<ByteString, SpliceError> {
-    let task = extras.task.as_ref().map(Raw::as_str);
-    let is_usual = !extras.progress && task.is_none() && members_of(params).is_some();
-    // Parameters by position are not MCP's, but whoever uses them gets them through unchanged.
-    if is_usual || params.is_some_and(|params| params.kind() == JsonKind::Array) {
-        return Ok(written(id, asked, params));
-    }
-    let edits = [
-        Edit::remove(META_VERSION),
-        Edit::remove(META_INFO),
-        Edit::remove(META_CAPABILITIES),
-        Edit::remove(META_LOG_LEVEL),
-        set_or_remove(META_PROGRESS, extras.progress.then_some(id)),
-        Edit::remove(INPUT_RESPONSES),
-        Edit::remove(REQUEST_STATE),
-        // A task that the caller itself asked for goes through, so it is not taken out.
-        set_or_remove(TASK, task),
-    ];
-    let wanted = if task.is_some() { &edits[..] } else { &edits[..edits.len() - 1] };
-    edited(id, asked, params, wanted)
-}
-
-/// The members of parameters, as they stand, where nothing among them is ours to change.
-fn members_of(params: Option<&Raw>) -> Option<&str> {
-    let Some(params) = params else { return Some("") };
-    let members = params.as_str().strip_prefix('{')?.strip_suffix('}')?.trim_ascii();
-    let ours = Members::of(params.as_str()).find_each(OURS).ok()?;
-    ours.iter().all(Option::is_none).then_some(members)
-}
-
-/// A request with members of its parameters changed.
-fn edited(
-    id: &str,
-    asked: &str,
-    params: Option<&Raw>,
-    edits: &[Edit<'_>],
-) -> Result<ByteString, SpliceError> {
-    let given = params.cloned().unwrap_or_else(Raw::empty_object);
-    let changed = given.with(edits)?;
-    // What was not there is not there, unless something is added.
-    let changed = (params.is_some() || changed.as_str() != "{}").then_some(changed);
-    Ok(written(id, asked, changed.as_ref()))
-}
-
-fn written(id: &str, asked: &str, params: Option<&Raw>) -> ByteString {
-    let params = params.map(Raw::as_str);
-    message(id, asked, params.as_slice())
-}
-
-/// A request whose parameters are made of these parts.
-fn message(id: &str, asked: &str, params: &[&str]) -> ByteString {
-    let length = id.len() + asked.len() + params.iter().map(|part| part.len()).sum::<usize>();
-    let mut text = String::with_capacity(64 + length);
-    text.extend([r#"{"jsonrpc":"2.0","id":"#, id, r#","method":"#]);
-    quote_into(&mut text, asked);
-    if !params.is_empty() {
-        text.push_str(r#","params":"#);
-        text.extend(params.iter().copied());
-    }
-    text.push('}');
-    text.into()
-}
-
-fn set_or_remove<'a>(path: &'a [&'a str], value: Option<&'a str>) -> Edit<'a> {
-    match value {
-        Some(value) => Edit::set(path, value),
-        None => Edit::remove(path),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_legacy_request_is_what_its_caller_wrote_without_what_is_modern() {
-        let modern = format!(
-            r#"{{"_meta":{{"{}":"x","progressToken":5,"own":1}},"requestState":"s","a":1}}"#,
-            meta::PROTOCOL_VERSION
-        );
-        for (given, progress, task, expected) in [
-            (None, false, None, None),
-            (None, true, None, Some(r#"{"_meta":{"progressToken":7}}"#)),
-            (Some("{}"), false, None, Some("{}")),
-            (Some(r#"{ "a" : 1.0 }"#), false, None, Some(r#"{ "a" : 1.0 }"#)),
-            (Some(r#"{"task":{}}"#), false, None, Some(r#"{"task":{}}"#)),
-            (Some(r#"{"a":1}"#), false, Some("{}"), Some(r#"{"a":1,"task":{}}"#)),
-            (
-                Some(r#"{"\u005fmeta":{"progressToken":1}}"#),
-                false,
-                None,
-                Some(r#"{"\u005fmeta":{}}"#),
-            ),
-            (Some(&modern), false, None, Some(r#"{"_meta":{"own":1},"a":1}"#)),
-            (Some("[1,2]"), true, None, Some("[1,2]")),
-        ] {
-            let raw = |text: &str| Raw::parse(text.to_owned()).unwrap();
-            let task = task.map(raw);
-            let extras = Extras { progress, task, ..Extras::default() };
-            let params = given.map(raw);
-            let text = legacy_text("7", "x/\"y", params.as_ref(), &extras).unwrap();
-            let expected = expected.map(|params| format!(r#","params":{params}"#));
-            let expected = expected.unwrap_or_default();
-            assert_eq!(
-                &*text,
-                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x/\"y"{expected}}}"#),
-                "{given:?}"
-            );
-        }
-        let twice = Raw::parse(r#"{"_meta":{},"_meta":{}}"#.to_owned()).unwrap();
-        let refused = legacy_text("7", "x", Some(&twice), &Extras::default());
-        assert_eq!(refused, Err(SpliceError::Duplicate("_meta".to_owned())));
-    }
-
-    #[test]
-    fn members_that_are_ours_are_seen_however_they_are_spelt() {
-        let members = |text: &str| {
-            let params = Raw::parse(text.to_owned()).unwrap();
-            members_of(Some(&params)).map(str::to_owned)
-        };
-        assert_eq!(members_of(None), Some(""));
-        assert_eq!(members("{}").as_deref(), Some(""));
-        assert_eq!(members(r#"{ "a" : {"_meta":1} }"#).as_deref(), Some(r#""a" : {"_meta":1}"#));
-        for ours in [
-            r#"{"_meta":{}}"#,
-            r#"{"a":1,"\u005fmeta":null}"#,
-            r#"{"task":{}}"#,
-            r#"{"inputResponses":1}"#,
-            r#"{"requestState":1}"#,
-            "[]",
-            "1",
-        ] {
-            assert_eq!(members(ours), None, "{ours}");
-        }
-    }
 }
