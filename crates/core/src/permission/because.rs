@@ -56,6 +56,7 @@ pub enum Because {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cited {
     /// As written.
+    #[serde(with = "shared")]
     pub text: Arc<str>,
     /// Where it comes from.
     pub scope: Scope,
@@ -72,6 +73,21 @@ pub enum Question {
     Undecided,
     /// This rule asks, as written.
     Rule(String),
+}
+
+/// Text that many hold, as if each had its own.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Arc::from)
+    }
 }
 
 // === impl Because ===
