@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     net::SocketAddr,
+    pin::pin,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -18,7 +19,10 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{guard::Peer, metrics::Metrics, options::Times, routes::Answers, stall::Stalling};
+use super::{
+    guard::Peer, metrics::Metrics, options::Times, routes::Answers, stall::Stalling,
+    woken::only_when_woken,
+};
 
 /// How long accepting rests when the system has no sockets left.
 const REST: Duration = Duration::from_millis(50);
@@ -128,10 +132,12 @@ impl<A: Answers> Door<A> {
             .header_read_timeout(self.times.head)
             .serve_connection(io, service)
             .with_upgrades();
-        let mut connection = std::pin::pin!(connection);
+        let mut connection = pin!(connection);
+        let closing = pin!(self.closing.cancelled());
         tokio::select! {
+            biased;
             served = connection.as_mut() => return Ok(served?),
-            () = self.closing.cancelled() => connection.as_mut().graceful_shutdown(),
+            () = only_when_woken(closing) => connection.as_mut().graceful_shutdown(),
         }
         // Nothing is over before it is closing, so only now is there a reason to look.
         tokio::select! {
