@@ -14,9 +14,11 @@ use crate::{dist, paths};
 const PROGRAM: &str = "SWITCHBOARD_BENCH_PROGRAM";
 
 /// What clients do while somebody looks on, in the words of the gateway's benchmark.
-pub(crate) const LOADS: [&[&str]; 7] = [
+pub(crate) const LOADS: [&[&str]; 9] = [
     &["4"],
     &["4", "modern"],
+    &["4", "across"],
+    &["4", "modern", "across"],
     &["4", "http"],
     &["4", "http", "modern"],
     &["4", "list"],

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use crate::Effort;
 use crate::contender::{Setup, home, program, upstream_command};
-use crate::stand_in::Behind;
 
 /// The median of one call: to the upstream itself, through `connect --standalone`, through `connect`.
 pub(crate) struct Medians {
@@ -25,8 +24,8 @@ struct Talk {
 }
 
 pub(crate) fn medians(effort: Effort) -> Medians {
-    let home = home(Setup { behind: Behind::Stdio, tools: 0 });
-    let command = upstream_command(0);
+    let home = home(Setup::USUAL);
+    let command = upstream_command(Setup::USUAL.upstream);
     let mut talks = [
         Talk::start(Command::new(&command[0]).args(&command[1..]), "echo"),
         Talk::start(program(&home).args(["connect", "--standalone"]), "up__echo"),

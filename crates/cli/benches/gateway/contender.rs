@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::client::{Ask, Client, Era, Place};
 use crate::process::Process;
 use crate::published::{self, Published};
-use crate::stand_in::{Behind, WORD};
+use crate::stand_in::{Behind, Upstream, WORD};
 
 /// One of those compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub(crate) enum Results {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) behind: Behind,
-    /// Tools of the upstream, besides the two that are used.
-    pub(crate) tools: usize,
+    /// Its tools, besides the two that are used, and its era.
+    pub(crate) upstream: Upstream,
 }
 
 /// A contender that runs.
@@ -45,6 +45,14 @@ pub(crate) struct Running {
     pub(crate) process: Process,
     pub(crate) place: Place,
     _home: Option<TempDir>,
+}
+
+// === impl Setup ===
+
+impl Setup {
+    /// Two tools on standard streams, of the era that most servers are of.
+    pub(crate) const USUAL: Self =
+        Self { behind: Behind::Stdio, upstream: Upstream { tools: 0, speaks: Era::Legacy } };
 }
 
 /// How long anybody may take to start.
@@ -67,7 +75,7 @@ impl Contender {
     pub(crate) async fn published() -> Vec<Self> {
         let mut working = Vec::new();
         for contender in published::installed().into_iter().map(Self::Published) {
-            let running = contender.start(Setup { behind: Behind::Stdio, tools: 0 });
+            let running = contender.start(Setup::USUAL);
             match running.answers(Era::Legacy).await {
                 Ok(_) => working.push(contender),
                 Err(error) => println!("{} does not work here: {error}", contender.name()),
@@ -82,18 +90,20 @@ impl Contender {
     }
 
     pub(crate) fn start(&self, setup: Setup) -> Running {
-        let Setup { behind, tools } = setup;
+        let Setup { behind, upstream } = setup;
+        let words = upstream.words();
+        let [tools, era] = words.each_ref().map(String::as_str);
         let at_word = match behind {
             Behind::Stdio => "stdio".to_owned(),
             Behind::Http(address) => address.to_string(),
         };
         match self {
-            Self::Direct => stand_in(&["upstream-http", &tools.to_string()]),
-            Self::Floor => stand_in(&["floor", &at_word, &tools.to_string()]),
-            Self::Plain => stand_in(&["plain", &at_word, &tools.to_string()]),
+            Self::Direct => stand_in(&["upstream-http", tools, era]),
+            Self::Floor => stand_in(&["floor", &at_word, tools, era]),
+            Self::Plain => stand_in(&["plain", &at_word, tools, era]),
             Self::Ours(results) => ours(*results, setup),
             Self::Published(published) => {
-                let (process, place) = published.start(&upstream_command(tools));
+                let (process, place) = published.start(&upstream_command(upstream));
                 Running { process, place, _home: None }
             }
         }
@@ -101,9 +111,10 @@ impl Contender {
 }
 
 /// The upstream's program and arguments.
-pub(crate) fn upstream_command(tools: usize) -> Vec<String> {
+pub(crate) fn upstream_command(upstream: Upstream) -> Vec<String> {
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
-    vec![program, WORD.to_owned(), "upstream-stdio".to_owned(), tools.to_string()]
+    let words = [program, WORD.to_owned(), "upstream-stdio".to_owned()];
+    words.into_iter().chain(upstream.words()).collect()
 }
 
 fn stand_in(words: &[&str]) -> Running {
@@ -130,14 +141,14 @@ fn ours(results: Results, setup: Setup) -> Running {
 }
 
 /// A home in which the upstream is configured, and allowed.
-pub(crate) fn home(Setup { behind, tools }: Setup) -> TempDir {
+pub(crate) fn home(Setup { behind, upstream }: Setup) -> TempDir {
     let home = tempfile::tempdir().unwrap();
     let entry = match behind {
         Behind::Http(address) => {
             serde_json::json!({ "type": "http", "url": format!("http://{address}/mcp") })
         }
         Behind::Stdio => {
-            let command = upstream_command(tools);
+            let command = upstream_command(upstream);
             serde_json::json!({ "command": command[0], "args": command[1..] })
         }
     };

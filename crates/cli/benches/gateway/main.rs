@@ -9,8 +9,9 @@
 //! cargo xtask bench gateway --quick          short turns, to see that it runs
 //! cargo xtask bench gateway --dist           of the program that is shipped (`cargo xtask dist`)
 //! cargo xtask bench gateway --peers          install what others publish, and measure it too
-//! cargo xtask bench gateway --profile [large|list] [http] [modern] [N]
-//!                                            ours alone on N connections for 10 s, for a profiler
+//! cargo xtask bench gateway --profile [large|list] [http] [modern] [across] [N]
+//!                                            ours alone on N connections for 10 s, for a profiler;
+//!                                            across: the server is of the other era than the clients
 //! cargo xtask bench gateway --profile start  ours alone, started and ended
 //! cargo xtask bench gateway --profile connect
 //!                                            a client on standard streams, for as many calls as are measured
@@ -37,9 +38,9 @@ use std::time::Duration;
 
 use client::{Ask, Era};
 use contender::{Contender, Results, Setup};
-use measure::CONNECTIONS;
+use measure::{Between, CONNECTIONS};
 use report::{Connect, Report};
-use stand_in::Behind;
+use stand_in::{Behind, Upstream};
 use switchboard_testkit::awake;
 
 /// How much is measured.
@@ -88,17 +89,28 @@ async fn measure(effort: Effort) -> Report {
         Contender::Ours(Results::Limited),
     ];
     contenders.extend(Contender::published().await);
-    let mut speaking: Vec<_> =
-        contenders.iter().map(|contender| (contender.clone(), Era::Legacy)).collect();
-    let ours = speaking.iter().position(|(who, _)| matches!(who, Contender::Ours(_))).unwrap();
-    speaking.insert(ours + 1, (Contender::Ours(Results::Limited), Era::Modern));
+    let between = |contender: &Contender, client, server| Between {
+        contender: contender.clone(),
+        client,
+        server,
+    };
+    let mut all: Vec<_> =
+        contenders.iter().map(|who| between(who, Era::Legacy, Era::Legacy)).collect();
+    let ours = Contender::Ours(Results::Limited);
+    all.push(between(&Contender::Floor, Era::Modern, Era::Modern));
+    all.push(between(&ours, Era::Modern, Era::Modern));
+    all.push(between(&ours, Era::Modern, Era::Legacy));
+    all.push(between(&ours, Era::Legacy, Era::Modern));
     println!("calls, the upstream on standard streams");
-    let stdio = measure::calls(&speaking, Behind::Stdio, &CONNECTIONS, effort).await;
+    let stdio = measure::calls(&all, |_| Behind::Stdio, &CONNECTIONS, effort).await;
     println!("calls, the upstream over HTTP");
-    let upstream = Contender::Direct.start(Setup { behind: Behind::Stdio, tools: 0 });
-    let behind = Behind::Http(upstream.place.address);
-    speaking.retain(|(contender, _)| contender.takes(behind));
-    let http = measure::calls(&speaking, behind, &CONNECTIONS, effort).await;
+    let [legacy, modern] = [Era::Legacy, Era::Modern].map(upstream);
+    let behind = |speaks| match speaks {
+        Era::Legacy => Behind::Http(legacy.place.address),
+        Era::Modern => Behind::Http(modern.place.address),
+    };
+    all.retain(|row| row.contender.takes(behind(row.server)));
+    let http = measure::calls(&all, behind, &CONNECTIONS, effort).await;
     println!("large results, long lists, memory, cold starts");
     let rest = measure::rest(&contenders, effort).await;
     println!("standard streams\n");
@@ -109,10 +121,16 @@ async fn measure(effort: Effort) -> Report {
     Report { stdio, http, rest, connect, effort }
 }
 
+/// The upstream over HTTP.
+fn upstream(speaks: Era) -> contender::Running {
+    let upstream = Upstream { tools: 0, speaks };
+    Contender::Direct.start(Setup { upstream, ..Setup::USUAL })
+}
+
 async fn profile(words: &[String]) {
     let has = |word: &str| words.iter().any(|given| given == word);
     if has("start") {
-        drop(Contender::Ours(Results::Limited).start(Setup { behind: Behind::Stdio, tools: 0 }));
+        drop(Contender::Ours(Results::Limited).start(Setup::USUAL));
         return;
     }
     if has("connect") {
@@ -124,9 +142,14 @@ async fn profile(words: &[String]) {
         () if has("list") => Ask::List,
         () => Ask::Echo,
     };
-    let era = if has("modern") { Era::Modern } else { Era::Legacy };
+    let [client, server] = match (has("modern"), has("across")) {
+        (false, false) => [Era::Legacy, Era::Legacy],
+        (true, false) => [Era::Modern, Era::Modern],
+        (false, true) => [Era::Legacy, Era::Modern],
+        (true, true) => [Era::Modern, Era::Legacy],
+    };
     let connections = words.iter().find_map(|word| word.parse().ok()).unwrap_or(16);
-    let upstream = Contender::Direct.start(Setup { behind: Behind::Stdio, tools: 0 });
+    let upstream = upstream(server);
     let behind = if has("http") { Behind::Http(upstream.place.address) } else { Behind::Stdio };
-    measure::profile(behind, ask, era, connections, Duration::from_secs(10)).await;
+    measure::profile(behind, ask, (client, server), connections, Duration::from_secs(10)).await;
 }

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use crate::Effort;
 use crate::client::{Ask, Client, Era};
 use crate::contender::{Contender, Results, Running, Setup};
-use crate::stand_in::Behind;
+use crate::stand_in::{Behind, Upstream};
 
 /// The numbers of connections that calls are made on.
 pub(crate) const CONNECTIONS: [usize; 3] = [1, 16, 64];
@@ -33,10 +33,17 @@ pub(crate) struct Turn {
     pub(crate) p99: Duration,
 }
 
+/// Who is measured, between whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Between {
+    pub(crate) contender: Contender,
+    pub(crate) client: Era,
+    pub(crate) server: Era,
+}
+
 /// What was seen of one contender's calls, for each number of connections.
 pub(crate) struct Calls {
-    pub(crate) contender: Contender,
-    pub(crate) era: Era,
+    pub(crate) between: Between,
     pub(crate) turns: Vec<Turn>,
 }
 
@@ -55,30 +62,31 @@ pub(crate) struct Rest {
 
 /// Calls of 64 bytes on each number of connections.
 pub(crate) async fn calls(
-    contenders: &[(Contender, Era)],
-    behind: Behind,
+    all: &[Between],
+    behind: impl Fn(Era) -> Behind,
     connections: &[usize],
     effort: Effort,
 ) -> Vec<Calls> {
     let most = connections.iter().copied().max().unwrap_or(1);
-    let mut all = Vec::new();
-    for (contender, era) in contenders {
-        let running = contender.start(Setup { behind, tools: 0 });
-        let clients = running.clients(*era, most).await;
-        all.push((running, clients));
+    let mut started = Vec::new();
+    for Between { contender, client, server } in all {
+        let upstream = Upstream { tools: 0, speaks: *server };
+        let running = contender.start(Setup { behind: behind(*server), upstream });
+        let clients = running.clients(*client, most).await;
+        started.push((running, clients));
     }
-    let mut seen: Vec<Vec<Vec<Turn>>> = vec![vec![Vec::new(); connections.len()]; contenders.len()];
+    let mut seen: Vec<Vec<Vec<Turn>>> = vec![vec![Vec::new(); connections.len()]; all.len()];
     for _ in 0..effort.turns {
         for (at, number) in connections.iter().enumerate() {
-            for ((running, clients), seen) in all.iter_mut().zip(&mut seen) {
+            for ((running, clients), seen) in started.iter_mut().zip(&mut seen) {
                 seen[at].push(turn(running, &mut clients[..*number], Ask::Echo, effort.turn).await);
             }
         }
     }
-    let rows = contenders.iter().zip(seen);
-    rows.map(|((contender, era), seen)| {
+    let rows = all.iter().cloned().zip(seen);
+    rows.map(|(between, seen)| {
         let turns = seen.iter().map(|turns| median(turns)).collect();
-        Calls { contender: contender.clone(), era: *era, turns }
+        Calls { between, turns }
     })
     .collect()
 }
@@ -87,14 +95,15 @@ pub(crate) async fn calls(
 pub(crate) async fn profile(
     behind: Behind,
     ask: Ask,
-    era: Era,
+    (client, server): (Era, Era),
     connections: usize,
     time: Duration,
 ) {
     let results = if ask == Ask::Large { Results::Whole } else { Results::Limited };
     let tools = if ask == Ask::List { MANY_TOOLS } else { 0 };
-    let running = Contender::Ours(results).start(Setup { behind, tools });
-    let mut clients = running.clients(era, connections).await;
+    let upstream = Upstream { tools, speaks: server };
+    let running = Contender::Ours(results).start(Setup { behind, upstream });
+    let mut clients = running.clients(client, connections).await;
     println!("process {}", running.process.pid());
     let turn = turn(&running, &mut clients, ask, time).await;
     println!("{turn:?}");
@@ -136,7 +145,8 @@ async fn rounds(
 ) -> Vec<Turn> {
     let mut all = Vec::new();
     for contender in contenders {
-        let running = contender.start(Setup { behind: Behind::Stdio, tools });
+        let upstream = Upstream { tools, speaks: Era::Legacy };
+        let running = contender.start(Setup { behind: Behind::Stdio, upstream });
         let clients = running.clients(Era::Legacy, connections).await;
         all.push((running, clients, Vec::new()));
     }
@@ -184,7 +194,7 @@ fn median(turns: &[Turn]) -> Turn {
 
 /// Bytes in memory at rest after one call, and with many sessions that have each made one.
 async fn memory(contender: &Contender) -> (usize, Option<usize>) {
-    let running = contender.start(Setup { behind: Behind::Stdio, tools: 0 });
+    let running = contender.start(Setup::USUAL);
     let first = running.ready(Era::Legacy).await;
     tokio::time::sleep(AT_REST).await;
     let idle = running.process.resident();
@@ -205,7 +215,7 @@ async fn cold(contender: &Contender, starts: usize) -> Duration {
     let mut seen = Vec::new();
     for _ in 0..starts {
         let began = Instant::now();
-        let running = contender.start(Setup { behind: Behind::Stdio, tools: 0 });
+        let running = contender.start(Setup::USUAL);
         running.ready(Era::Legacy).await;
         seen.push(began.elapsed());
     }

@@ -10,7 +10,7 @@ use crate::chart;
 use crate::client::Era;
 use crate::connect::Medians;
 use crate::contender::Contender;
-use crate::measure::{CONNECTIONS, Calls, Rest, Turn};
+use crate::measure::{Between, CONNECTIONS, Calls, Rest, Turn};
 
 /// Everything that was seen.
 pub(crate) struct Report {
@@ -60,7 +60,9 @@ impl Report {
              own on loopback. *Direct* is that server\n\
              itself over HTTP. The *floor* is a bare gateway on one thread that parses the envelope, remaps ids and\n\
              splices bytes, and has no other duty. The *plain rmcp gateway* is the official SDK's server before its\n\
-             client. Calls carry 64 bytes; each connection has a session of its own and makes one call after the\n\
+             client. A modern call costs that server half as much again as a legacy one, so clients and server speak\n\
+             the same era, 2025-11-25 where nothing else is said, and ours is compared with the floor before a\n\
+             server of the same. Calls carry 64 bytes; each connection has a session of its own and makes one call after the\n\
              other. Contenders take turns of {} ms, and a figure is the median of {} turns. What is added is over\n\
              direct, on one connection.\n\n\
              ![Calls a second on 16 connections]({CHART})\n\n\
@@ -81,9 +83,9 @@ impl Report {
             .stdio
             .iter()
             .map(|row| chart::Bar {
-                name: name(&row.contender, row.era).replace('*', ""),
+                name: name(&row.between).replace('*', ""),
                 value: row.turns[SIXTEEN].per_second,
-                ours: matches!(row.contender, Contender::Ours(_)),
+                ours: matches!(row.between.contender, Contender::Ours(_)),
             })
             .collect();
         let drawn = chart::draw("Calls a second on 16 connections", &bars);
@@ -93,12 +95,14 @@ impl Report {
     }
 }
 
-fn name(contender: &Contender, era: Era) -> String {
-    match (contender, era) {
-        (Contender::Ours(_), Era::Legacy) => "**switchboard**, legacy client".to_owned(),
-        (Contender::Ours(_), Era::Modern) => "**switchboard**, modern client".to_owned(),
-        (other, _) => other.name(),
-    }
+fn name(between: &Between) -> String {
+    let eras = match (between.client, between.server) {
+        (Era::Legacy, Era::Legacy) => "",
+        (Era::Modern, Era::Modern) => ", modern",
+        (Era::Modern, Era::Legacy) => ", modern client",
+        (Era::Legacy, Era::Modern) => ", modern server",
+    };
+    between.contender.name() + eras
 }
 
 fn calls(rows: &[Calls]) -> String {
@@ -108,13 +112,14 @@ fn calls(rows: &[Calls]) -> String {
     }
     out.push_str(" of the floor at 16 | CPU per call at 16 | added p50 | added p99 |\n|---|");
     out.push_str(&"---:|".repeat(CONNECTIONS.len() + 4));
-    let of = |wanted: &Contender| {
-        let row = rows.iter().find(|row| row.contender == *wanted);
-        row.map(|row| row.turns.clone()).unwrap_or_default()
+    let of = |wanted: &Contender, server: Era| {
+        let is_it = |row: &&Calls| row.between.contender == *wanted && row.between.server == server;
+        rows.iter().find(is_it).map(|row| row.turns.clone()).unwrap_or_default()
     };
-    let (direct, floor) = (of(&Contender::Direct), of(&Contender::Floor));
+    let direct = of(&Contender::Direct, Era::Legacy);
     for row in rows {
-        let _ = write!(out, "\n| {} |", name(&row.contender, row.era));
+        let floor = of(&Contender::Floor, row.between.server);
+        let _ = write!(out, "\n| {} |", name(&row.between));
         for turn in &row.turns {
             let _ = write!(out, " {:.0} |", turn.per_second);
         }

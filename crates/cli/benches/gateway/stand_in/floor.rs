@@ -8,14 +8,14 @@ use std::rc::Rc;
 
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
-use switchboard_testkit::http1::Http;
+use switchboard_testkit::http1::{Http, Received};
 use switchboard_wire::envelope::{Id, Message, Parsed, Request, parse};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 
-use super::Behind;
+use super::{Behind, Upstream};
 
 /// The head of an answer, up to its length.
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: one\r\n";
@@ -44,11 +44,11 @@ struct Pool {
     idle: RefCell<Vec<Http>>,
 }
 
-pub(super) async fn serve(behind: Behind, tools: usize) {
-    LocalSet::new().run_until(accept(behind, tools)).await;
+pub(super) async fn serve(behind: Behind, upstream: Upstream) {
+    LocalSet::new().run_until(accept(behind, upstream)).await;
 }
 
-async fn accept(behind: Behind, tools: usize) {
+async fn accept(behind: Behind, upstream: Upstream) {
     let way = Rc::new(match behind {
         Behind::Stdio => Way::Pipes(Pipes::default()),
         Behind::Http(address) => {
@@ -57,7 +57,7 @@ async fn accept(behind: Behind, tools: usize) {
     });
     let mut child = None;
     if let Way::Pipes(_) = &*way {
-        let mut upstream = super::upstream(tools);
+        let mut upstream = super::started(upstream);
         spawn_local(write(Rc::clone(&way), upstream.stdin.take().unwrap()));
         spawn_local(read(Rc::clone(&way), upstream.stdout.take().unwrap()));
         child = Some(upstream);
@@ -70,7 +70,7 @@ async fn accept(behind: Behind, tools: usize) {
         spawn_local(async move {
             let mut connection = Http::new(stream).unwrap();
             while let Ok(Some(asked)) = connection.receive().await {
-                let sent = match way.forward(asked.body).await {
+                let sent = match way.forward(&asked).await {
                     Some(answer) => connection.send(OK, &answer).await,
                     None => connection.send(ACCEPTED, &[]).await,
                 };
@@ -85,8 +85,8 @@ async fn accept(behind: Behind, tools: usize) {
 // === impl Way ===
 
 impl Way {
-    async fn forward(&self, text: Bytes) -> Option<Bytes> {
-        let text = ByteString::try_from(text).ok()?;
+    async fn forward(&self, asked: &Received) -> Option<Bytes> {
+        let text = ByteString::try_from(asked.body.clone()).ok()?;
         let request = match (self, parse(text).ok()?) {
             (_, Parsed::One(Message::Request(request))) => request,
             (Self::Pipes(pipes), Parsed::One(Message::Notification(note))) => {
@@ -97,7 +97,7 @@ impl Way {
         };
         match self {
             Self::Pipes(pipes) => pipes.forward(&request).await.map(ByteString::into_bytes),
-            Self::Pool(pool) => pool.forward(&request).await,
+            Self::Pool(pool) => pool.forward(&request, asked).await,
         }
     }
 }
@@ -166,7 +166,7 @@ async fn read(way: Rc<Way>, mut output: ChildStdout) {
 // === impl Pool ===
 
 impl Pool {
-    async fn forward(&self, request: &Request) -> Option<Bytes> {
+    async fn forward(&self, request: &Request, asked: &Received) -> Option<Bytes> {
         const HEAD: &str = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
             accept: application/json, text/event-stream\r\n";
         let id = self.next.get();
@@ -177,7 +177,13 @@ impl Pool {
             Some(connection) => connection,
             None => Http::connect(self.address).await.ok()?,
         };
-        connection.send(HEAD, text.as_bytes()).await.ok()?;
+        let mut head = HEAD.to_owned();
+        for name in ["mcp-protocol-version", "mcp-method", "mcp-name"] {
+            if let Some(value) = asked.header(name) {
+                head.extend([name, ": ", value, "\r\n"]);
+            }
+        }
+        connection.send(&head, text.as_bytes()).await.ok()?;
         let answer = connection.receive().await.ok()??;
         self.idle.borrow_mut().push(connection);
         let text = ByteString::try_from(answer.body).ok()?;

@@ -14,6 +14,8 @@ use rmcp::transport::streamable_http_server::{
 };
 use tokio::net::TcpListener;
 
+use crate::client::Era;
+
 /// The word that asks for a part.
 pub(crate) const WORD: &str = "--stand-in";
 
@@ -26,24 +28,40 @@ pub(crate) enum Behind {
     Http(SocketAddr),
 }
 
-/// Plays a part to its end: `upstream-stdio TOOLS`, `upstream-http TOOLS`, or a gateway, `floor` or `plain`, with
-/// `stdio` or an address behind it.
-pub(crate) fn play(words: &[String]) {
-    let part = words.first().map_or("", String::as_str);
-    let word = words.get(1).map_or("", String::as_str);
-    let tools = || word.parse().expect("a number of tools");
-    match part {
-        "upstream-stdio" => as_documented(upstream::stdio(tools())),
-        "upstream-http" => as_documented(upstream::http(tools())),
-        "floor" => on_one_thread(floor::serve(behind(word), more(words))),
-        "plain" => as_documented(plain::serve(behind(word), more(words))),
-        other => panic!("there is no part `{other}`"),
+/// The upstream on standard streams, or one like it: its tools, and the era it speaks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Upstream {
+    pub(crate) tools: usize,
+    pub(crate) speaks: Era,
+}
+
+// === impl Upstream ===
+
+impl Upstream {
+    /// As words of a command line.
+    pub(crate) fn words(self) -> [String; 2] {
+        let speaks = if self.speaks == Era::Modern { "modern" } else { "legacy" };
+        [self.tools.to_string(), speaks.to_owned()]
+    }
+
+    fn read(words: &[String]) -> Self {
+        let [tools, speaks] = words else { panic!("how many tools, and which era?") };
+        let speaks = if speaks == "modern" { Era::Modern } else { Era::Legacy };
+        Self { tools: tools.parse().expect("a number of tools"), speaks }
     }
 }
 
-/// How many tools the upstream has that a gateway starts itself.
-fn more(words: &[String]) -> usize {
-    words.get(2).and_then(|tools| tools.parse().ok()).unwrap_or(0)
+/// Plays a part to its end: `upstream-stdio TOOLS ERA`, `upstream-http TOOLS ERA`, or a gateway, `floor` or `plain`, with
+/// `stdio` or an address behind it, `TOOLS` and `ERA`.
+pub(crate) fn play(words: &[String]) {
+    let (part, words) = words.split_first().expect("a part");
+    match part.as_str() {
+        "upstream-stdio" => as_documented(upstream::stdio(Upstream::read(words))),
+        "upstream-http" => as_documented(upstream::http(Upstream::read(words))),
+        "floor" => on_one_thread(floor::serve(behind(&words[0]), Upstream::read(&words[1..]))),
+        "plain" => as_documented(plain::serve(behind(&words[0]), Upstream::read(&words[1..]))),
+        other => panic!("there is no part `{other}`"),
+    }
 }
 
 fn behind(word: &str) -> Behind {
@@ -91,9 +109,9 @@ async fn listen() -> TcpListener {
 }
 
 /// The upstream on standard streams, as a child of this process.
-fn upstream(tools: usize) -> tokio::process::Child {
+fn started(upstream: Upstream) -> tokio::process::Child {
     let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
-    command.args([WORD, "upstream-stdio", &tools.to_string()]);
+    command.args([WORD, "upstream-stdio"]).args(upstream.words());
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     command.kill_on_drop(true).spawn().unwrap()
 }

@@ -9,16 +9,16 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::{ErrorData, Peer, RoleClient, RoleServer, ServerHandler, ServiceError, ServiceExt as _};
 
-use super::Behind;
+use super::{Behind, Upstream};
 
 #[derive(Clone)]
 struct Forward(Peer<RoleClient>);
 
-pub(super) async fn serve(behind: Behind, tools: usize) {
+pub(super) async fn serve(behind: Behind, upstream: Upstream) {
     let mut child = None;
     let upstream: RunningService<RoleClient, ()> = match behind {
         Behind::Stdio => {
-            let mut upstream = super::upstream(tools);
+            let mut upstream = super::started(upstream);
             let pipes = (upstream.stdout.take().unwrap(), upstream.stdin.take().unwrap());
             child = Some(upstream);
             ().serve(pipes).await.unwrap()

@@ -1,19 +1,25 @@
 //! The server that everybody forwards to: an echo on the official SDK, as most servers are.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+    Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::json;
 
+use super::Upstream;
+use crate::client::Era;
+
 /// Has the tools `echo` and `large`, and as many more as asked for.
 #[derive(Clone)]
 struct Echo {
+    speaks: Era,
     tools: Arc<[Tool]>,
     large: Arc<str>,
 }
@@ -22,23 +28,23 @@ struct Echo {
 const LARGE: usize = 1 << 20;
 
 /// On standard streams, without the threads that the SDK's older way to read them takes.
-pub(super) async fn stdio(tools: usize) {
-    let serving = Echo::new(tools).serve(rmcp::transport::stdio_pipes()).await.unwrap();
+pub(super) async fn stdio(asked: Upstream) {
+    let serving = Echo::new(asked).serve(rmcp::transport::stdio_pipes()).await.unwrap();
     serving.waiting().await.unwrap();
 }
 
 /// Over HTTP, without sessions, and with an answer where a stream of one event would do as well.
-pub(super) async fn http(tools: usize) {
+pub(super) async fn http(asked: Upstream) {
     let config = StreamableHttpServerConfig::default();
     let config = config.with_legacy_session_mode(false).with_json_response(true);
-    let echo = Echo::new(tools);
+    let echo = Echo::new(asked);
     super::serve(config, move || echo.clone()).await;
 }
 
 // === impl Echo ===
 
 impl Echo {
-    fn new(more: usize) -> Self {
+    fn new(Upstream { tools: more, speaks }: Upstream) -> Self {
         let schema = json!({
             "type": "object",
             "properties": { "text": { "type": "string", "description": "What to say." } },
@@ -53,7 +59,7 @@ impl Echo {
             let description = format!("The tool of number {number}, of which there are many.");
             Tool::new(format!("tool_{number}"), description, Arc::clone(&schema))
         }));
-        Self { tools: tools.into(), large: "x".repeat(LARGE).into() }
+        Self { speaks, tools: tools.into(), large: "x".repeat(LARGE).into() }
     }
 }
 
@@ -65,6 +71,14 @@ fn object(schema: serde_json::Value) -> Arc<JsonObject> {
 impl ServerHandler for Echo {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    /// Of one era: whoever stands before it is answered in the same way, and at the same cost.
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(match self.speaks {
+            Era::Legacy => &[ProtocolVersion::V_2025_11_25],
+            Era::Modern => &[ProtocolVersion::V_2026_07_28],
+        })
     }
 
     async fn call_tool(
