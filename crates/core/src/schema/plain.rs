@@ -66,9 +66,8 @@ impl Plain {
                 Some(place) if self.properties[place].types.admit(member.value) => {
                     found |= 1 << place;
                 }
-                Some(_) => return false,
                 None if self.is_open && !is_nested(member.value) => {}
-                None => return false,
+                _ => return false,
             }
         }
         let is_whole = arguments.starts_with('{') && members.next().is_none();

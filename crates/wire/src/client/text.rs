@@ -41,9 +41,10 @@ pub(super) fn modern(
     declared: &Declared,
 ) -> Result<ByteString, SpliceError> {
     // Other methods have members of these names that are their own.
-    let (responses, state) = match can_ask(asked) {
-        true => (extras.input_responses.as_ref(), extras.request_state.as_ref()),
-        false => (None, None),
+    let (responses, state) = if can_ask(asked) {
+        (extras.input_responses.as_ref(), extras.request_state.as_ref())
+    } else {
+        (None, None)
     };
     let is_usual = !extras.progress && responses.is_none() && state.is_none();
     if is_usual && let Some([before, name, after]) = around_meta(params) {
