@@ -25,11 +25,15 @@ pub(crate) fn run(args: Args) -> Result<()> {
     args.end()?;
     let merger = merger()?;
     let folder = paths::target().join("dist");
+    // From nothing: cargo does not see that a profile has become another.
+    if folder.exists() {
+        fs::remove_dir_all(&folder).about("remove", &folder)?;
+    }
     let (counts, counting) = (folder.join("counts"), folder.join("counting"));
     let counted = format!("-Cprofile-generate={}", counts.join(EACH).display());
     let built = build(&folder, &[&counted])?;
     fs::copy(&built, &counting).about("copy", &built)?;
-    // Those of an earlier program, and of the build.
+    // Those of what ran while it was built.
     if counts.exists() {
         fs::remove_dir_all(&counts).about("remove", &counts)?;
     }
