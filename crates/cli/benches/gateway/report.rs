@@ -62,7 +62,7 @@ impl Report {
              splices bytes, and has no other duty. The *plain rmcp gateway* is the official SDK's server before its\n\
              client. A modern call costs that server half as much again as a legacy one, so clients and server speak\n\
              the same era, 2025-11-25 where nothing else is said, and ours is compared with the floor before a\n\
-             server of the same. Calls carry 64 bytes; each connection has a session of its own and makes one call after the\n\
+             server of the same; *modern client* and *modern server* are ours between the eras. Calls carry 64 bytes; each connection has a session of its own and makes one call after the\n\
              other. Contenders take turns of {} ms, and a figure is the median of {} turns. What is added is over\n\
              direct, on one connection.\n\n\
              ![Calls a second on 16 connections]({CHART})\n\n\
