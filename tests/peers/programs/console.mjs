@@ -49,6 +49,14 @@ async function openItem(kind, words) {
   await found.first().getByRole('button').click();
 }
 
+/** Opens the first call that has these words. What was shown before they were typed may still be there when they are. */
+async function openCall(words) {
+  await view('Activity');
+  await page.getByRole('searchbox').fill(words);
+  const found = words.split(' ').reduce((items, hasText) => items.filter({ hasText }), page.getByRole('listitem'));
+  await found.first().getByRole('button').click();
+}
+
 async function fill(where, fields) {
   for (const [label, value] of Object.entries(fields)) {
     const field = where.getByLabel(label);
@@ -198,9 +206,7 @@ const steps = {
 
   /** Opens a call that was made, sees what it said, and makes it again. */
   async repeat({ filter, request, result, again = result }) {
-    await view('Activity');
-    await page.getByRole('searchbox').fill(filter);
-    await page.getByRole('listitem').first().getByRole('button').click();
+    await openCall(filter);
     await top().getByRole('heading', { name: 'Request' }).waitFor();
     await top().getByText(request).first().waitFor();
     await top().getByText(result).first().waitFor();
@@ -213,9 +219,7 @@ const steps = {
 
   /** The same with something else in it. */
   async change({ filter, fields, shows }) {
-    await view('Activity');
-    await page.getByRole('searchbox').fill(filter);
-    await page.getByRole('listitem').first().getByRole('button').click();
+    await openCall(filter);
     await press('Change and repeat');
     await fill(top().locator('form').first(), fields);
     await press('Call');
@@ -290,9 +294,7 @@ const steps = {
   },
 
   async activity({ filter, shows }) {
-    await view('Activity');
-    await page.getByRole('searchbox').fill(filter);
-    await page.getByRole('listitem').first().getByRole('button').click();
+    await openCall(filter);
     await top().getByText(shows).first().waitFor();
     await close();
   },
