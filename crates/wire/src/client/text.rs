@@ -127,6 +127,9 @@ fn edited(
     edits: &[Edit<'_>],
 ) -> Result<ByteString, SpliceError> {
     let given = params.cloned().unwrap_or_else(Raw::empty_object);
+    if given.kind() != JsonKind::Object {
+        return Err(SpliceError::NotAnObject("params".to_owned()));
+    }
     let changed = given.with(edits)?;
     // What was not there is not there, unless something is added.
     let changed = (params.is_some() || changed.as_str() != "{}").then_some(changed);
@@ -201,6 +204,9 @@ mod tests {
         let twice = Raw::parse(r#"{"_meta":{},"_meta":{}}"#.to_owned()).unwrap();
         let refused = legacy("7", "x", Some(&twice), &Extras::default());
         assert_eq!(refused, Err(SpliceError::Duplicate("_meta".to_owned())));
+        let word = Raw::parse("\"word\"".to_owned()).unwrap();
+        let refused = legacy("7", "x", Some(&word), &Extras::default());
+        assert_eq!(refused, Err(SpliceError::NotAnObject("params".to_owned())));
     }
 
     #[test]
