@@ -27,12 +27,13 @@ struct Scene {
 
 impl Scene {
     fn new(story: Story) -> Self {
+        // Before anything runs that would be left behind: it may not be installed.
+        let mut browser = node("console.mjs");
         let serve = ["serve", "--listen", "127.0.0.1:0", "--json"];
         let mut serving = story.command(&serve).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(serving.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap();
-        let mut browser = node("console.mjs");
         browser.arg(ready["console"].as_str().expect(&line));
         let mut page = browser.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let to = page.stdin.take();
