@@ -118,7 +118,9 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
             "change that rule if it is yours, or ask the administrator of this machine".to_owned()
         }
         E::Edit { path, .. } => format!("correct {} first; nothing was changed", path.display()),
-        E::LeadsOut { .. } => "put a file of its own in place of the link".to_owned(),
+        E::LeadsOut { .. } | E::LinkNotFollowed { .. } => {
+            "put a file of its own in place of the link".to_owned()
+        }
         E::Contended { .. } => "try again".to_owned(),
         E::State { .. } => "move that file away; what it approved is then asked again".to_owned(),
         E::Read { .. } | E::Write { .. } | E::Lock { .. } => {

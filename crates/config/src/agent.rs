@@ -1,5 +1,7 @@
 //! Agents: Markdown files whose front matter names the servers they work with.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use crate::entry::ToolFilter;
@@ -28,6 +30,8 @@ pub(crate) struct AgentFile {
     pub(crate) at: Location,
     /// What has to be approved before it counts.
     pub(crate) item: Option<Item>,
+    /// Where the servers it brings along start.
+    pub(crate) start_folder: PathBuf,
     /// The servers it works with; absent means all.
     pub(crate) servers: Option<Vec<AgentServer>>,
     pub(crate) required: Vec<Located<String>>,
@@ -49,6 +53,7 @@ pub(crate) fn parse(
     origin: &Origin,
     text: &str,
     scope: Scope,
+    start_folder: PathBuf,
     problems: &mut Vec<Problem>,
 ) -> Option<AgentFile> {
     let stem = origin.path().and_then(|path| path.file_stem()).and_then(|stem| stem.to_str())?;
@@ -67,6 +72,7 @@ pub(crate) fn parse(
     let agent = AgentFile {
         item: (!scope.is_trusted())
             .then(|| Item::new(ItemKind::Agent, name.clone(), content, origin.start())),
+        start_folder,
         servers: servers(&mut fields),
         required: fields.texts("requiredMcpServers").unwrap_or_default(),
         tools: tools(&mut fields),

@@ -68,6 +68,13 @@ pub enum Error {
         /// Where to.
         target: PathBuf,
     },
+    /// A file in a project's `.switchboard`, or that folder, is a link: nothing is read through it, so nothing is
+    /// written through it.
+    #[error("cannot change {}: it is a link, and links in a project's `.switchboard` are not followed", path.display())]
+    LinkNotFollowed {
+        /// Which.
+        path: PathBuf,
+    },
     /// The name cannot be used.
     #[error(transparent)]
     Name(#[from] BadName),

@@ -43,6 +43,7 @@ pub mod reference;
 mod resolve;
 pub mod schema;
 mod scope;
+mod search_path;
 mod settings;
 mod source;
 mod surroundings;
@@ -61,10 +62,11 @@ pub use load::project_root;
 pub use policy::{BadPattern, Blocked, Policy, ServerRule, UrlPattern, glob};
 pub use problem::{Hint, Kind, Problem, Severity};
 pub use resolve::{
-    Desired, Effective, Hook, Pending, PermissionRule, Reason, Rules, Secrets, Server, Shadowed,
-    State, resolve,
+    ClassifierCommand, Desired, Effective, Hook, Pending, PermissionRule, Reason, Rules, Secrets,
+    Server, Shadowed, State, resolve,
 };
 pub use scope::{Scope, UnknownScope};
+pub use search_path::{SearchPath, SkipReason};
 pub use settings::{
     BadRule, ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
     Permissions, PluginSettings, PluginTerms, Rule, Servers, Settings,

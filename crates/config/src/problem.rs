@@ -30,6 +30,10 @@ pub enum Kind {
     Malformed,
     /// A file in the project tree belongs to another user.
     ForeignOwner,
+    /// A file of a project's `.switchboard` is a link, and was not read.
+    LinkNotFollowed,
+    /// Commands are not looked up in a folder of the caller's `PATH`.
+    SkippedPathFolder,
     /// A member nobody knows; it is kept.
     UnknownMember,
     /// A member stands twice.

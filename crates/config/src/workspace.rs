@@ -280,8 +280,16 @@ impl Workspace {
         Ok(done)
     }
 
-    /// Links are followed, but a project's own must not make us write into the user's files.
+    /// Links are followed, but a project's own must not make us write into the user's files. In `.switchboard` they
+    /// are not even read.
     fn stay_inside(&self, scope: Scope, path: &Path) -> Result<(), Error> {
+        if scope == Scope::Local {
+            let folder = self.root.join(".switchboard");
+            let is_link = |path: &&Path| path.is_symlink();
+            if let Some(link) = [folder.as_path(), path].into_iter().find(is_link) {
+                return Err(Error::LinkNotFollowed { path: link.to_owned() });
+            }
+        }
         let folder = match scope {
             Scope::Local => Some(self.root.as_path()),
             Scope::Project => path.parent(),

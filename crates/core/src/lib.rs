@@ -75,6 +75,7 @@ pub mod catalog;
 pub mod connection;
 pub mod dispatch;
 pub mod engine;
+mod environment;
 pub mod hooks;
 pub mod ide;
 pub mod logs;

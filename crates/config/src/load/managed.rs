@@ -68,7 +68,8 @@ impl Loaded {
         }
         self.problems.extend(problems);
         let servers = std::mem::take(&mut settings.mcp_servers);
-        self.layers.push(Layer { scope: Scope::Enterprise, settings });
+        let start_folder = self.start_folder(Scope::Enterprise);
+        self.layers.push(Layer { scope: Scope::Enterprise, start_folder, settings });
         servers
     }
 

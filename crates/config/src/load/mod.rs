@@ -28,6 +28,8 @@ pub(crate) struct Candidate {
     pub(crate) node: Node,
     /// What has to be approved before it counts; absent where it was the user's or administrator's choice.
     pub(crate) item: Option<Item>,
+    /// The folder it was approved for, or chosen for: a process of it starts there.
+    pub(crate) start_folder: PathBuf,
     /// Variables that exist for this entry only.
     pub(crate) variables: Vec<(&'static str, String)>,
 }
@@ -36,6 +38,8 @@ pub(crate) struct Candidate {
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) scope: Scope,
+    /// Where its hooks and other commands start.
+    pub(crate) start_folder: PathBuf,
     pub(crate) settings: Settings,
 }
 
@@ -43,6 +47,10 @@ pub(crate) struct Layer {
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) root: PathBuf,
+    /// The caller's home.
+    pub(crate) home: PathBuf,
+    /// The caller's working directory.
+    pub(crate) cwd: PathBuf,
     /// Greatest precedence first.
     pub(crate) candidates: Vec<Candidate>,
     /// Least precedence first.
@@ -59,7 +67,12 @@ pub(crate) struct Loaded {
 
 /// Reads everything.
 pub(crate) fn load(surroundings: &Surroundings, asked: &Asked) -> Loaded {
-    let mut loaded = Loaded { root: project_root(surroundings), ..Loaded::default() };
+    let mut loaded = Loaded {
+        root: project_root(surroundings),
+        home: surroundings.home.clone(),
+        cwd: surroundings.cwd.clone(),
+        ..Loaded::default()
+    };
     loaded.user(surroundings);
     loaded.project(surroundings);
     loaded.dynamic(asked);
@@ -99,11 +112,29 @@ impl Loaded {
         mention_not_honoured(node, scope, &mut self.problems);
         let mut settings = settings(node, &origin.to_string(), &mut self.problems);
         let servers = std::mem::take(&mut settings.mcp_servers);
-        self.layers.push(Layer { scope, settings });
+        self.layers.push(Layer { scope, start_folder: self.start_folder(scope), settings });
         servers
     }
 
+    /// Where the commands of a settings file start: for a project's that is the folder that holds `.switchboard`.
+    fn start_folder(&self, scope: Scope) -> PathBuf {
+        match scope {
+            Scope::Project | Scope::Local | Scope::Agent => self.root.clone(),
+            Scope::Dynamic => self.cwd.clone(),
+            Scope::Connectors
+            | Scope::Plugin
+            | Scope::Inherited
+            | Scope::User
+            | Scope::Enterprise => self.home.clone(),
+        }
+    }
+
+    /// Adds servers that start where the settings of their scope do.
     fn add_servers(&mut self, servers: Servers, scope: Scope) {
+        self.add_servers_in(&self.start_folder(scope), servers, scope);
+    }
+
+    fn add_servers_in(&mut self, start_folder: &Path, servers: Servers, scope: Scope) {
         for member in servers.0 {
             let item =
                 (!scope.is_trusted()).then(|| server_item(&member.key, &member.value, &member.at));
@@ -113,6 +144,7 @@ impl Loaded {
                 at: member.at,
                 node: member.value,
                 item,
+                start_folder: start_folder.to_owned(),
                 variables: Vec::new(),
             });
         }

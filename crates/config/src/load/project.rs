@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Loaded, servers_only};
 use crate::agent;
+use crate::problem::{Hint, Kind, Problem};
 use crate::scope::Scope;
 use crate::source::{Found, Origin, is_owned};
 use crate::surroundings::Surroundings;
@@ -23,19 +24,50 @@ impl Loaded {
         for folder in surroundings.cwd.ancestors() {
             if let Some(node) = self.json(&folder.join(".mcp.json"), ownership) {
                 let servers = servers_only(&node, &mut self.problems);
-                self.add_servers(servers, Scope::Project);
+                self.add_servers_in(folder, servers, Scope::Project);
             }
         }
         let folder = self.root.join(".switchboard");
-        if let Some(node) = self.json(&folder.join("settings.json"), ownership) {
+        if !self.is_link(&folder) {
+            self.settings_folder(&folder, surroundings);
+        }
+        self.agents(&surroundings.config_dir.join("agents"), Scope::User, surroundings);
+    }
+
+    /// The project's own settings. They count for the folder that holds them, so nothing in there may be a link: a clone
+    /// could otherwise pass another project's approved files off as its own.
+    fn settings_folder(&mut self, folder: &Path, surroundings: &Surroundings) {
+        let ownership = surroundings.ownership();
+        let file = folder.join("settings.json");
+        if !self.is_link(&file)
+            && let Some(node) = self.json(&file, ownership)
+        {
             self.layer(&node, Scope::Project);
         }
-        if let Some(node) = self.json(&folder.join("settings.local.json"), ownership) {
+        let file = folder.join("settings.local.json");
+        if !self.is_link(&file)
+            && let Some(node) = self.json(&file, ownership)
+        {
             let servers = self.layer(&node, Scope::Local);
             self.add_servers(servers, Scope::Local);
         }
-        self.agents(&folder.join("agents"), Scope::Project, surroundings);
-        self.agents(&surroundings.config_dir.join("agents"), Scope::User, surroundings);
+        let agents = folder.join("agents");
+        if !self.is_link(&agents) {
+            self.agents(&agents, Scope::Project, surroundings);
+        }
+    }
+
+    /// Whether a project's file or folder is a link; one is mentioned, and not followed.
+    fn is_link(&mut self, path: &Path) -> bool {
+        let is_link = self.shelf.is_link(path);
+        if is_link {
+            let message = format!("skipped {}: it is a link", path.display());
+            let hint =
+                "links in a project's `.switchboard` are not followed; put the file itself there";
+            let problem = Problem::warning(Kind::LinkNotFollowed, message).in_file(path);
+            self.problems.push(problem.hint(Hint::Other(hint.to_owned())));
+        }
+        is_link
     }
 
     /// The entries of a folder; one that cannot be read is a problem and counts as empty.
@@ -56,10 +88,15 @@ impl Loaded {
             if path.extension().is_none_or(|extension| extension != "md") {
                 continue;
             }
+            if !scope.is_trusted() && self.is_link(&path) {
+                continue;
+            }
             match self.shelf.read(&path, ownership) {
                 Found::Text(text) => {
+                    let start_folder = self.start_folder(scope);
+                    let origin = Origin::file(&path);
                     let agent =
-                        agent::parse(&Origin::file(&path), &text, scope, &mut self.problems);
+                        agent::parse(&origin, &text, scope, start_folder, &mut self.problems);
                     self.agents.extend(agent);
                 }
                 Found::Nothing => {}

@@ -86,6 +86,7 @@ impl Loaded {
                     at: member.at,
                     node: member.value,
                     item: None,
+                    start_folder: self.start_folder(Scope::Plugin),
                     variables: vec![(PLUGIN_ROOT, root.to_owned())],
                 });
             }
@@ -116,6 +117,7 @@ impl Loaded {
                     let read = import::read(client, &Origin::file(&path), &text);
                     self.problems.extend(read.problems);
                     let root = self.root.clone();
+                    let start_folder = self.start_folder(Scope::Inherited);
                     let servers = read.servers.into_iter();
                     let here = servers
                         .filter(|server| server.project.as_ref().is_none_or(|at| *at == root));
@@ -125,6 +127,7 @@ impl Loaded {
                         scope: Scope::Inherited,
                         at: server.at,
                         item: None,
+                        start_folder: start_folder.clone(),
                         variables: Vec::new(),
                     }));
                 }

@@ -82,6 +82,7 @@ impl Choice<'_> {
                 at: member.at.clone(),
                 node: member.value.clone(),
                 item: file.item.clone(),
+                start_folder: file.start_folder.clone(),
                 variables: Vec::new(),
             }),
         };

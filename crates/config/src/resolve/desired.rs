@@ -63,7 +63,8 @@ pub struct Server {
     pub state: State,
     /// Its entry as written, with references to variables.
     pub template: Node,
-    /// Where a process of it starts, unless its entry says otherwise.
+    /// Where a process of it starts, and what its relative paths are relative to: the folder that its file was
+    /// approved for, or home.
     pub working_dir: PathBuf,
     /// What a person approves or rejects; absent where nobody has to.
     pub item: Option<Item>,
@@ -134,7 +135,18 @@ pub struct Rules {
     /// What happens to a call that no rule decides.
     pub mode: Option<Located<Mode>>,
     /// A command that helps the `auto` mode decide.
-    pub classifier: Option<Located<String>>,
+    pub classifier: Option<ClassifierCommand>,
+}
+
+/// A command that classifies calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassifierCommand {
+    /// The command line.
+    pub command: String,
+    /// Where it starts.
+    pub start_folder: PathBuf,
+    /// Where it stands.
+    pub at: Location,
 }
 
 /// One permission rule.
@@ -161,6 +173,8 @@ pub struct Hook {
     pub command: String,
     /// How long it may take.
     pub timeout: Duration,
+    /// Where it starts.
+    pub start_folder: PathBuf,
     /// Where it comes from.
     pub scope: Scope,
     /// Where it stands.

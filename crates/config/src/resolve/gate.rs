@@ -27,6 +27,26 @@ impl Gate {
         self.approvals.verdict(item)
     }
 
+    /// What is known about a server's item. An approval that is older than the rule about start folders counts only
+    /// where that rule changes nothing: `start_changes` says what it changes.
+    pub(super) fn server_verdict(
+        &self,
+        item: &Item,
+        start_changes: impl FnOnce() -> Vec<Change>,
+    ) -> Verdict {
+        match self.verdict(item) {
+            Verdict::Approved if self.approvals.predates_start_folders(item) => {
+                let changes = start_changes();
+                if changes.is_empty() {
+                    Verdict::Approved
+                } else {
+                    Verdict::Unknown { changes: Some(changes) }
+                }
+            }
+            verdict => verdict,
+        }
+    }
+
     /// Whether `item` counts; if nobody decided yet it becomes pending.
     pub(super) fn lets_pass(&mut self, item: &Item) -> bool {
         match self.verdict(item) {

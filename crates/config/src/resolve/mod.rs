@@ -12,7 +12,8 @@ mod servers;
 mod settings;
 
 pub use desired::{
-    Desired, Effective, Hook, PermissionRule, Reason, Rules, Secrets, Server, Shadowed, State,
+    ClassifierCommand, Desired, Effective, Hook, PermissionRule, Reason, Rules, Secrets, Server,
+    Shadowed, State,
 };
 pub use gate::Pending;
 pub(crate) use servers::setting_item;
@@ -62,6 +63,7 @@ fn put_together(
     let policy = policy::policy(loaded);
     let bench = servers::Bench::new(loaded, surroundings, &effective, &policy, &choice);
     let (servers, shadowed) = bench.judge(&mut gate, &mut problems);
+    problems.extend(bench.skipped_folders(&servers));
     let mut desired = Desired {
         root: loaded.root.clone(),
         exclusive: loaded.exclusive,

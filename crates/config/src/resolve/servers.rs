@@ -1,7 +1,7 @@
 //! Judging every candidate, and which of one name counts.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -13,11 +13,15 @@ use crate::entry::{Entry, Signature, Transport};
 use crate::expand::{self, Missing};
 use crate::load::{Candidate, Layer, Loaded};
 use crate::policy::Policy;
-use crate::problem::Problem;
+use crate::problem::{Hint, Kind, Problem};
 use crate::scope::Scope;
+use crate::search_path::{SearchPath, SkipReason, is_bare};
 use crate::source::{Located, Location};
 use crate::surroundings::{Environment, Surroundings};
-use crate::trust::{Item, ItemKind, Verdict};
+use crate::trust::{Change, Item, ItemKind, Verdict};
+
+/// The variable that lists the folders in which commands are looked up.
+const PATH: &str = "PATH";
 
 /// The variables that any entry names.
 pub(super) fn variables(loaded: &Loaded) -> BTreeSet<String> {
@@ -29,7 +33,6 @@ pub(super) fn variables(loaded: &Loaded) -> BTreeSet<String> {
 /// Everything a candidate is judged by.
 pub(super) struct Bench<'a> {
     loaded: &'a Loaded,
-    surroundings: &'a Surroundings,
     policy: &'a Policy,
     inline: Vec<Candidate>,
     env: Environment,
@@ -51,7 +54,7 @@ impl<'a> Bench<'a> {
     ) -> Self {
         let mut env = surroundings.env.clone();
         env.extend(effective.env.iter().map(|(name, value)| (name.clone(), value.value.clone())));
-        Self { loaded, surroundings, policy, inline: choice.inline(), env }
+        Self { loaded, policy, inline: choice.inline(), env }
     }
 
     /// Judges all of them, greatest precedence first.
@@ -88,6 +91,12 @@ impl<'a> Bench<'a> {
         problems: &mut Vec<Problem>,
     ) -> Server {
         let mut env = self.env.clone();
+        // An entry that names `${PATH}` gets the folders that it may look in.
+        if let Some(path) =
+            self.search_path(&candidate.start_folder).and_then(|path| path.narrowed())
+        {
+            env.insert(PATH.to_owned(), path.to_string_lossy().into_owned());
+        }
         env.extend(
             candidate.variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
@@ -105,7 +114,7 @@ impl<'a> Bench<'a> {
             at: candidate.at.clone(),
             state,
             template: candidate.node.clone(),
-            working_dir: self.working_dir(candidate.scope),
+            working_dir: candidate.start_folder.clone(),
             item: candidate.item.clone(),
             signature,
         }
@@ -130,7 +139,9 @@ impl<'a> Bench<'a> {
         if let Some(by) = self.rejected_by_setting(candidate) {
             return State::Rejected(Reason::new("rejected in settings", Some(by)));
         }
-        let verdict = candidate.item.as_ref().map_or(Verdict::Approved, |item| gate.verdict(item));
+        let verdict = candidate.item.as_ref().map_or(Verdict::Approved, |item| {
+            gate.server_verdict(item, || self.start_changes(candidate, &entry))
+        });
         if verdict == Verdict::Rejected {
             return State::Rejected(Reason::new("rejected by you", None));
         }
@@ -212,14 +223,79 @@ impl<'a> Bench<'a> {
         entry.disabled.then(at)
     }
 
-    fn working_dir(&self, scope: Scope) -> PathBuf {
-        match scope {
-            Scope::Project | Scope::Local | Scope::Dynamic | Scope::Agent => {
-                self.loaded.root.clone()
-            }
-            _ => self.surroundings.home.clone(),
-        }
+    /// The caller's `PATH`, judged for a start folder.
+    fn search_path(&self, start_folder: &Path) -> Option<SearchPath> {
+        let path = self.env.get(PATH)?;
+        Some(SearchPath::new(path.as_ref(), start_folder, &self.loaded.root))
     }
+
+    /// How an entry starts otherwise than before start folders were fixed: then it started in the project's root, and
+    /// its command was looked up in all of `PATH`.
+    fn start_changes(&self, candidate: &Candidate, entry: &Entry) -> Vec<Change> {
+        let (before, after) = (&self.loaded.root, &candidate.start_folder);
+        let change = |field: &str, before: &Path, after: Option<&Path>| Change {
+            field: field.to_owned(),
+            before: Some(before.to_string_lossy().into()),
+            after: after.map(|after| after.to_string_lossy().into()),
+        };
+        let mut changes = Vec::new();
+        if before.canonicalize().ok() != after.canonicalize().ok() {
+            changes.push(change("start folder", before, Some(after)));
+        }
+        if let Transport::Stdio(stdio) = &entry.transport
+            && is_bare(&stdio.command)
+            && let Some(path) = self.search_path(after)
+            && let Some(program) = path.skipped_program(&stdio.command, before)
+        {
+            changes.push(change("program", &program, None));
+        }
+        changes
+    }
+
+    /// The folders of `PATH` in which the commands of ready servers are not looked up.
+    pub(super) fn skipped_folders(&self, servers: &[Server]) -> Vec<Problem> {
+        let mut skipped: BTreeMap<(PathBuf, SkipReason), Vec<&str>> = BTreeMap::new();
+        for server in servers {
+            let Some(Transport::Stdio(stdio)) = server.entry().map(|entry| &entry.transport) else {
+                continue;
+            };
+            if !is_bare(&stdio.command) {
+                continue;
+            }
+            let start_folder = &server.working_dir;
+            let own = stdio.env.get(PATH);
+            let own = own.map(|path| SearchPath::new(path.as_ref(), start_folder, start_folder));
+            let callers = names_callers_path(server).then(|| self.search_path(start_folder));
+            let paths = own.into_iter().chain(callers.flatten());
+            for (folder, reason) in paths.collect::<Vec<_>>().iter().flat_map(SearchPath::skipped) {
+                skipped.entry((folder.to_owned(), reason)).or_default().push(&server.name);
+            }
+        }
+        skipped
+            .iter()
+            .map(|((folder, reason), names)| skipped_folder(folder, *reason, names))
+            .collect()
+    }
+}
+
+/// Whether a command is looked up in the caller's `PATH`: an entry may bring another, with or without the caller's in it.
+fn names_callers_path(server: &Server) -> bool {
+    let own =
+        server.template.get("env").and_then(|env| env.get(PATH)).and_then(|path| path.as_str());
+    own.is_none_or(|own| own.contains("${PATH"))
+}
+
+fn skipped_folder(folder: &Path, reason: SkipReason, servers: &[&str]) -> Problem {
+    let commands = if servers.len() == 1 { "the command of" } else { "the commands of" };
+    let servers: Vec<_> = servers.iter().map(|name| format!("`{name}`")).collect();
+    let message = format!(
+        "{commands} {} {} not looked up in the PATH folder `{}`: {reason}",
+        servers.join(", "),
+        if servers.len() == 1 { "is" } else { "are" },
+        folder.display(),
+    );
+    let hint = "to run a program from there, write its absolute path in `command`";
+    Problem::note(Kind::SkippedPathFolder, message).hint(Hint::Other(hint.to_owned()))
 }
 
 /// The item that a setting about a server is.

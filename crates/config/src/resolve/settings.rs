@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::desired::{Effective, Hook, PermissionRule, Rules};
+use super::desired::{ClassifierCommand, Effective, Hook, PermissionRule, Rules};
 use super::gate::Gate;
 use crate::expand;
 use crate::load::{Layer, Loaded};
@@ -147,7 +147,11 @@ pub(super) fn rules(loaded: &Loaded, gate: &mut Gate, problems: &mut Vec<Problem
         if let Some(command) = &permissions.classifier {
             let content = json!(command.value);
             if counts(layer, gate, ItemKind::Classifier, &command.value, content, &command.at) {
-                rules.classifier = Some(command.clone());
+                rules.classifier = Some(ClassifierCommand {
+                    command: command.value.clone(),
+                    start_folder: layer.start_folder.clone(),
+                    at: command.at.clone(),
+                });
             }
         }
     }
@@ -188,6 +192,7 @@ pub(super) fn hooks(loaded: &Loaded, gate: &mut Gate) -> Vec<Hook> {
                         matcher: group.matcher.clone(),
                         command: hook.value.command.clone(),
                         timeout: hook.value.timeout.map_or(HOOK_TIMEOUT, Duration::from_secs),
+                        start_folder: layer.start_folder.clone(),
                         scope: layer.scope,
                         at: hook.at.clone(),
                     });

@@ -60,6 +60,12 @@ impl Shelf {
         }
     }
 
+    /// Whether there is a link at `path`, wherever it leads.
+    pub(crate) fn is_link(&mut self, path: &Path) -> bool {
+        self.note(path);
+        fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+    }
+
     /// Everything looked at, in that order.
     pub(crate) fn into_looked_at(self) -> Vec<PathBuf> {
         self.looked_at

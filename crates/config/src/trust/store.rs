@@ -44,6 +44,20 @@ struct Record {
     content: Value,
     /// Seconds since 1970.
     decided: u64,
+    /// Which rule said where the item's command starts; absent in records of the first one.
+    #[serde(default)]
+    start_rule: StartRule,
+}
+
+/// Where a command starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StartRule {
+    /// In the nearest project root of the caller.
+    #[default]
+    ProjectRoot,
+    /// In the folder that its file belongs to.
+    OwnFolder,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +76,14 @@ impl Approvals {
             Some(Decision::Rejected) => Verdict::Rejected,
             None => Verdict::Unknown { changes: self.changes_since(item) },
         }
+    }
+
+    /// Whether the decision about exactly this item is older than the rule that a command starts in the folder that its
+    /// file belongs to.
+    pub(crate) fn predates_start_folders(&self, item: &Item) -> bool {
+        let records = self.folders.get(&item.folder_key());
+        let record = records.and_then(|records| records.get(&item.hash()));
+        record.is_some_and(|record| record.start_rule == StartRule::ProjectRoot)
     }
 
     /// Whether a person agreed to exactly this item.
@@ -88,6 +110,7 @@ impl Approvals {
                 decision,
                 content: item.content.clone(),
                 decided: now,
+                start_rule: StartRule::OwnFolder,
             };
             self.folders.entry(item.folder_key()).or_default().insert(item.hash(), record);
         }

@@ -6,7 +6,8 @@
 //! - `before project/…`: the same, but it is there only while a person approves everything,
 //! - `env`: lines `NAME=VALUE`,
 //! - `ask`: lines such as `approve all`, `approve NAME`, `reject NAME`, `agent NAME`, `strict`, `cwd project/sub`,
-//!   `dynamic {…}`, `dynamic-file project/x.json`, `connectors {…}`, `owner other`,
+//!   `dynamic {…}`, `dynamic-file project/x.json`, `connectors {…}`, `owner other`, `link project/x to project/y`,
+//!   `old approvals` (as the first version kept them), `show start folders`; and `PATH` in `env` has places in it,
 //! - `expect`: the rendering of the result. Run the tests with `UPDATE=1` to write it.
 
 use std::fmt::Write as _;
@@ -47,6 +48,8 @@ pub(crate) struct World {
     _folder: Option<tempfile::TempDir>,
     pub(crate) surroundings: Surroundings,
     pub(crate) asked: Asked,
+    /// Whether the rendering says where commands start.
+    shows_start_folders: bool,
 }
 
 impl World {
@@ -72,7 +75,13 @@ impl World {
             owner: owner(&root),
             now: 1_700_000_000,
         };
-        Self { root, _folder: None, surroundings, asked: Asked::default() }
+        Self {
+            root,
+            _folder: None,
+            surroundings,
+            asked: Asked::default(),
+            shows_start_folders: false,
+        }
     }
 
     pub(crate) fn path(&self, place: &str) -> PathBuf {
@@ -103,6 +112,15 @@ impl World {
         self.workspace().approve(&items).unwrap();
     }
 
+    /// `PATH` with places such as `/project/bin` in it; what does not start with `/` stays as it is.
+    fn search_path(&self, value: &str) -> String {
+        let place = |folder: &str| match folder.strip_prefix('/') {
+            Some(place) => self.path(place).display().to_string(),
+            None => folder.to_owned(),
+        };
+        value.split(':').map(place).collect::<Vec<_>>().join(":")
+    }
+
     /// Paths as cases write them.
     pub(crate) fn tidy(&self, text: &str) -> String {
         let root = format!("{}/", self.root.display());
@@ -127,7 +145,11 @@ impl Case {
         let mut world = World::new();
         self.prepare(&mut world);
         let desired = world.desired();
-        world.tidy(&render(&desired))
+        let mut text = render(&desired);
+        if world.shows_start_folders {
+            text.push_str(&start_folders(&desired));
+        }
+        world.tidy(&text)
     }
 
     pub(crate) fn expected(&self) -> &str {
@@ -158,11 +180,15 @@ impl Case {
         }
         for (place, text) in &self.parts {
             match place.as_str() {
-                "env" => world.surroundings.env.extend(
-                    text.lines()
-                        .filter_map(|line| line.split_once('='))
-                        .map(|(name, value)| (name.to_owned(), value.to_owned())),
-                ),
+                "env" => {
+                    let variables = text.lines().filter_map(|line| line.split_once('='));
+                    let variables = variables.map(|(name, value)| match name {
+                        "PATH" => (name.to_owned(), world.search_path(value)),
+                        _ => (name.to_owned(), value.to_owned()),
+                    });
+                    let variables: Vec<_> = variables.collect();
+                    world.surroundings.env.extend(variables);
+                }
                 "expect" | "ask" => {}
                 place if place.starts_with("before ") => {}
                 place => world.write(place, text.trim_end()),
@@ -196,6 +222,19 @@ fn ask(world: &mut World, line: &str) {
         }
         "owner" => world.surroundings.owner = world.surroundings.owner.map(|owner| owner + 1),
         "corrupt-approvals" => world.write("state/approvals.json", "{"),
+        "link" => {
+            let (link, target) = rest.split_once(" to ").unwrap();
+            let link = world.path(link);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(world.path(target), link).unwrap();
+        }
+        "old" => {
+            let path = world.path("state/approvals.json");
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.contains("own-folder"), "{text}");
+            fs::write(&path, text.replace("own-folder", "project-root")).unwrap();
+        }
+        "show" => world.shows_start_folders = true,
         "folder" => fs::create_dir_all(world.path(rest)).unwrap(),
         "" => {}
         other => panic!("`{other}` is not a thing to ask"),
@@ -220,7 +259,7 @@ pub(crate) fn render(desired: &Desired) -> String {
     }
     lines.extend(desired.rules.mode.iter().map(|mode| format!("mode {}", mode.value.word())));
     lines.extend(
-        desired.rules.classifier.iter().map(|command| format!("classifier {}", command.value)),
+        desired.rules.classifier.iter().map(|command| format!("classifier {}", command.command)),
     );
     lines.extend(desired.hooks.iter().map(|hook| {
         let matcher = hook.matcher.as_deref().unwrap_or("*");
@@ -253,6 +292,16 @@ pub(crate) fn render(desired: &Desired) -> String {
     }));
     lines.extend(desired.problems.iter().map(problem));
     lines.join("\n")
+}
+
+fn start_folders(desired: &Desired) -> String {
+    let servers = desired.servers.iter().filter(|server| server.entry().is_some());
+    let servers = servers.map(|server| (server.name.as_str(), &server.working_dir));
+    let hooks = desired.hooks.iter().map(|hook| (hook.command.as_str(), &hook.start_folder));
+    let classifier = desired.rules.classifier.iter();
+    let classifier = classifier.map(|it| (it.command.as_str(), &it.start_folder));
+    let all = servers.chain(hooks).chain(classifier);
+    all.map(|(name, folder)| format!("\nstart {name} in {}/", folder.display())).collect()
 }
 
 fn settings(desired: &Desired, lines: &mut Vec<String>) {

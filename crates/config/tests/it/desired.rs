@@ -33,4 +33,4 @@ macro_rules! case_files {
     )*};
 }
 
-case_files! { entries expansion scopes trust policy managed settings agents connectors hostile }
+case_files! { entries expansion scopes trust policy managed settings agents connectors hostile start }

@@ -308,19 +308,19 @@ mod unix {
         let entry = json!({ "command": "x" });
         let add = |scope| world.workspace().add(scope, "a", &entry, Existing::Keep);
         symlink("../../.bashrc", world.path("project/.switchboard/.gitignore")).unwrap();
-        assert!(matches!(add(Scope::Local), Err(Error::LeadsOut { .. })));
+        assert!(matches!(add(Scope::Local), Err(Error::LinkNotFollowed { .. })));
         fs::remove_file(world.path("project/.switchboard/.gitignore")).unwrap();
         symlink(
             "../../../config/settings.json",
             world.path("project/.switchboard/settings.local.json"),
         )
         .unwrap();
-        assert!(matches!(add(Scope::Local), Err(Error::LeadsOut { .. })));
+        assert!(matches!(add(Scope::Local), Err(Error::LinkNotFollowed { .. })));
         symlink("../.bashrc", world.path("project/.mcp.json")).unwrap();
         assert!(matches!(add(Scope::Project), Err(Error::LeadsOut { .. })));
         fs::remove_dir_all(world.path("project/.switchboard")).unwrap();
         symlink("../../config", world.path("project/.switchboard")).unwrap();
-        assert!(matches!(add(Scope::Local), Err(Error::LeadsOut { .. })));
+        assert!(matches!(add(Scope::Local), Err(Error::LinkNotFollowed { .. })));
         assert_eq!(
             (&*text(&world, "home/.bashrc"), &*text(&world, "config/settings.json")),
             ("alias x=y\n", "{}")

@@ -2,16 +2,26 @@
 
 use std::{ffi::OsString, path::Path, sync::Arc};
 
-use super::Error;
+use switchboard_config::Scope;
+
+use super::{Error, code_variables::chooses_code};
 
 /// The largest file that is read; a longer one is not of this kind.
 const LARGEST: u64 = 1 << 20;
 
-/// Reads a file of variables.
-pub(super) fn read(path: &Path) -> Result<Vec<(OsString, OsString)>, Error> {
+/// Reads a file of variables. One of a project may not decide which code runs.
+pub(super) fn read(path: &Path, scope: Scope) -> Result<Vec<(OsString, OsString)>, Error> {
     let text = text(path)
         .map_err(|source| Error::EnvFile { path: path.to_owned(), source: Arc::new(source) })?;
-    parse(&text).map_err(|line| Error::EnvLine { path: path.to_owned(), line })
+    let variables = parse(&text).map_err(|line| Error::EnvLine { path: path.to_owned(), line })?;
+    let is_refused = |name: &OsString| !scope.is_trusted() && chooses_code(&name.to_string_lossy());
+    match variables.iter().find(|(name, _)| is_refused(name)) {
+        Some((name, _)) => Err(Error::EnvVariable {
+            path: path.to_owned(),
+            name: name.to_string_lossy().into_owned(),
+        }),
+        None => Ok(variables),
+    }
 }
 
 /// Only plain files: a pipe would be waited for.

@@ -33,6 +33,18 @@ pub enum Error {
         /// Which line, from 1.
         line: usize,
     },
+    /// The file of variables, of a project, sets one that decides which code runs.
+    #[error(
+        "its `envFile` {} sets `{name}`, which decides what code runs; set it in `env` of the entry instead, \
+         where it is approved",
+        path.display()
+    )]
+    EnvVariable {
+        /// Which file.
+        path: PathBuf,
+        /// Which variable.
+        name: String,
+    },
     /// The URL is none. It may hold a secret, so it is not shown.
     #[error("its `url` is not a URL")]
     Url(#[source] url::ParseError),
@@ -86,6 +98,7 @@ impl Error {
             Self::Loop
             | Self::EnvFile { .. }
             | Self::EnvLine { .. }
+            | Self::EnvVariable { .. }
             | Self::Url(_)
             | Self::Header { .. } => Remedy::Reconfigure,
         }

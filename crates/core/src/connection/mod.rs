@@ -8,6 +8,7 @@
 //! This module refuses to know what a call is for, what is in a list, and which servers are desired.
 
 mod admission;
+mod code_variables;
 mod env_file;
 mod error;
 mod key;

@@ -111,7 +111,7 @@ fn command_of(spec: &Spec, entry: &Stdio) -> Result<Command, Error> {
     command.args = entry.args.iter().map(OsString::from).collect();
     command.env = inherited(spec, &entry.inherit_env);
     if let Some(file) = &entry.env_file {
-        command.env.extend(env_file::read(&spec.working_dir.join(file))?);
+        command.env.extend(env_file::read(&spec.working_dir.join(file), spec.scope)?);
     }
     let own = entry.env.iter();
     command.env.extend(own.map(|(name, value)| (name.into(), value.into())));

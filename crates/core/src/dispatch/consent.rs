@@ -80,7 +80,8 @@ impl Stage {
         let classifier = match command {
             None => Classifier::Hints,
             Some(command) => Classifier::Command {
-                command: command.value.clone(),
+                command: command.command.clone(),
+                start_folder: command.start_folder.clone(),
                 runner: self.applied.hooks.runner().clone(),
             },
         };

@@ -13,6 +13,7 @@ use super::pool::{Holder, Of};
 use super::workspace::{Left, Standing, Workspace, WorkspaceId};
 use super::{Inner, in_process::InProcess};
 use crate::connection::{self, Declared, Reach, Spec, Variant};
+use crate::environment;
 use crate::hooks::{Hooks, Runner};
 use crate::permission::Permissions;
 
@@ -73,14 +74,16 @@ impl Inner {
         server: &Server,
         entry: &Entry,
     ) -> Spec {
+        let environment =
+            environment::for_command(&workspace.environment, &server.working_dir, &desired.root);
         let (credentials, credential_id) =
-            self.options.credentials.credentials(server, entry, &workspace.environment);
+            self.options.credentials.credentials(server, entry, &environment);
         Spec {
             server: server.name.clone(),
             scope: server.scope,
             reach: Reach::Entry(Box::new(entry.clone())),
             working_dir: server.working_dir.clone(),
-            environment: workspace.environment.clone(),
+            environment,
             root: applied::root(server, desired),
             declared: Declared::default(),
             variant: Variant::Shared,
@@ -99,7 +102,7 @@ impl Inner {
         let runner = Runner {
             guard: self.options.guard.clone(),
             environment: workspace.environment.to_vec(),
-            cwd: desired.root.clone(),
+            project: desired.root.clone(),
         };
         let (hooks, wrong) = Hooks::new(&desired.hooks, runner);
         problems.extend(wrong);

@@ -120,7 +120,7 @@ impl Hooks {
         if !self.has(event, tool_use.tool) {
             return Vec::new();
         }
-        self.run(event, tool_use.tool, tool_use.told(event, &self.runner.cwd, about)).await
+        self.run(event, tool_use.tool, tool_use.told(event, &self.runner.project, about)).await
     }
 }
 

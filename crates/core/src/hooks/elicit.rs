@@ -79,7 +79,7 @@ impl Hooks {
         if !self.has(event, question.server) {
             return Vec::new();
         }
-        self.run(event, question.server, question.told(event, &self.runner.cwd, about)).await
+        self.run(event, question.server, question.told(event, &self.runner.project, about)).await
     }
 }
 

@@ -115,6 +115,7 @@ impl Ready {
     /// One whose matcher cannot be read runs nothing, and so never in place of another.
     fn runs_same(&self, other: &Self) -> bool {
         self.hook.command == other.hook.command
+            && self.hook.start_folder == other.hook.start_folder
             && !self.matcher.is_unreadable()
             && !other.matcher.is_unreadable()
     }
@@ -124,7 +125,9 @@ impl Ready {
             _ if self.matcher.is_unreadable() => Answer::Unreadable("its matcher".to_owned()),
             Err(error) => Answer::Failed(format!("it could not be told of the event: {error}")),
             Ok(input) => {
-                let ran = runner.run(&self.hook.command, input, self.hook.timeout).await;
+                let ran = runner
+                    .run(&self.hook.command, &self.hook.start_folder, input, self.hook.timeout)
+                    .await;
                 Answer::of(self.hook.event, ran)
             }
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use switchboard_wire::json::Raw;
@@ -12,6 +12,8 @@ use switchboard_wire::process::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, timeout_at};
+
+use crate::environment::narrowed_path;
 
 /// As much of standard output as is read.
 const MOST: u64 = 1024 * 1024;
@@ -25,8 +27,8 @@ pub struct Runner {
     pub guard: Guard,
     /// Their whole environment; `CLAUDE_PROJECT_DIR` is added where it is missing.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where they run: the project's root.
-    pub cwd: PathBuf,
+    /// The caller's project: what they are told of. Where they start is another thing.
+    pub project: PathBuf,
 }
 
 /// A command that ended by itself.
@@ -61,12 +63,20 @@ pub enum RunError {
 // === impl Runner ===
 
 impl Runner {
-    /// Runs `command` in a shell with `input` and nothing else on its standard input. Past the deadline,
-    /// or when it writes too much, it is stopped with everything it started, which takes a moment more.
-    pub async fn run(&self, command: &str, input: &Raw, limit: Duration) -> Result<Ran, RunError> {
+    /// Runs `command` in a shell that starts in `start_folder`, with `input` and nothing else on its standard input.
+    /// Past the deadline, or when it writes too much, it is stopped with everything it started, which takes a moment
+    /// more.
+    pub async fn run(
+        &self,
+        command: &str,
+        start_folder: &Path,
+        input: &Raw,
+        limit: Duration,
+    ) -> Result<Ran, RunError> {
         let deadline = Instant::now() + limit;
         let too_slow = |_| RunError::TooSlow(limit);
-        let starting = spawn(self.shell(command), &self.guard, StderrOptions::default());
+        let shell = self.shell(command, start_folder);
+        let starting = spawn(shell, &self.guard, StderrOptions::default());
         let Spawned { stdin, stdout, process } =
             timeout_at(deadline, starting).await.map_err(too_slow)??;
         let talk = timeout_at(deadline, talk(stdin, stdout, &process, input)).await;
@@ -79,13 +89,14 @@ impl Runner {
         }
     }
 
-    fn shell(&self, command: &str) -> Command {
+    fn shell(&self, command: &str, start_folder: &Path) -> Command {
         let mut env = self.environment.clone();
+        env.extend(narrowed_path(&self.environment, start_folder, &self.project));
         if !env.iter().any(|(name, _)| name == OsStr::new(PROJECT_DIR)) {
-            env.push((PROJECT_DIR.into(), self.cwd.clone().into()));
+            env.push((PROJECT_DIR.into(), self.project.clone().into()));
         }
         let args = vec!["-c".into(), command.into()];
-        Command { args, env, cwd: Some(self.cwd.clone()), ..Command::new("/bin/sh") }
+        Command { args, env, cwd: Some(start_folder.to_owned()), ..Command::new("/bin/sh") }
     }
 }
 

@@ -4,7 +4,7 @@
 //! server's word, only a tool that neither writes nor reaches out goes unasked. A command that fails
 //! decides nothing: a person is asked, and told why.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ pub enum Classifier {
     Command {
         /// The command line, run by a shell.
         command: String,
+        /// Where it starts.
+        start_folder: PathBuf,
         /// What runs it.
         runner: Runner,
     },
@@ -69,12 +71,14 @@ impl Classifier {
     pub async fn classify(&self, inquiry: &Inquiry<'_>) -> Verdict {
         match self {
             Self::Hints => by_hints(*inquiry.annotations),
-            Self::Command { command, runner } => match ask(command, runner, inquiry).await {
-                Ok(answer) => answer.into(),
-                Err(failure) => {
-                    asking(&format!("its command failed: {}", sanitize::line(&failure)))
+            Self::Command { command, start_folder, runner } => {
+                match ask(command, start_folder, runner, inquiry).await {
+                    Ok(answer) => answer.into(),
+                    Err(failure) => {
+                        asking(&format!("its command failed: {}", sanitize::line(&failure)))
+                    }
                 }
-            },
+            }
         }
     }
 }
@@ -96,9 +100,15 @@ fn asking(reason: &str) -> Verdict {
     Verdict::Ask { because: Because::Classifier { reason: reason.to_owned() } }
 }
 
-async fn ask(command: &str, runner: &Runner, inquiry: &Inquiry<'_>) -> Result<Answer, String> {
+async fn ask(
+    command: &str,
+    start_folder: &Path,
+    runner: &Runner,
+    inquiry: &Inquiry<'_>,
+) -> Result<Answer, String> {
     let input = Raw::of(inquiry).map_err(|error| error.to_string())?;
-    let ran = runner.run(command, &input, TIME).await.map_err(|error| error.to_string())?;
+    let ran =
+        runner.run(command, start_folder, &input, TIME).await.map_err(|error| error.to_string())?;
     read(&ran)
 }
 

@@ -155,7 +155,7 @@ fn rules(now: &Rules, good: &Rules) -> Rules {
         // Without one the mode that would use it asks.
         classifier: now.classifier.clone().filter(|command| {
             let before = good.classifier.as_ref();
-            before.is_some_and(|before| before.value == command.value)
+            before.is_some_and(|before| before.command == command.command)
         }),
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, SpawnError> {
     if command.program.as_bytes().contains(&b'/') {
         explicit(command, &cwd)
     } else {
-        search(command, &cwd)
+        search(command)
     }
 }
 
@@ -49,14 +49,15 @@ fn explicit(command: &Command, cwd: &Path) -> Result<PathBuf, SpawnError> {
     }
 }
 
-/// The first executable wins; a file that is not executable is remembered only to say so in the end.
-fn search(command: &Command, cwd: &Path) -> Result<PathBuf, SpawnError> {
+/// The first executable wins; a file that is not executable is remembered only to say so in the end. Relative folders of
+/// `PATH` are left out: which program a name means must not depend on where the command starts.
+fn search(command: &Command) -> Result<PathBuf, SpawnError> {
     let searched = command.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
     let mut unusable = None;
+    let folders = std::env::split_paths(searched).filter(|folder| folder.is_absolute());
     // An empty name would turn every folder of PATH into a candidate.
-    let folders = std::env::split_paths(searched).filter(|_| !command.program.is_empty());
-    for folder in folders {
-        let path = cwd.join(folder).join(&command.program);
+    for folder in folders.filter(|_| !command.program.is_empty()) {
+        let path = folder.join(&command.program);
         match inspect(&path) {
             Ok(Candidate::Executable) => return Ok(path),
             Ok(Candidate::Plain) => unusable = unusable.or(Some(path)),

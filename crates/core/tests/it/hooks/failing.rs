@@ -35,9 +35,8 @@ fn a_failure_is_a_note() {
 fn a_hook_that_cannot_be_started_is_a_note() {
     bounded(async {
         let folder = Folder::new();
-        let mut runner = folder.runner();
-        runner.cwd = "/nowhere".into();
-        let (hooks, _) = switchboard_core::hooks::Hooks::new(&[hook(PreToolUse, "true")], runner);
+        let lost = Hook { start_folder: "/nowhere".into(), ..hook(PreToolUse, "true") };
+        let (hooks, _) = switchboard_core::hooks::Hooks::new(&[lost], folder.runner());
         let outcome = hooks.pre_tool_use(&tool_use(&raw("{}"))).await;
         assert_eq!(outcome.verdict, HookVerdict::None);
         assert_eq!(

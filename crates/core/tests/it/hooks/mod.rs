@@ -8,7 +8,7 @@ mod failing;
 mod matching;
 mod request;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use switchboard_config::{Hook, HookEvent, Mode, Origin, Scope};
@@ -44,11 +44,15 @@ impl Folder {
         Self { _folder: folder, path }
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn runner(&self) -> Runner {
         Runner {
             guard: Guard::at(switchboard_testkit::guard_path()).unwrap(),
             environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
-            cwd: self.path.clone(),
+            project: self.path.clone(),
         }
     }
 
@@ -77,6 +81,7 @@ impl Folder {
         // Each stands on a line of its own.
         let numbered = hooks.iter().zip(1..).map(|(hook, line)| {
             let mut hook = hook.clone();
+            hook.start_folder.clone_from(&self.path);
             hook.at.line = line;
             hook
         });
@@ -90,6 +95,7 @@ fn hook(event: HookEvent, command: &str) -> Hook {
         matcher: None,
         command: command.to_owned(),
         timeout: Duration::from_secs(30),
+        start_folder: PathBuf::new(),
         scope: Scope::User,
         at: Origin::file("settings.json").start(),
     }

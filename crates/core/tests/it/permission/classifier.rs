@@ -53,7 +53,11 @@ fn a_command_decides_and_its_failure_asks() {
         let folder = Folder::new();
         let check = async |command: &str, expected: &str| {
             let command = command.to_owned();
-            let classifier = Classifier::Command { command, runner: folder.runner() };
+            let classifier = Classifier::Command {
+                command,
+                start_folder: folder.path().to_owned(),
+                runner: folder.runner(),
+            };
             assert_eq!(classify(&classifier, hints(Some(true), None, None)).await, expected);
         };
         check(
@@ -97,7 +101,11 @@ fn a_command_is_told_everything() {
     bounded(async {
         let folder = Folder::new();
         let command = r#"cat > seen; echo '{"decision":"allow"}'"#.to_owned();
-        let classifier = Classifier::Command { command, runner: folder.runner() };
+        let classifier = Classifier::Command {
+            command,
+            start_folder: folder.path().to_owned(),
+            runner: folder.runner(),
+        };
         classify(&classifier, hints(Some(true), None, None)).await;
         assert_eq!(
             folder.read("seen"),
@@ -111,7 +119,11 @@ fn a_command_is_told_everything() {
 fn a_command_has_ten_seconds() {
     let folder = Folder::new();
     let command = "trap '' INT TERM; while :; do sleep 60; done".to_owned();
-    let classifier = Classifier::Command { command, runner: folder.runner() };
+    let classifier = Classifier::Command {
+        command,
+        start_folder: folder.path().to_owned(),
+        runner: folder.runner(),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)

@@ -88,21 +88,31 @@ fn a_name_is_looked_up_in_the_commands_own_path() {
         // A folder of that name earlier in PATH is passed over.
         std::fs::create_dir_all(folder.path().join("decoy/tool")).unwrap();
         let decoy = folder.path().join("decoy");
-        let paths = [
-            std::env::join_paths([Path::new("/nowhere"), &decoy, &absolute]).unwrap(),
-            "bin".into(),
-        ];
+        let path = std::env::join_paths([Path::new("/nowhere"), &decoy, &absolute]).unwrap();
         for guard in both() {
-            for path in &paths {
-                let tool = Command {
-                    env: vec![("PATH".into(), path.clone())],
-                    cwd: Some(folder.path().to_owned()),
-                    ..command("tool", ["args", "x"])
-                };
-                assert_eq!(output(tool, &guard).await, b"x\0", "{}", path.display());
-            }
+            let tool = Command {
+                env: vec![("PATH".into(), path.clone())],
+                cwd: Some(folder.path().to_owned()),
+                ..command("tool", ["args", "x"])
+            };
+            assert_eq!(output(tool, &guard).await, b"x\0", "{}", path.display());
         }
     });
+}
+
+#[test]
+fn a_name_is_not_looked_up_in_relative_folders() {
+    let folder = toolbox("bin");
+    std::os::unix::fs::symlink(program("stubborn"), folder.path().join("tool")).unwrap();
+    for path in ["bin", "./bin", ".", "", ":", "bin:"] {
+        let tool = Command {
+            env: vec![("PATH".into(), path.into())],
+            cwd: Some(folder.path().to_owned()),
+            ..command("tool", ["args", "x"])
+        };
+        let resolved = tool.resolve();
+        assert!(matches!(resolved, Err(SpawnError::NotFound { .. })), "{path}: {resolved:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,192 @@
+//! The folders in which a bare command is looked up.
+//!
+//! The caller's `PATH` may name folders of the project that the caller works in, absolute or relative. An entry that was
+//! approved for another folder must not find its program there: a cloned repository would choose what runs. The engine
+//! gives every process the `PATH` that is left, so that a program which looks for others finds none there either.
+//! `doctor` shows the folders that were left out. This module starts nothing and reads no environment.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The caller's `PATH`, judged for commands that start in one folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchPath {
+    folders: Vec<(PathBuf, Option<SkipReason>)>,
+}
+
+/// Why a folder of `PATH` is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SkipReason {
+    /// It is not absolute, so it would be another folder wherever a process starts.
+    Relative,
+    /// It lies in the caller's project, and the command was not approved for that folder.
+    InsideProject,
+}
+
+// === impl SearchPath ===
+
+impl SearchPath {
+    /// Judges the value of `PATH` for a command that starts in `start_folder`, called from `project`. Looks at links,
+    /// so it may block.
+    pub fn new(path: &OsStr, start_folder: &Path, project: &Path) -> Self {
+        let project = Project::new(start_folder, project);
+        let judge = |folder: PathBuf| {
+            let reason = project.skip_reason(&folder);
+            (folder, reason)
+        };
+        Self { folders: std::env::split_paths(path).map(judge).collect() }
+    }
+
+    /// The folders that are left out, each once.
+    pub fn skipped(&self) -> impl Iterator<Item = (&Path, SkipReason)> {
+        let skipped = self.folders.iter().enumerate();
+        let is_first = |(at, pair): &(usize, &(PathBuf, Option<SkipReason>))| {
+            !self.folders[..*at].contains(*pair)
+        };
+        skipped
+            .filter(is_first)
+            .filter_map(|(_, (folder, reason))| Some((folder.as_path(), (*reason)?)))
+    }
+
+    /// The value of `PATH` without those folders; `None` where all of them stay.
+    pub fn narrowed(&self) -> Option<OsString> {
+        self.skipped().next()?;
+        let kept = self.folders.iter().filter(|(_, reason)| reason.is_none());
+        // They come from a `PATH`, so they can be joined to one. Were it not so, none would be searched.
+        Some(std::env::join_paths(kept.map(|(folder, _)| folder)).unwrap_or_default())
+    }
+
+    /// The file of this name that comes first in `PATH`, if it lies in a folder that is left out. Relative folders
+    /// are taken as they were before, from `base`.
+    pub(crate) fn skipped_program(&self, name: &str, base: &Path) -> Option<PathBuf> {
+        let file = |folder: &Path| Some(base.join(folder).join(name)).filter(|file| file.is_file());
+        let mut found =
+            self.folders.iter().filter_map(|(folder, reason)| Some((file(folder)?, reason)));
+        found.next().filter(|(_, reason)| reason.is_some()).map(|(file, _)| file)
+    }
+}
+
+/// Whether a command names a file of some folder in place of one that has to be looked up.
+pub(crate) fn is_bare(command: &str) -> bool {
+    !command.is_empty() && !command.contains('/')
+}
+
+/// The folder in which nothing is looked up.
+enum Project {
+    /// The command was approved for it, or for a folder in it.
+    Approved,
+    /// It is not the command's own: as the caller names it, and without links.
+    Other(PathBuf, PathBuf),
+}
+
+// === impl Project ===
+
+impl Project {
+    fn new(start_folder: &Path, project: &Path) -> Self {
+        let real = without_links(project);
+        if without_links(start_folder).starts_with(&real) {
+            Self::Approved
+        } else {
+            Self::Other(project.to_owned(), real)
+        }
+    }
+
+    fn skip_reason(&self, folder: &Path) -> Option<SkipReason> {
+        if !folder.is_absolute() {
+            return Some(SkipReason::Relative);
+        }
+        let Self::Other(named, real) = self else { return None };
+        let is_inside = |folder: &Path| folder.starts_with(named) || folder.starts_with(real);
+        (is_inside(folder) || is_inside(&without_links(folder)))
+            .then_some(SkipReason::InsideProject)
+    }
+}
+
+/// A folder that is gone keeps its name: nothing will be found in it.
+fn without_links(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}
+
+// === impl SkipReason ===
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Relative => "it is not an absolute path",
+            Self::InsideProject => "it lies in this project",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// `PATH` and start folder, both relative to a temporary folder; what stays and what is skipped.
+    fn check(path: &str, start_folder: &str, project: &str, expected: &str) {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        for folder in ["home/bin", "home/work/clone/bin", "usr/bin"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink("work/clone/bin", root.join("home/link")).unwrap();
+        let at = |name: &str| format!("{}/{name}", root.display());
+        let given: Vec<_> = path
+            .split(':')
+            .map(|name| name.strip_prefix('/').map_or(name.to_owned(), at))
+            .collect();
+        let given = OsString::from(given.join(":"));
+        let search = SearchPath::new(&given, &root.join(start_folder), &root.join(project));
+        let kept = search.narrowed().unwrap_or(given).into_string().unwrap();
+        let skipped = search.skipped().map(|(folder, why)| format!("{} {why:?}", folder.display()));
+        let found = format!("{kept} | {}", skipped.collect::<Vec<_>>().join(", "));
+        assert_eq!(found.replace(&format!("{}/", root.display()), "/"), expected, "{path}");
+    }
+
+    #[test]
+    fn a_clone_has_no_say_in_what_a_command_means() {
+        let (home, clone) = ("home", "home/work/clone");
+        check("/home/bin:/usr/bin", home, clone, "/home/bin:/usr/bin | ");
+        check(
+            "/home/work/clone/bin:/usr/bin",
+            home,
+            clone,
+            "/usr/bin | /home/work/clone/bin InsideProject",
+        );
+        check(
+            "node_modules/.bin::/usr/bin:.",
+            home,
+            clone,
+            "/usr/bin | node_modules/.bin Relative,  Relative, . Relative",
+        );
+        // Through a link of the user's, and spelt so that only the file system knows.
+        check("/home/link:/usr/bin", home, clone, "/usr/bin | /home/link InsideProject");
+        check(
+            "/usr/../home/work/clone/bin:/usr/bin",
+            home,
+            clone,
+            "/usr/bin | /usr/../home/work/clone/bin InsideProject",
+        );
+        // An entry of a folder above was not approved for the clone in it.
+        check(
+            "/home/work/clone/bin:/usr/bin",
+            "home/work",
+            clone,
+            "/usr/bin | /home/work/clone/bin InsideProject",
+        );
+    }
+
+    #[test]
+    fn the_approved_folder_may_hold_programs_but_not_by_relative_names() {
+        let clone = "home/work/clone";
+        check("/home/work/clone/bin:/usr/bin", clone, clone, "/home/work/clone/bin:/usr/bin | ");
+        check("bin:/home/work/clone/bin", clone, clone, "/home/work/clone/bin | bin Relative");
+        // A client that was started in `/`, or at home, works in no stranger's project.
+        check("/home/bin:/usr/bin", "home", "", "/home/bin:/usr/bin | ");
+        check("/home/bin:/usr/bin", "home", "home", "/home/bin:/usr/bin | ");
+    }
+}
