@@ -136,7 +136,10 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Stdio.command", "needed"),
     ("Stdio.args", "none"),
     ("Stdio.env", "none"),
-    ("Stdio.cwd", "the project's root; of a user's entry, home"),
+    (
+        "Stdio.cwd",
+        "the folder of its `.mcp.json`, or the one that holds `.switchboard`; of a user's entry, home",
+    ),
     ("Stdio.envFile", "none"),
     ("Stdio.inheritEnv", "`false`"),
     ("Remote.url", "needed"),

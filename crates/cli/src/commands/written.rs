@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_config::{Existing, Origin, Scope, check, mask};
+use switchboard_config::{Existing, Origin, Scope, SearchPath, check, mask};
 
 use crate::hint;
 use crate::notice::Notice;
@@ -125,16 +125,20 @@ pub(super) fn plain_secrets(name: &str, entry: &Value) -> Vec<Notice> {
 /// A command that is not there yet may come later, so this is no error.
 fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notice> {
     let command = entry["command"].as_str()?;
-    let folder = match scope {
+    let root = caller.workspace.root();
+    let start_folder = match scope {
         Scope::User => &caller.surroundings.home,
-        _ => caller.workspace.root(),
+        _ => root,
     };
-    let folder = entry["cwd"].as_str().map_or(folder.to_owned(), |cwd| folder.join(cwd));
-    let searched = caller.variable("PATH").unwrap_or_default();
+    let folder =
+        entry["cwd"].as_str().map_or(start_folder.to_owned(), |cwd| start_folder.join(cwd));
     let is_there = if command.contains('/') {
         folder.join(command).exists()
     } else {
-        std::env::split_paths(searched).any(|path| folder.join(path).join(command).is_file())
+        let path = caller.variable("PATH").unwrap_or_default();
+        let searched = SearchPath::new(path.as_ref(), start_folder, root).narrowed();
+        let searched = searched.as_deref().unwrap_or(path.as_ref());
+        std::env::split_paths(searched).any(|folder| folder.join(command).is_file())
     };
     if is_there || command.contains("${") {
         return None;

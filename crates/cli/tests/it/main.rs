@@ -38,6 +38,7 @@ mod protected;
 mod resources;
 mod secrets;
 mod signing_in;
+mod start_folder;
 mod story;
 mod terminal;
 mod tools;

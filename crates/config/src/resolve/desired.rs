@@ -41,6 +41,9 @@ pub struct Desired {
     pub pending: Vec<Pending>,
     /// Everything that is wrong.
     pub problems: Vec<Problem>,
+    /// Folders of `PATH` in which the commands of servers are not looked up: nothing wrong, and worth knowing for a
+    /// closer look.
+    pub skipped_folders: Vec<Problem>,
     /// Every file and folder that was looked at, whether it exists or not.
     pub watched: Vec<PathBuf>,
     /// The variables that entries name; with their values they tell two workspaces apart.

@@ -63,7 +63,7 @@ fn put_together(
     let policy = policy::policy(loaded);
     let bench = servers::Bench::new(loaded, surroundings, &effective, &policy, &choice);
     let (servers, shadowed) = bench.judge(&mut gate, &mut problems);
-    problems.extend(bench.skipped_folders(&servers));
+    let skipped_folders = bench.skipped_folders(&servers);
     let mut desired = Desired {
         root: loaded.root.clone(),
         exclusive: loaded.exclusive,
@@ -76,6 +76,7 @@ fn put_together(
         agent: None,
         pending: Vec::new(),
         problems,
+        skipped_folders,
         watched: Vec::new(),
         policy,
     };

@@ -290,7 +290,7 @@ pub(crate) fn render(desired: &Desired) -> String {
             changes.collect::<String>()
         )
     }));
-    lines.extend(desired.problems.iter().map(problem));
+    lines.extend(desired.problems.iter().chain(&desired.skipped_folders).map(problem));
     lines.join("\n")
 }
 

@@ -69,6 +69,7 @@ async fn examine(hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Fa
     let told: Vec<_> = told.map(|problem| Notice::from(problem).message).collect();
     let mut notices = tools::wrong(None, hub, caller, &snapshot);
     notices.retain(|notice| !told.contains(&notice.message));
+    notices.extend(hub.desired.skipped_folders.iter().map(Notice::from));
     let wrong = notices.iter().filter(|notice| notice.severity >= Severity::Warning).count();
     if printer.is_json() {
         printer.json(&json!({

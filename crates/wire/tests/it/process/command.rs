@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
 use switchboard_testkit::programs::program;
-use switchboard_wire::process::Command;
+use switchboard_wire::process::{Command, SpawnError};
 
 use super::{both, bounded, command, guard, output, stubborn};
 
