@@ -66,7 +66,7 @@ pub use resolve::{
     Server, Shadowed, State, resolve,
 };
 pub use scope::{Scope, UnknownScope};
-pub use search_path::{SearchPath, SkipReason};
+pub use search_path::{SearchPath, SkipReason, narrowed_path};
 pub use settings::{
     BadRule, ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
     Permissions, PluginSettings, PluginTerms, Rule, Servers, Settings,

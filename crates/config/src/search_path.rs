@@ -67,6 +67,17 @@ impl SearchPath {
     }
 }
 
+/// The variable that replaces `PATH` in the environment of a command that starts in `start_folder`, called from
+/// `project`; `None` where all of its folders stay. Where a name comes twice, the last one counts.
+pub fn narrowed_path(
+    environment: &[(OsString, OsString)],
+    start_folder: &Path,
+    project: &Path,
+) -> Option<(OsString, OsString)> {
+    let (name, path) = environment.iter().rev().find(|(name, _)| name == "PATH")?;
+    Some((name.clone(), SearchPath::new(path, start_folder, project).narrowed()?))
+}
+
 /// Whether a command names a file of some folder in place of one that has to be looked up.
 pub(crate) fn is_bare(command: &str) -> bool {
     !command.is_empty() && !command.contains('/')

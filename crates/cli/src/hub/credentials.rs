@@ -7,7 +7,9 @@ use std::sync::Arc;
 use switchboard_auth::{
     HeadersHelper, Helper, IdentityProvider, Presence, Provider, SignIn, Store, Subject,
 };
-use switchboard_config::{Entry, Remote, Scope, Server, Transport, Workspace, is_baseline};
+use switchboard_config::{
+    Entry, Remote, Scope, Server, Transport, Workspace, is_baseline, narrowed_path,
+};
 use switchboard_core::connection;
 use switchboard_core::engine::{CredentialSource, Environment};
 use switchboard_wire::http::{Credentials, HttpError, NoCredentials, PoolOptions};
@@ -48,11 +50,10 @@ impl Sources {
     /// The organisation's identity provider, if the user's settings or the administrator's name one.
     pub(crate) fn organisation(&self) -> Option<IdentityProvider> {
         let settings = self.workspace.desired().settings.xaa_idp?.value;
-        let helper = settings.client_secret_helper.clone().map(|line| Helper {
-            line,
-            env: self.usual.clone(),
-            cwd: self.home.clone(),
-            guard: self.guard.clone(),
+        let helper = settings.client_secret_helper.clone().map(|line| {
+            let mut env = self.usual.clone();
+            env.extend(narrowed_path(&env, &self.home, self.workspace.root()));
+            Helper { line, env, cwd: self.home.clone(), guard: self.guard.clone() }
         });
         Some(IdentityProvider::new(settings, helper, self.store.clone(), PoolOptions::default()))
     }
@@ -145,5 +146,6 @@ pub(crate) fn signs_in(server: &Server, entry: &Entry) -> Option<Subject> {
     if (brings && remote.oauth.is_none()) || remote.headers_helper.is_some() {
         return None;
     }
-    Some(Subject::new(&server.name, remote.url.parse().ok()?, remote.oauth.clone()))
+    let oauth = remote.oauth.clone().map(|oauth| oauth.with_files_in(&server.working_dir));
+    Some(Subject::new(&server.name, remote.url.parse().ok()?, oauth))
 }

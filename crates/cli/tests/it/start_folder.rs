@@ -181,6 +181,26 @@ fn a_bare_command_is_not_looked_up_in_the_clone() {
     }
 }
 
+/// A shell looks up what helpers and hooks name, in the `PATH` that it gets.
+#[test]
+fn a_helper_of_the_user_is_not_looked_up_in_the_clone() {
+    let mut world = Clone::new();
+    world.program("clone/bin/helper", "clone");
+    world.program("../bin/helper", "home");
+    let folder = |name: &str| world.story.path(name).canonicalize().unwrap().display().to_string();
+    let path = format!("{}:{}:/usr/bin:/bin", folder("clone/bin"), folder("../bin"));
+    world.story.set("PATH", &path);
+    let remote = "http://127.0.0.1:1/";
+    for settings in [
+        json!({"mcpServers": {"a": {"type": "http", "url": remote, "headersHelper": "helper"}}}),
+        json!({"connectors": {"url": remote, "tokenHelper": "helper"}}),
+    ] {
+        world.user_settings(&settings);
+        world.list();
+        assert_eq!(world.ran(), ["home"], "{settings}");
+    }
+}
+
 #[test]
 fn a_changed_file_of_variables_does_not_choose_the_program() {
     for line in ["PATH", "LD_PRELOAD", "NODE_OPTIONS", "PYTHONPATH", "BASH_ENV", "Path"] {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -181,6 +182,18 @@ pub struct OAuth {
     /// Whether to sign in through the organisation's identity provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xaa: Option<bool>,
+}
+
+impl OAuth {
+    /// The same with its files named from `folder`, where their names are relative: the folder in which the entry
+    /// starts.
+    #[must_use]
+    pub fn with_files_in(mut self, folder: &Path) -> Self {
+        for file in [&mut self.private_key_file, &mut self.assertion_file].into_iter().flatten() {
+            *file = folder.join(&*file).to_string_lossy().into_owned();
+        }
+        self
+    }
 }
 
 /// How a token is obtained.

@@ -138,3 +138,15 @@ fn an_entry_is_written_without_what_goes_without_saying() {
         serde_json::json!({ "type": "stdio", "command": "x", "timeout": 5000, "share": "never" });
     assert_eq!(entry.to_json(), expected);
 }
+
+#[test]
+fn files_of_a_sign_in_are_named_from_the_start_folder() {
+    let oauth = switchboard_config::OAuth {
+        private_key_file: Some("keys/own.pem".to_owned()),
+        assertion_file: Some("/run/assertion".to_owned()),
+        ..switchboard_config::OAuth::default()
+    };
+    let oauth = oauth.with_files_in(std::path::Path::new("/work"));
+    assert_eq!(oauth.private_key_file.as_deref(), Some("/work/keys/own.pem"));
+    assert_eq!(oauth.assertion_file.as_deref(), Some("/run/assertion"));
+}

@@ -223,10 +223,10 @@ fn ask(world: &mut World, line: &str) {
         "owner" => world.surroundings.owner = world.surroundings.owner.map(|owner| owner + 1),
         "corrupt-approvals" => world.write("state/approvals.json", "{"),
         "link" => {
-            let (link, target) = rest.split_once(" to ").unwrap();
-            let link = world.path(link);
-            fs::create_dir_all(link.parent().unwrap()).unwrap();
-            std::os::unix::fs::symlink(world.path(target), link).unwrap();
+            let (from, to) = rest.split_once(" to ").unwrap();
+            let from = world.path(from);
+            fs::create_dir_all(from.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(world.path(to), from).unwrap();
         }
         "old" => {
             let path = world.path("state/approvals.json");

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use switchboard_config::narrowed_path;
 use switchboard_wire::json::Raw;
 use switchboard_wire::process::{
     Command, Exit, Guard, Process, SpawnError, Spawned, StderrOptions, spawn,
@@ -12,8 +13,6 @@ use switchboard_wire::process::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, timeout_at};
-
-use crate::environment::narrowed_path;
 
 /// As much of standard output as is read.
 const MOST: u64 = 1024 * 1024;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use switchboard_config::{Asked, ConnectorSource, Desired, Kind, Located, Surroundings};
+use switchboard_config::{
+    Asked, ConnectorSource, Desired, Kind, Located, Surroundings, narrowed_path, project_root,
+};
 
 use super::environment::environment;
 use super::helper::Helper;
@@ -21,10 +23,10 @@ impl Wanted {
         surroundings: &Surroundings,
         settings: &BTreeMap<String, Located<String>>,
     ) -> Self {
-        let helper = source.token_helper.clone().map(|line| Helper {
-            line,
-            env: environment(&surroundings.env, settings, &source.url),
-            cwd: surroundings.home.clone(),
+        let helper = source.token_helper.clone().map(|line| {
+            let mut env = environment(&surroundings.env, settings, &source.url);
+            env.extend(narrowed_path(&env, &surroundings.home, &project_root(surroundings)));
+            Helper { line, env, cwd: surroundings.home.clone() }
         });
         Self { url: source.url.clone(), helper }
     }
