@@ -88,7 +88,8 @@ pub enum Sandbox {
     /// What its user may.
     #[default]
     Open,
-    /// What a program needs to run, read only, and the network. It starts no other program.
+    /// What a program needs to run, read only, and the network. It starts nothing, changes no file, and reaches no other
+    /// process of this machine but through the network.
     Closed,
 }
 
@@ -146,7 +147,7 @@ fn start(
     let limited = limits::apply(order.limits).and_then(|()| limits::await_the_end());
     limited.map_err(|error| Failed::new("limits", error.to_string()))?;
     if order.limits.sandbox == Sandbox::Closed {
-        close_in(&order.load).map_err(|why| Failed::new("sandbox", why))?;
+        enter_sandbox(&order.load).map_err(|why| Failed::new("sandbox", why))?;
     }
     let plugin = load(&order.load, channel, builtins)?;
     let ready = plugin.ready()?;
@@ -154,12 +155,12 @@ fn start(
 }
 
 #[cfg(target_os = "linux")]
-use sandbox::close_in;
+use sandbox::enter as enter_sandbox;
 
-/// There is nothing to close a process in with.
+/// Other systems have no sandbox, and a plugin that needs one does not run.
 #[cfg(not(target_os = "linux"))]
-fn close_in(_load: &Load) -> Result<(), String> {
-    Err("plugins can be closed in on Linux only".into())
+fn enter_sandbox(_load: &Load) -> Result<(), String> {
+    Err("there is a sandbox for plugins on Linux only".into())
 }
 
 fn load(

@@ -12,6 +12,7 @@ mod faults;
 mod items;
 mod load;
 mod reload;
+mod sandbox;
 mod source;
 mod subscriptions;
 mod tasks;

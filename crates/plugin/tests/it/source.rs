@@ -23,6 +23,8 @@ pub(crate) enum Source {
     One,
     /// Of the second.
     Two,
+    /// Of the first, and tries to leave the sandbox.
+    Escape,
 }
 
 impl Source {
@@ -30,6 +32,7 @@ impl Source {
         match self {
             Self::One => "v1.cpp",
             Self::Two => "v2.cpp",
+            Self::Escape => "escape.cpp",
         }
     }
 }

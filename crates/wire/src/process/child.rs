@@ -8,15 +8,21 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
+use nix::unistd::setsid;
 
-/// Makes `command` start in a process group of its own with every signal at its default and none
-/// blocked, whatever this process, or whoever started it, ignores or blocks.
+/// Makes `command` start in a session and process group of its own, without a controlling terminal, and with every
+/// signal at its default and none blocked, whatever this process, or whoever started it, ignores or blocks.
+///
+/// In our session the child could read what a user types into our terminal, and type in the user's place.
 pub(super) fn standardize(command: &mut Command) {
-    command.process_group(0);
-    #[allow(unsafe_code, reason = "the standard library has no safe way to reset signals")]
-    // SAFETY: the hook makes only the system calls sigaction and sigprocmask.
+    let hook = || {
+        setsid()?;
+        default_signals()
+    };
+    #[allow(unsafe_code, reason = "the standard library has no safe way to do either")]
+    // SAFETY: the hook makes only the system calls setsid, sigaction and sigprocmask.
     unsafe {
-        command.pre_exec(default_signals);
+        command.pre_exec(hook);
     }
 }
 

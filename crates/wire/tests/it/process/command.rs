@@ -7,7 +7,7 @@ use std::path::Path;
 use switchboard_testkit::programs::program;
 use switchboard_wire::process::{Command, SpawnError};
 
-use super::{both, bounded, command, guard, output, stubborn};
+use super::{both, bounded, command, guard, output, sh, stubborn};
 
 fn lines(bytes: Vec<u8>) -> Vec<String> {
     let text = String::from_utf8(bytes).unwrap();
@@ -96,6 +96,20 @@ fn a_name_is_looked_up_in_the_commands_own_path() {
                 ..command("tool", ["args", "x"])
             };
             assert_eq!(output(tool, &guard).await, b"x\0", "{}", path.display());
+        }
+    });
+}
+
+/// In a session that has a terminal it could type for the terminal's user.
+#[test]
+fn a_program_has_a_session_of_its_own_and_no_terminal() {
+    bounded(async {
+        for guard in both() {
+            let said = output(sh("read -r line < /proc/self/stat; echo $line"), &guard).await;
+            let said = String::from_utf8(said).unwrap();
+            // Of `pid (name) state parent group session terminal …`.
+            let fields: Vec<_> = said.split(' ').collect();
+            assert_eq!([fields[4], fields[5], fields[6]], [fields[0], fields[0], "0"], "{said}");
         }
     });
 }

@@ -1,0 +1,64 @@
+//! Which files a plugin in the sandbox can open: enough to run, read-only, and its own shared object.
+//!
+//! Landlock gains rights with every kernel. All that the crate knows are asked for, and the kernel enforces those that
+//! it has. What an older kernel lacks (truncation before 6.2, device ioctls before 6.10, signals and abstract sockets
+//! before 6.12, sockets in folders before 7.1) the filter of system calls refuses on every kernel.
+
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access as _, AccessFs, BitFlags, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
+    RulesetStatus, Scope, make_bitflags, path_beneath_rules,
+};
+
+use super::Load;
+
+/// The newest version of Landlock whose rights were reviewed for this list.
+const NEWEST_ABI: ABI = ABI::V9;
+
+/// What programs read to run: libraries, certificates, host names, the time zone, themselves.
+const READABLE: [&str; 11] = [
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/etc",
+    "/run/systemd/resolve",
+    "/proc/self",
+    "/sys",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
+
+/// Devices that a program may write to without consequence. Never a terminal: a write to one can type for its user.
+const WRITABLE: [&str; 1] = ["/dev/null"];
+const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate});
+
+/// Why files were not restricted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FilesError {
+    #[error("{0}")]
+    Landlock(#[from] landlock::RulesetError),
+    #[error("this kernel has no Landlock (Linux 5.13 or newer, enabled at boot)")]
+    Unsupported,
+}
+
+pub(super) fn restrict(load: &Load) -> Result<(), FilesError> {
+    let object = match load {
+        Load::File(path) => Some(path.clone()),
+        Load::Builtin(_) => None,
+    };
+    let readable = READABLE.iter().map(PathBuf::from).chain(object);
+    let restricted = Ruleset::default()
+        .handle_access(AccessFs::from_all(NEWEST_ABI))?
+        .scope(Scope::from_all(NEWEST_ABI))?
+        .create()?
+        .add_rules(path_beneath_rules(readable, AccessFs::from_read(NEWEST_ABI)))?
+        .add_rules(path_beneath_rules(WRITABLE, WRITE))?
+        .restrict_self()?;
+    match restricted.ruleset {
+        RulesetStatus::NotEnforced => Err(FilesError::Unsupported),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+    }
+}
