@@ -9,6 +9,7 @@ use switchboard_wire::{
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, oneshot},
+    task::coop::consume_budget,
     time::Instant,
 };
 
@@ -71,6 +72,8 @@ impl Call {
 
     /// What comes next. What was said before the answer comes before it. Safe to cancel.
     pub(crate) async fn next(&mut self) -> Next {
+        // A plugin that always has more to say must not keep the runtime's thread.
+        consume_budget().await;
         if self.end.is_none() {
             tokio::select! {
                 biased;

@@ -8,6 +8,8 @@ use switchboard_wire::{
     sanitize,
 };
 
+use crate::flood::{BYTES_PER_SECOND, MESSAGES_PER_SECOND};
+
 /// Why a plugin does not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -40,6 +42,12 @@ pub enum Fault {
     /// It did not answer in time.
     #[error("it did not answer within {} ms", .0.as_millis())]
     Hung(Duration),
+    /// It sent more than a host can be asked to read.
+    #[error(
+        "it was stopped because it flooded: more than {MESSAGES_PER_SECOND} notifications or {} MiB of output a second",
+        BYTES_PER_SECOND >> 20
+    )]
+    Flooded,
     /// It has ended too often, and is given a rest.
     #[error("it is started again in {} ms; before that {before}", left.as_millis())]
     Resting {

@@ -7,23 +7,32 @@ use std::{
 
 use switchboard_wire::{
     envelope::{Message, Parsed},
-    link::{LinkReader, lines},
+    link::{Frame, LinkReader, lines},
     process::{self, Command, Process, StderrOptions},
 };
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{sync::mpsc, task::coop::consume_budget, time::timeout};
 
 use crate::{
     fault::Fault,
+    flood::{FloodGauge, MeteredStderr, MeteredStdout},
     options::Options,
-    running::{Calls, News, Worker},
+    running::{Calls, News, Sorted, Worker},
     told::{Failed, Ready, said},
     worker::{self, Order},
 };
 
-/// The largest message of a plugin.
-const LARGEST: usize = 64 << 20;
+/// The largest message of a worker.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// How long the end of a worker may take to be told once its channel has closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// What a worker sends, and where it goes.
+struct Voice {
+    reader: LinkReader,
+    gauge: Arc<FloodGauge>,
+    seat: usize,
+    news: mpsc::Sender<News>,
+}
 
 impl Worker {
     /// Starts a worker and waits until its plugin is ready.
@@ -44,9 +53,10 @@ impl Worker {
         seat: usize,
         news: &mpsc::Sender<News>,
     ) -> Result<(Arc<Self>, Ready), Fault> {
-        let stderr = StderrOptions {
-            sink: options.logs.as_ref().map(|logs| logs.sink(&order.load.name(), "plugins")),
-        };
+        let gauge = Arc::new(FloodGauge::new());
+        let log = options.logs.as_ref().map(|logs| logs.sink(&order.load.name(), "plugins"));
+        let stderr = MeteredStderr { log, gauge: gauge.clone() };
+        let stderr = StderrOptions { sink: Some(Arc::new(stderr)) };
         let order =
             serde_json::to_string(order).map_err(|error| Fault::Spawn(error.to_string()))?;
         let command = Command {
@@ -56,7 +66,11 @@ impl Worker {
         };
         let spawned = process::spawn(command, &options.guard, stderr).await;
         let spawned = spawned.map_err(|error| Fault::Spawn(told(&error)))?;
-        let (writer, mut reader, writing) = lines::link(spawned.stdout, spawned.stdin, LARGEST);
+        let (writer, mut reader, writing) = lines::link(
+            MeteredStdout::new(spawned.stdout, gauge.clone()),
+            spawned.stdin,
+            MAX_MESSAGE_BYTES,
+        );
         tokio::spawn(writing);
         let ready = match first(&mut reader).await {
             Some(ready) => ready?,
@@ -64,7 +78,8 @@ impl Worker {
         };
         let calls = if ready.thread_safe { Calls::Many } else { Calls::One };
         let worker = Arc::new(Self::new(writer, spawned.process, calls));
-        tokio::spawn(read(Arc::downgrade(&worker), reader, seat, news.clone()));
+        let voice = Voice { reader, gauge, seat, news: news.clone() };
+        tokio::spawn(voice.follow(Arc::downgrade(&worker)));
         Ok((worker, ready))
     }
 }
@@ -84,17 +99,47 @@ async fn first(reader: &mut LinkReader) -> Option<Result<Ready, Fault>> {
     }
 }
 
-async fn read(worker: Weak<Worker>, mut reader: LinkReader, seat: usize, news: mpsc::Sender<News>) {
-    while let Ok(Some(frame)) = reader.next().await {
+// === impl Voice ===
+
+impl Voice {
+    /// Sorts what the worker sends until it ends, is not wanted any more, or floods.
+    async fn follow(mut self, worker: Weak<Worker>) {
+        while let Some(frame) = self.next().await {
+            let Some(worker) = worker.upgrade() else { return };
+            self.sort(&worker, frame);
+            // Many messages come with one read: others have their turn between them.
+            consume_budget().await;
+        }
+        // A worker without a call and without a place is not asked about.
         let Some(worker) = worker.upgrade() else { return };
-        match frame.parse() {
-            Ok(Parsed::One(message)) => worker.sort(message, seat, &news),
-            _ => tracing::debug!("a worker said something that is no message"),
+        let flooded = self.gauge.is_flooded();
+        worker.end(if flooded { Fault::Flooded } else { ended(&worker.process).await });
+    }
+
+    /// The next message, unless the worker has ended or floods.
+    async fn next(&mut self) -> Option<Frame> {
+        tokio::select! {
+            biased;
+            () = self.gauge.flooded() => None,
+            frame = self.reader.next() => frame.ok().flatten(),
         }
     }
-    // Nobody asks after one that is not wanted any more.
-    if let Some(worker) = worker.upgrade() {
-        worker.end(ended(&worker.process).await);
+
+    fn sort(&self, worker: &Worker, frame: Frame) {
+        let bytes = match &frame {
+            Frame::Text(text) => text.len(),
+            Frame::Broken(_) => 0,
+        };
+        let sorted = match frame.parse() {
+            Ok(Parsed::One(message)) => worker.sort(message, self.seat, &self.news),
+            _ => {
+                tracing::debug!("a worker sent a line that is no message");
+                Sorted::Unasked
+            }
+        };
+        if sorted == Sorted::Answer {
+            self.gauge.credit_answer(bytes);
+        }
     }
 }
 

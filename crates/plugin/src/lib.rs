@@ -14,6 +14,7 @@ mod call;
 mod catalog;
 mod fault;
 mod files;
+mod flood;
 mod keeper;
 mod launch;
 mod normal;

@@ -58,6 +58,15 @@ pub(crate) struct News {
     pub(crate) params: Raw,
 }
 
+/// What a message of a worker was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sorted {
+    /// The answer to a call.
+    Answer,
+    /// Anything else.
+    Unasked,
+}
+
 /// How many calls a plugin takes at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Calls {
@@ -200,7 +209,7 @@ impl Worker {
     }
 
     /// Sorts one message.
-    pub(crate) fn sort(&self, message: Message, seat: usize, news: &mpsc::Sender<News>) {
+    pub(crate) fn sort(&self, message: Message, seat: usize, news: &mpsc::Sender<News>) -> Sorted {
         match message {
             Message::Response(response) => {
                 let id = response.id().and_then(|id| id.as_u64()).unwrap_or_default();
@@ -212,6 +221,7 @@ impl Worker {
                         Outcome::Error(error) => Err(error),
                     };
                     let _ = mailbox.done.send(outcome);
+                    return Sorted::Answer;
                 }
             }
             Message::Request(request) => self.ask(&request),
@@ -221,6 +231,7 @@ impl Worker {
                 }
             }
         }
+        Sorted::Unasked
     }
 
     fn note(&self, call: u64, method: String, params: Raw, seat: usize, news: &mpsc::Sender<News>) {

@@ -9,6 +9,7 @@
 mod chaos;
 mod client;
 mod faults;
+mod flood;
 mod items;
 mod load;
 mod reload;

@@ -60,6 +60,20 @@ static std::string member(const std::string &request, const std::string &key) {
     return request.substr(at, request.find('"', at) - at);
 }
 
+// The worker's way to its host, which is not meant for plugins.
+static int channel(void) {
+    for (int each = 3; each < 200; ++each)
+        if ((fcntl(each, F_GETFL) & O_ACCMODE) == O_WRONLY) return each;
+    return -1;
+}
+
+static void repeat(int descriptor, const std::string &text) {
+    while (write(descriptor, text.data(), text.size()) >= 0) {}
+}
+
+static const char *const NOTE =
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":1}}";
+
 static char *handle(const char *text) {
     const std::string request = text, how = member(request, "how");
 #ifdef ALWAYS_CRASH
@@ -99,6 +113,14 @@ static char *handle(const char *text) {
                                  "\"progressToken\":\"" + token + "\",\"progress\":1,\"total\":2}}";
         std::thread([&] { self->notifications->SendToClient("v1", note.c_str()); }).join();
     }
+    if (how == "chatter")
+        for (int each = 0; each < 10000; ++each) self->notifications->SendToClient("v1", NOTE);
+    if (how == "flood of notifications")
+        for (;;) self->notifications->SendToClient("v1", NOTE);
+    if (how == "flood of lines") repeat(channel(), std::string(4096, 'x') + "\n");
+    if (how == "flood of line ends") repeat(channel(), std::string(4096, '\n'));
+    if (how == "flood without a line end") repeat(channel(), std::string(4096, 'x'));
+    if (how == "flood of errors") repeat(2, std::string(4096, 'x'));
     if (how == "lines") return copied("{\n  \"content\":\n [] }\n");
     if (how == "escape") {
         const std::string path = "/tmp/switchboard-plugin-" + std::to_string(getpid());

@@ -39,13 +39,16 @@ int32_t describe(void *, sb_answer *answer) {
     return give(R"({"tools":[
         {"name":"act","description":"Says which version it is.","inputSchema":{"type":"object"}},
         {"name":"wanted","description":"Says what is wanted.","inputSchema":{"type":"object"}},
+        {"name":"flood","description":"Never stops talking.","inputSchema":{"type":"object"}},
         {"name":"crash","description":"Crashes.","inputSchema":{"type":"object"}}],
         "resourceTemplates":[{"uriTemplate":"note://{id}","name":"note","description":"A note."}]})", SB_OK, answer);
 }
 
-int32_t handle(void *, const sb_call *, sb_text, sb_text params, sb_answer *answer) {
+int32_t handle(void *, const sb_call *call, sb_text, sb_text params, sb_answer *answer) {
     const std::string asked(params.ptr, params.len);
     if (asked.find("\"crash\"") != std::string::npos) abort();
+    while (asked.find("\"flood\"") != std::string::npos)
+        host->notify(call, text("notifications/message"), text(R"({"level":"info","data":1})"));
     std::string said = VERSION;
     if (asked.find("\"wanted\"") != std::string::npos) {
         said.clear();
