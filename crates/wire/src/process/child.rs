@@ -37,7 +37,7 @@ pub(super) fn default_signals() -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{close_strays_on_exec, die_with_parent, own};
+pub(super) use linux::{close_strays_on_exec, die_with_parent, own, set_limit};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -50,6 +50,7 @@ mod linux {
     use nix::errno::Errno;
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
     use nix::sys::prctl::set_pdeathsig;
+    use nix::sys::resource::{Resource, rlim_t, setrlimit};
     use nix::sys::signal::Signal;
     use nix::unistd::{getpid, getppid};
 
@@ -63,6 +64,16 @@ mod linux {
         };
         #[allow(unsafe_code, reason = "the request must be made by the child itself")]
         // SAFETY: the hook makes only the system calls prctl and getppid.
+        unsafe {
+            command.pre_exec(hook);
+        }
+    }
+
+    /// Sets a limit of the child, and of all that it will start.
+    pub(crate) fn set_limit(command: &mut Command, which: Resource, limit: rlim_t) {
+        let hook = move || Ok(setrlimit(which, limit, limit)?);
+        #[allow(unsafe_code, reason = "the standard library has no safe way to set a limit")]
+        // SAFETY: the hook makes only the system call prlimit64.
         unsafe {
             command.pre_exec(hook);
         }

@@ -56,11 +56,21 @@ impl Command {
 impl StopLadder {
     /// The time killed processes are given to disappear.
     const AFTER_KILL: Duration = Duration::from_secs(1);
+    /// The part of it after which a guard has failed: it would have been done by then.
+    const GUARD_AFTER_KILL: Duration = Duration::from_millis(500);
 
     /// When a caller that waits for the end gives up waiting: only a process that the kernel cannot
     /// kill just now lasts longer.
     pub(super) fn patience(&self) -> Duration {
         self.after_interrupt + self.after_terminate + Self::AFTER_KILL
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl StopLadder {
+    /// When a guard that was asked to stop everything is not waited for any longer.
+    pub(super) fn guard_patience(&self) -> Duration {
+        self.after_interrupt + self.after_terminate + Self::GUARD_AFTER_KILL
     }
 }
 

@@ -1,4 +1,5 @@
-//! A child under a guard, seen from our side: one task that speaks with the guard and waits for it.
+//! A child under a guard, seen from our side: one task that speaks with the guard and waits for it. Where the guard ends
+//! before its work is done, killed by the child or by others, the task does that work instead.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -13,13 +14,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::guard::protocol::{Report, Request};
 use super::guard::{handover, invocation};
 use super::launch::ChildEnds;
 use super::watch::Watch;
-use super::{Command, SpawnError};
+use super::{Command, SpawnError, orphans};
 
 /// How long a guard may take to say that the child runs. Only a program that is none takes longer.
 const START: Duration = Duration::from_secs(10);
@@ -30,6 +31,15 @@ struct Monitor {
     watch: Watch,
     /// How long a guard that is let go may take to clean up.
     patience: Duration,
+}
+
+/// How a guard has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GuardEnd {
+    /// After its work: nothing is left.
+    Done,
+    /// Before that, as far as is known.
+    Early,
 }
 
 /// Our end of the line to a guard.
@@ -48,9 +58,10 @@ pub(super) fn launch(
     watch: Watch,
 ) -> Result<oneshot::Receiver<Result<u32, SpawnError>>, SpawnError> {
     let failed = |doing| move |source| SpawnError::Guard { doing, source };
-    let patience = command.stop.patience();
+    let patience = command.stop.guard_patience();
     let request = Request::new(file, command);
     let frame = request.encode().map_err(failed("writing down the command"))?;
+    orphans::adopt().map_err(failed("preparing for its end"))?;
     let (guard, stream) = fork(guard, ends).map_err(failed("being started"))?;
     let channel = Channel { stream, partial: [0; Report::SIZE], filled: 0 };
     let (started, result) = oneshot::channel();
@@ -113,13 +124,15 @@ impl Monitor {
         }
     }
 
-    /// Until the guard ends, which it does once nobody is left.
+    /// Until the guard ends, which it does once nobody is left; or has not ended in time after it was asked to stop
+    /// everything. A server can stop its guard with a signal.
     async fn watch(&mut self) {
-        let mut asked = false;
+        let mut deadline = None;
         loop {
             tokio::select! {
-                () = self.watch.stop.cancelled(), if !asked => {
-                    asked = true;
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return,
+                () = self.watch.stop.cancelled(), if deadline.is_none() => {
+                    deadline = Some(Instant::now() + self.patience);
                     // The end of the channel is the request; the other half still brings reports.
                     let _ = self.channel.stream.shutdown().await;
                 }
@@ -137,10 +150,12 @@ impl Monitor {
     async fn finish(self, server: Pid) {
         let Self { mut guard, channel, watch, .. } = self;
         drop(channel);
-        let _ = guard.kill().await;
-        if watch.exit().is_none() {
-            // The guard was killed. The kernel killed the child with it, and we its group.
-            let _ = killpg(server, Signal::SIGKILL);
+        if end(&mut guard).await == GuardEnd::Early {
+            // The kernel killed the child with its guard. Its group still holds whoever has not left it.
+            if watch.exit().is_none() {
+                let _ = killpg(server, Signal::SIGKILL);
+            }
+            orphans::kill_all().await;
         }
         watch.gone();
     }
@@ -148,9 +163,20 @@ impl Monitor {
     /// Lets go of a guard that may or may not have started something: if so it stops that now.
     async fn abandon(&mut self) {
         let _ = self.channel.stream.shutdown().await;
-        if timeout(self.patience, self.guard.wait()).await.is_err() {
-            let _ = self.guard.kill().await;
+        let _ = timeout(self.patience, self.guard.wait()).await;
+        if end(&mut self.guard).await == GuardEnd::Early {
+            orphans::kill_all().await;
         }
+    }
+}
+
+/// Kills a guard, unless it has ended, and waits for it.
+async fn end(guard: &mut Child) -> GuardEnd {
+    // Its status stays known however often it is asked for.
+    let _ = guard.start_kill();
+    match guard.wait().await {
+        Ok(status) if status.success() => GuardEnd::Done,
+        _ => GuardEnd::Early,
     }
 }
 

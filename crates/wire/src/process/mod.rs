@@ -20,6 +20,8 @@ pub mod guard;
 mod guarded;
 mod handle;
 mod launch;
+#[cfg(target_os = "linux")]
+mod orphans;
 mod resolve;
 mod stderr;
 mod stdout;

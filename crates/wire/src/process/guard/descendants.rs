@@ -12,20 +12,26 @@ pub(in crate::process) fn descendants(root: Pid) -> Vec<Pid> {
     by_thread(root).unwrap_or_else(|| by_parent(root))
 }
 
+/// The children of a process, the dead whom it has not yet waited for included.
+pub(in crate::process) fn children(pid: Pid) -> Vec<Pid> {
+    let by_parent = || parents_and_children().into_iter().filter(|(parent, _)| *parent == pid);
+    listed(pid).unwrap_or_else(|| by_parent().map(|(_, child)| child).collect())
+}
+
 /// From the kernel's own lists of each thread's children: cost is in the size of the tree, not of
 /// the machine. `None` where the kernel was built without them.
 fn by_thread(root: Pid) -> Option<Vec<Pid>> {
-    let mut found = children(root)?;
+    let mut found = listed(root)?;
     let mut next = 0;
     while let Some(&pid) = found.get(next) {
         next += 1;
         // One that is gone by now has left its children to `root`, where the next walk sees them.
-        found.extend(children(pid).unwrap_or_default());
+        found.extend(listed(pid).unwrap_or_default());
     }
     Some(found)
 }
 
-fn children(pid: Pid) -> Option<Vec<Pid>> {
+fn listed(pid: Pid) -> Option<Vec<Pid>> {
     let mut found = Vec::new();
     let mut readable = false;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
@@ -39,16 +45,7 @@ fn children(pid: Pid) -> Option<Vec<Pid>> {
 
 /// From every process's own word on its parent.
 fn by_parent(root: Pid) -> Vec<Pid> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let everyone: Vec<(Pid, Pid)> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let pid = parse(entry.file_name().to_str()?)?;
-            Some((parent(&entry.path())?, pid))
-        })
-        .collect();
+    let everyone = parents_and_children();
     let below = |above: Pid| everyone.iter().filter(move |(parent, _)| *parent == above);
     let mut found: Vec<Pid> = below(root).map(|(_, pid)| *pid).collect();
     let mut next = 0;
@@ -57,6 +54,18 @@ fn by_parent(root: Pid) -> Vec<Pid> {
         found.extend(below(pid).map(|(_, pid)| *pid));
     }
     found
+}
+
+/// Every process of this machine, after its parent.
+fn parents_and_children() -> Vec<(Pid, Pid)> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let process = |entry: fs::DirEntry| {
+        let pid = parse(entry.file_name().to_str()?)?;
+        Some((parent(&entry.path())?, pid))
+    };
+    entries.flatten().filter_map(process).collect()
 }
 
 /// The second field after the command's name, which may itself hold spaces and parentheses.

@@ -5,6 +5,9 @@
 //! channel to us. Whatever ends the channel, be it a stop, an exit or a kill, it stops everything
 //! beneath it, sessions and daemons included, and ends when nobody is left.
 //!
+//! A server can kill its guard, or stop it with a signal. Then we do the guard's work: what it leaves behind becomes ours
+//! (`orphans`).
+//!
 //! Outside its promise: both of us killed together, processes that belong to another user by then,
 //! and work handed to a daemon that is not a descendant.
 
@@ -13,7 +16,7 @@ pub(super) mod descendants;
 #[cfg(target_os = "linux")]
 pub(super) mod handover;
 #[cfg(target_os = "linux")]
-mod ladder;
+pub(super) mod ladder;
 #[cfg(target_os = "linux")]
 pub(super) mod protocol;
 #[cfg(target_os = "linux")]
@@ -30,6 +33,9 @@ use std::sync::Arc;
 pub enum Guard {
     /// By a program that calls [`run_if_guard`] first in its `main`, held open so that an upgrade of
     /// the file cannot mix versions.
+    ///
+    /// The first process that is started under a guard makes this process a child subreaper: it adopts orphans of all
+    /// its descendants, and kills those that a guard has left behind.
     Executable(Arc<OwnedFd>),
     /// Not at all: a stop reaches the child's process group only, and if this process is killed the
     /// child merely finds its standard input closed.

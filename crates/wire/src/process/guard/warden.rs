@@ -21,7 +21,7 @@ use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::protocol::{Report, Request};
 use super::{handover, ladder};
-use crate::process::{Exit, child};
+use crate::process::{Exit, child, orphans};
 
 /// A guard at work.
 pub(super) struct Warden {
@@ -92,6 +92,7 @@ fn start(request: &Request, stdin: OwnedFd) -> io::Result<Child> {
     command.stdin(Stdio::from(stdin));
     child::standardize(&mut command);
     child::die_with_parent(&mut command);
+    child::set_limit(&mut command, orphans::MARK, orphans::mark()?);
     command.spawn()
 }
 

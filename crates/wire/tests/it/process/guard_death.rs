@@ -1,13 +1,14 @@
 //! What happens when somebody else lays hands on a guard.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use switchboard_testkit::processes::Identity;
-use switchboard_wire::process::Exit;
+use switchboard_testkit::processes::{Identity, working_in};
+use switchboard_wire::process::{Command, Exit, Spawned};
 
-use super::{Tree, bounded, eventually, guard};
+use super::{Tree, bounded, eventually, guard, sh, start};
 
 fn send(to: Identity, signal: Signal) {
     kill(Pid::from_raw(to.pid.cast_signed()), signal).unwrap();
@@ -39,19 +40,84 @@ fn other_signals_do_not_touch_it() {
     });
 }
 
-/// The kernel kills the child, we kill its group; a session of its own is beyond both.
+/// The kernel kills the child; everybody else becomes ours, a session of its own or not.
 #[test]
-fn killed_it_takes_the_child_along() {
+fn killed_it_leaves_nobody() {
     bounded(async {
         let tree = Tree::start(&guard()).await;
         send(tree.guard, Signal::SIGKILL);
         assert_eq!(tree.process.exited().await, Exit::Unknown);
         assert_eq!(tree.process.stop().await, Exit::Unknown);
-        let members = tree.members.clone();
-        let down_to_one = move || members.iter().filter(|member| member.is_alive()).count() == 1;
-        assert!(eventually(Duration::from_secs(1), down_to_one).await.is_some());
-        for escaped in tree.members.iter().filter(|member| member.is_alive()) {
-            send(*escaped, Signal::SIGKILL);
-        }
+        assert!(tree.nobody_is_left());
     });
+}
+
+/// A guard that cannot run cannot stop anybody either.
+#[test]
+fn frozen_it_is_replaced() {
+    bounded(async {
+        let tree = Tree::start(&guard()).await;
+        send(tree.guard, Signal::SIGSTOP);
+        tree.process.stop().await;
+        assert!(tree.nobody_is_left());
+    });
+}
+
+/// What a server does to outlive us: it leaves its group, kills its guard, and goes on.
+#[test]
+fn killed_by_its_server_it_leaves_nobody() {
+    // Each leaves one process or more behind that work in the same folder.
+    let scripts = [
+        // Leaves its group and session.
+        "guard=$PPID; setsid sh -c \"kill -9 $guard; exec sleep 600\" & wait",
+        // Twice removed from the server, with children of its own.
+        "guard=$PPID; setsid sh -c \"(setsid sh -c 'kill -9 $guard; sleep 600 & sleep 600 & wait' &)\" & wait",
+        // Never the same process for long, nor the same session.
+        "export next='sleep 0.02; setsid sh -c \"$next\" &'; guard=$PPID; \
+         setsid sh -c \"$next\" & setsid sh -c \"kill -9 $guard\" & wait",
+        // Kills the guard while it is asked to stop.
+        "guard=$PPID; setsid sh -c \"trap 'kill -9 $guard' INT TERM; while :; do sleep 0.1; done\" & read end",
+    ];
+    for script in scripts {
+        bounded(async move {
+            let folder = tempfile::tempdir().unwrap();
+            let cwd = folder.path().canonicalize().unwrap();
+            let command = Command { cwd: Some(cwd.clone()), env: path(), ..sh(script) };
+            let Spawned { stdin, process, .. } = start(command, &guard()).await;
+            let guard = Identity::of(process.pid()).and_then(Identity::parent);
+            if !script.ends_with("read end") {
+                let killed = move || guard.is_none_or(|guard| !guard.is_alive());
+                assert!(eventually(Duration::from_secs(10), killed).await.is_some(), "{script}");
+            }
+            drop(stdin);
+            process.stop().await;
+            assert_eq!(working_in(&cwd), [], "{script}");
+        });
+    }
+}
+
+/// Processes that this one started without a guard are none of a guard's business, adopted or not.
+#[test]
+fn strangers_are_left_alone() {
+    bounded(async {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().canonicalize().unwrap();
+        let daemon = std::process::Command::new("sh")
+            .args(["-c", "setsid sleep 600 >/dev/null 2>&1 & echo $!"])
+            .current_dir(&cwd)
+            .output()
+            .unwrap();
+        let daemon = String::from_utf8(daemon.stdout).unwrap();
+        let daemon = Identity::of(daemon.trim().parse().unwrap()).unwrap();
+        let tree = Tree::start(&guard()).await;
+        send(tree.guard, Signal::SIGKILL);
+        tree.process.stop().await;
+        assert!(tree.nobody_is_left());
+        assert!(daemon.is_alive());
+        send(daemon, Signal::SIGKILL);
+    });
+}
+
+fn path() -> Vec<(OsString, OsString)> {
+    vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())]
 }
