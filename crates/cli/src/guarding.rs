@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard_auth::Trust;
 use switchboard_gateway::face::{
-    Access, FaceOptions, Limits, Rate, Times, TlsIdentity, Tokens, WithoutToken,
+    Access, FaceOptions, Limits, Rate, Times, TlsIdentity, Tokens, WithoutToken, is_public_name,
 };
 use switchboard_gateway::tokens::{Checked, Several, TokenStore};
 use switchboard_wire::sanitize;
@@ -42,16 +42,21 @@ impl Door {
         state_dir: &Path,
     ) -> Result<Self, Failure> {
         let is_beyond = !listen.ip().is_loopback();
+        let public_name = guarding.allow_host.iter().find(|name| is_public_name(name));
         let auth = match guarding.auth {
-            Some(Auth::User) if is_beyond => return Err(not_by_user(listen)),
+            Some(Auth::User) if is_beyond => return Err(not_by_user(&listen.to_string())),
+            Some(Auth::User) if let Some(name) = public_name => return Err(not_by_user(name)),
             Some(auth) => auth,
-            None if is_beyond || guarding.auth_issuer.is_some() => Auth::Token,
+            None if is_beyond || public_name.is_some() || guarding.auth_issuer.is_some() => {
+                Auth::Token
+            }
             None => Auth::User,
         };
         let store = TokenStore::new(state_dir);
         let trust = trust(guarding)?;
         if auth == Auth::Token && trust.is_none() {
-            some_token(&store, listen)?;
+            let name = public_name.map_or_else(|| listen.to_string(), Clone::clone);
+            some_token(&store, &name)?;
         }
         Ok(Self { auth, tls: identity(guarding)?, store, trust })
     }
@@ -151,8 +156,9 @@ fn loopback(unspecified: IpAddr) -> IpAddr {
     }
 }
 
-fn not_by_user(listen: SocketAddr) -> Failure {
-    let message = format!("{listen} can be reached from other machines, where users mean nothing");
+fn not_by_user(place: &str) -> Failure {
+    let place = sanitize::line(place);
+    let message = format!("{place} can be reached from other machines, where users mean nothing");
     Failure::usage(message, "leave `--auth user` out: clients need a token there")
 }
 
@@ -183,12 +189,12 @@ fn trust(guarding: &Guarding) -> Result<Option<Trust>, Failure> {
 }
 
 /// Whoever is to come in needs something to come in with.
-fn some_token(store: &TokenStore, listen: SocketAddr) -> Result<(), Failure> {
+fn some_token(store: &TokenStore, place: &str) -> Result<(), Failure> {
     let tokens = store.list().map_err(|error| super::commands::token_failed(error, store))?;
     if tokens.iter().any(|token| token.is_good(surroundings::now())) {
         return Ok(());
     }
-    let message = format!("clients of {listen} need a token, and there is none");
+    let message = format!("clients of {} need a token, and there is none", sanitize::line(place));
     Err(Failure::plain(Kind::Usage, message)
         .hinted("make one with `switchboard token create --name <client>`, and try again"))
 }

@@ -140,6 +140,8 @@ fn what_would_let_strangers_in_is_refused() {
     story
         .run(&["serve", "--auth", "token", "--listen", "127.0.0.1:0"])
         .run(&["serve", "--auth", "user", "--listen", "0.0.0.0:0"])
+        .run(&["serve", "--listen", "127.0.0.1:0", "--allow-host", "hub.example"])
+        .run(&["serve", "--listen", "127.0.0.1:0", "--allow-host", "hub.example", "--auth", "user"])
         .run(&["serve", "--tls-cert", "hub.pem"])
         .run(&["serve", "--tls-cert", "hub.pem", "--tls-key", "hub.key"]);
     story.write("hub.pem", "nothing");
@@ -182,18 +184,35 @@ type Tries<'a> = &'a [(&'a [(&'a str, &'a str)], &'a str, u16)];
 fn every_limit_has_its_flag() {
     let home = home();
     let long = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","x":"{}"}}"#, "x".repeat(2000));
-    let cases: [(&[&str], Tries<'_>); 5] = [
+    let bearer = format!("Bearer {}", token(&home, "ann"));
+    let ann = ("authorization", bearer.as_str());
+    let cases: [(&[&str], Tries<'_>); 6] = [
         (&["--max-message", "1000"], &[(&[], HELLO, 200), (&[], &long, 413)]),
         (&["--max-sessions", "1"], &[(&[], HELLO, 200), (&[], HELLO, 503)]),
         (&["--rate", "1"], &[(&[], HELLO, 200), (&[], HELLO, 200), (&[], HELLO, 429)]),
         (
             &["--allow-host", "hub.example"],
-            &[(&[("host", "hub.example")], HELLO, 200), (&[("host", "evil.example")], HELLO, 403)],
+            &[
+                (&[("host", "hub.example"), ann], HELLO, 200),
+                (&[("host", "hub.example")], HELLO, 401),
+                (&[], HELLO, 401),
+                (&[("host", "evil.example"), ann], HELLO, 403),
+            ],
+        ),
+        (
+            &["--allow-host", "hub.localhost"],
+            &[
+                (&[("host", "hub.localhost")], HELLO, 200),
+                (&[("x-forwarded-for", "192.0.2.1")], HELLO, 401),
+                (&[("x-forwarded-for", "192.0.2.1"), ann], HELLO, 200),
+            ],
         ),
         (
             &["--allow-origin", "https://app.example"],
             &[
                 (&[("origin", "https://app.example")], HELLO, 200),
+                (&[("origin", "http://localhost:3000")], HELLO, 403),
+                (&[("origin", "http://127.0.0.1:3000")], HELLO, 403),
                 (&[("origin", "https://evil.example")], HELLO, 403),
             ],
         ),

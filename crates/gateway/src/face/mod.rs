@@ -30,7 +30,7 @@ use switchboard_wire::link::LinkWriter;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use guard::{Caller, Denied, Tokens};
+pub use guard::{Caller, Denied, Tokens, is_public_name};
 pub use options::{Access, FaceOptions, Limits, Rate, Times, WithoutToken};
 pub use tls::TlsIdentity;
 

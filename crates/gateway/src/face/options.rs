@@ -10,9 +10,10 @@ use super::{guard::Tokens, tls::TlsIdentity};
 pub struct FaceOptions {
     /// Who may come in.
     pub access: Access,
-    /// Host names that are taken besides those of this machine, as in `--allow-host`.
+    /// Host names that are taken besides those of this machine, as in `--allow-host`. With one that other machines can
+    /// use, every client needs a token, whatever `access` says of this machine's user.
     pub hosts: Vec<String>,
-    /// Origins of web pages that are taken besides pages of this machine, as in `--allow-origin`.
+    /// Origins of web pages that are taken besides our own pages, as in `--allow-origin`.
     pub origins: Vec<String>,
     /// How much is taken.
     pub limits: Limits,
@@ -39,7 +40,7 @@ pub struct Access {
 /// What becomes of a client without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithoutToken {
-    /// It is let in if it runs on this machine, as the same user as we do.
+    /// It is let in if it runs on this machine, as the same user as we do, and no proxy speaks for it.
     SameUser,
     /// It is asked for one.
     Refused,

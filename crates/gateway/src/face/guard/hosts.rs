@@ -1,7 +1,9 @@
 //! The names we answer to, and the pages we answer.
 //!
 //! A web page can have its own name point at this machine; then the browser sends us its requests
-//! under that name. So names other than our own are refused, and pages other than our own too.
+//! under that name. So names other than our own are refused. Pages are refused too, unless they come from the
+//! very host and port that they ask (our console), or `--allow-origin` names them: another port of this machine is
+//! another program, and what it serves may be anybody's.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -63,31 +65,20 @@ impl Hosts {
     /// The origin, if there is one and it is allowed.
     pub(super) fn check_origin(
         &self,
+        uri: &Uri,
         headers: &HeaderMap,
-        local: Option<IpAddr>,
     ) -> Result<Option<Origin>, Refusal> {
         let mut said = headers.get_all(header::ORIGIN).iter();
         let Some(origin) = said.next() else {
             return Ok(None);
         };
         let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
-        if said.next().is_none() && self.is_allowed(&text, local) {
+        let is_listed = || self.origins.iter().any(|listed| listed == "*" || *listed == text);
+        if said.next().is_none() && (is_listed() || is_same_origin(&text, uri, headers)) {
             return Ok(Some(Origin(origin.clone())));
         }
         let text = "pages of this `Origin` are not served; allow it with `--allow-origin`";
         Err(Refusal::new(Reason::Origin, StatusCode::FORBIDDEN, text))
-    }
-
-    fn is_allowed(&self, origin: &str, local: Option<IpAddr>) -> bool {
-        if self.origins.iter().any(|allowed| allowed == "*" || allowed == origin) {
-            return true;
-        }
-        let Ok(url) = Url::parse(origin) else {
-            return false;
-        };
-        let of_the_web = matches!(url.scheme(), "http" | "https");
-        let host = url.host_str().filter(|_| of_the_web && is_bare(&url));
-        host.is_some_and(|host| self.is_ours(host, None, local))
     }
 
     /// Whether a host, with its port where one was named, is one of ours.
@@ -107,6 +98,37 @@ impl Hosts {
             || address == self.bound && !address.is_unspecified()
             || local.is_some_and(|local| local.to_canonical() == address.to_canonical())
     }
+}
+
+/// Whether a page was served by the host and port that it now asks. `Host` has been checked before.
+fn is_same_origin(origin: &str, uri: &Uri, headers: &HeaderMap) -> bool {
+    let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let asked = uri.authority().map(Authority::as_str).or(named);
+    let Ok(page) = Url::parse(origin) else { return false };
+    let of_the_web = matches!(page.scheme(), "http" | "https");
+    // A host without a port means the port of the page's own scheme, where a proxy ends TLS too.
+    let asked = asked.and_then(|host| Url::parse(&format!("{}://{host}", page.scheme())).ok());
+    asked.is_some_and(|asked| {
+        of_the_web
+            && is_bare(&page)
+            && is_bare(&asked)
+            && page.host() == asked.host()
+            && page.port_or_known_default() == asked.port_or_known_default()
+    })
+}
+
+/// Whether a name of `--allow-host` can be used from other machines. Such a name means that a proxy or another machine
+/// stands between us and clients, so the user at the other end of a connection says nothing about them.
+pub fn is_public_name(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    let host = match name.parse::<Authority>() {
+        Ok(authority) => authority.host().to_owned(),
+        Err(_) => name,
+    };
+    let host = host.trim_end_matches('.');
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = bare.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
+    !(is_loopback || host == "localhost" || host.ends_with(".localhost"))
 }
 
 /// An origin is a scheme, a host and a port.
@@ -179,32 +201,67 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_are_ours() {
-        for (origin, expected) in [
-            (None, Ok(false)),
-            (Some("http://localhost"), Ok(true)),
-            (Some("http://localhost:6274"), Ok(true)),
-            (Some("https://127.0.0.1:1"), Ok(true)),
-            (Some("http://[::1]:1"), Ok(true)),
-            (Some("http://hub.example"), Ok(true)),
-            (Some("https://app.example"), Ok(true)),
-            (Some("HTTPS://App.Example"), Ok(true)),
-            (Some("http://app.example"), Err(Reason::Origin)),
-            (Some("https://app.example:444"), Err(Reason::Origin)),
-            (Some("http://evil.example.com"), Err(Reason::Origin)),
-            (Some("http://localhost.evil.example"), Err(Reason::Origin)),
-            (Some("http://localhost@evil.example"), Err(Reason::Origin)),
-            (Some("http://evil@localhost"), Err(Reason::Origin)),
-            (Some("chrome-extension://localhost"), Err(Reason::Origin)),
-            (Some("file://"), Err(Reason::Origin)),
-            (Some("null"), Err(Reason::Origin)),
-            (Some(""), Err(Reason::Origin)),
+    fn pages_that_are_served() {
+        const ASKED: &str = "127.0.0.1:7420";
+        for (host, origin, expected) in [
+            (ASKED, None, Ok(false)),
+            (ASKED, Some("http://127.0.0.1:7420"), Ok(true)),
+            ("localhost:7420", Some("http://localhost:7420"), Ok(true)),
+            ("LocalHost:7420", Some("http://LOCALHOST:7420"), Ok(true)),
+            ("[::1]:7420", Some("http://[::1]:7420"), Ok(true)),
+            ("hub.example", Some("https://hub.example"), Ok(true)),
+            ("hub.example:8443", Some("https://hub.example:8443"), Ok(true)),
+            (ASKED, Some("https://app.example"), Ok(true)),
+            (ASKED, Some("HTTPS://App.Example"), Ok(true)),
+            (ASKED, Some("http://localhost:7420"), Err(Reason::Origin)),
+            (ASKED, Some("http://localhost:6274"), Err(Reason::Origin)),
+            (ASKED, Some("http://127.0.0.1:6274"), Err(Reason::Origin)),
+            (ASKED, Some("http://127.0.0.1"), Err(Reason::Origin)),
+            (ASKED, Some("http://localhost"), Err(Reason::Origin)),
+            (ASKED, Some("http://[::1]:7420"), Err(Reason::Origin)),
+            (ASKED, Some("http://hub.example"), Err(Reason::Origin)),
+            ("hub.example:8443", Some("https://hub.example"), Err(Reason::Origin)),
+            (ASKED, Some("http://app.example"), Err(Reason::Origin)),
+            (ASKED, Some("https://app.example:444"), Err(Reason::Origin)),
+            (ASKED, Some("http://evil.example.com"), Err(Reason::Origin)),
+            (ASKED, Some("http://127.0.0.1:7420.evil.example"), Err(Reason::Origin)),
+            (ASKED, Some("http://127.0.0.1:7420@evil.example"), Err(Reason::Origin)),
+            (ASKED, Some("http://evil@127.0.0.1:7420"), Err(Reason::Origin)),
+            (ASKED, Some("http://127.0.0.1:7420/path"), Err(Reason::Origin)),
+            (ASKED, Some("chrome-extension://127.0.0.1:7420"), Err(Reason::Origin)),
+            (ASKED, Some("file://"), Err(Reason::Origin)),
+            (ASKED, Some("null"), Err(Reason::Origin)),
+            (ASKED, Some(""), Err(Reason::Origin)),
         ] {
-            let mut headers = HeaderMap::new();
+            let host_header = (header::HOST, HeaderValue::from_static(host));
+            let mut headers = HeaderMap::from_iter([host_header]);
             headers.extend(origin.map(|o| (header::ORIGIN, HeaderValue::from_static(o))));
-            let checked = hosts("127.0.0.1:7420").check_origin(&headers, None);
+            let checked = hosts("127.0.0.1:7420").check_origin(&Uri::from_static("/mcp"), &headers);
             let checked = checked.map(|origin| origin.is_some()).map_err(|refusal| refusal.reason);
-            assert_eq!(checked, expected, "{origin:?}");
+            assert_eq!(checked, expected, "{origin:?} asks {host}");
+        }
+    }
+
+    #[test]
+    fn names_that_others_can_use() {
+        for (name, expected) in [
+            ("localhost", false),
+            ("LOCALHOST:7420", false),
+            ("hub.localhost", false),
+            ("127.0.0.1", false),
+            ("127.9.9.9:7420", false),
+            ("[::1]", false),
+            ("[::1]:7420", false),
+            ("::1", false),
+            ("hub.example", true),
+            ("hub.example:443", true),
+            ("localhost.evil.example", true),
+            ("192.0.2.7", true),
+            ("[2001:db8::1]:443", true),
+            ("laptop", true),
+            ("*", true),
+        ] {
+            assert_eq!(is_public_name(name), expected, "{name}");
         }
     }
 }

@@ -3,6 +3,7 @@
 //! In order: the name the client used for us, the page that sent it, who it speaks for, how often it
 //! asks. The guard knows nothing of what is asked.
 
+mod forwarded;
 mod held;
 mod hosts;
 mod peer;
@@ -25,6 +26,8 @@ use super::{
     options::{Access, FaceOptions, WithoutToken},
     refusal::{Reason, Refusal, Refused, empty},
 };
+use forwarded::forwarding_header;
+pub use hosts::is_public_name;
 use hosts::{Hosts, Origin};
 use rate::Rates;
 use tokens::Wrong;
@@ -57,7 +60,7 @@ impl Guard {
     pub(super) fn new(options: &FaceOptions, bound: SocketAddr, metrics: Arc<Metrics>) -> Self {
         Self {
             hosts: Hosts::new(bound, &options.hosts, &options.origins),
-            access: options.access.clone(),
+            access: options.access.clone().behind(&options.hosts),
             rates: Rates::new(options.limits.rate),
             metrics,
             look: options.times.keep_alive,
@@ -100,9 +103,8 @@ impl Guard {
 
     async fn admit(&self, request: &Parts, peer: &Peer) -> Result<Admitted, Refusal> {
         let headers = &request.headers;
-        let local = Some(peer.local.ip());
         self.check_host(request, peer)?;
-        let origin = self.hosts.check_origin(headers, local)?;
+        let origin = self.hosts.check_origin(&request.uri, headers)?;
         if is_preflight(request) || is_open(request.uri.path()) {
             return Ok(Admitted { origin, caller: None, held: None });
         }
@@ -145,14 +147,34 @@ impl Guard {
             let held = Held::new(tokens, token, path, &caller.principal);
             return Ok((caller, Some(held)));
         }
+        let proxied = forwarding_header(headers);
         match self.access.without_token {
             WithoutToken::Anyone => Ok((Caller::new(ANYONE), None)),
-            WithoutToken::SameUser if peer.is_same_user().await => Ok((Caller::new(LOCAL), None)),
-            _ => Err(match &self.access.tokens {
-                Some(tokens) => tokens::refusal(&**tokens, path, Wrong::Missing),
-                None => another_user(),
-            }),
+            WithoutToken::SameUser if proxied.is_none() && peer.is_same_user().await => {
+                Ok((Caller::new(LOCAL), None))
+            }
+            WithoutToken::SameUser | WithoutToken::Refused => {
+                let wrong = if proxied.is_some() { Wrong::Proxied } else { Wrong::Missing };
+                Err(match &self.access.tokens {
+                    Some(tokens) => tokens::refusal(&**tokens, path, wrong),
+                    None => another_user(),
+                })
+            }
         }
+    }
+}
+
+// === impl Access ===
+
+impl Access {
+    /// The same, where clients use these names for us. A name that others can use means that the other end of a
+    /// connection may be a proxy: then it does not matter as which user it runs.
+    fn behind(mut self, names: &[String]) -> Self {
+        let is_public = names.iter().any(|name| is_public_name(name));
+        if is_public && self.without_token == WithoutToken::SameUser {
+            self.without_token = WithoutToken::Refused;
+        }
+        self
     }
 }
 
@@ -165,8 +187,8 @@ fn is_open(path: &str) -> bool {
 }
 
 fn another_user() -> Refusal {
-    let text = "only programs of the user who runs this hub, on the same machine, are let in \
-                without a token";
+    let text = "only programs of the user who runs this hub, on the same machine and not through \
+                a proxy, are let in without a token";
     Refusal::new(Reason::Peer, StatusCode::FORBIDDEN, text)
 }
 

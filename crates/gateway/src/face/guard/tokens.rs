@@ -40,6 +40,8 @@ pub enum Denied {
 pub(super) enum Wrong {
     /// It comes without a token.
     Missing,
+    /// It comes without a token and through a proxy, so its user is not known.
+    Proxied,
     /// What it comes with is none.
     Unreadable,
     /// Its token opens nothing.
@@ -72,6 +74,7 @@ pub(super) fn bearer(value: &HeaderValue) -> Option<&str> {
 pub(super) fn refusal(tokens: &dyn Tokens, path: &str, wrong: Wrong) -> Refusal {
     let (status, error, text) = match wrong {
         Wrong::Missing => (StatusCode::UNAUTHORIZED, None, missing(tokens, path)),
+        Wrong::Proxied => (StatusCode::UNAUTHORIZED, None, PROXIED),
         Wrong::Unreadable => (StatusCode::UNAUTHORIZED, Some("invalid_request"), NOT_GOOD),
         Wrong::Denied(Denied::NotGood) => {
             (StatusCode::UNAUTHORIZED, Some("invalid_token"), NOT_GOOD)
@@ -98,6 +101,9 @@ pub(super) fn refusal(tokens: &dyn Tokens, path: &str, wrong: Wrong) -> Refusal 
 
 const NOT_GOOD: &str =
     "the token is not good; make another one with `switchboard token create`, or sign in again";
+
+const PROXIED: &str = "a token is needed, since the request came through a proxy; send \
+    `Authorization: Bearer …`, or make one with `switchboard token create`";
 
 fn missing(tokens: &dyn Tokens, path: &str) -> &'static str {
     match tokens.metadata(path) {

@@ -106,63 +106,134 @@ fn access(without_token: WithoutToken) -> FaceOptions {
     FaceOptions { access, ..FaceOptions::local() }
 }
 
+/// Every address and method that there is to ask.
+const EVERYWHERE: [(&str, &str); 10] = [
+    ("GET", "/healthz"),
+    ("GET", "/metrics"),
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),
+    ("DELETE", "/mcp/one"),
+    ("GET", "/sse"),
+    ("POST", "/messages"),
+    ("GET", "/ws"),
+    ("OPTIONS", "/mcp"),
+    ("GET", "/nowhere"),
+];
+
 /// On every kind of request, whatever it asks for.
 #[tokio::test]
 async fn names_and_pages_of_others_are_refused_everywhere() {
     let served = Served::start(FaceOptions {
         hosts: vec!["hub.example".into()],
         origins: vec!["https://app.example".into()],
-        ..FaceOptions::local()
+        ..access(WithoutToken::Refused)
     })
     .await;
-    for (method, path) in [
-        ("GET", "/healthz"),
-        ("GET", "/metrics"),
-        ("POST", "/mcp"),
-        ("GET", "/mcp"),
-        ("DELETE", "/mcp/one"),
-        ("GET", "/sse"),
-        ("POST", "/messages"),
-        ("GET", "/ws"),
-        ("OPTIONS", "/mcp"),
-        ("GET", "/nowhere"),
-    ] {
+    let ann = ("authorization", "Bearer token-of-ann");
+    let own = format!("http://{}", served.address);
+    let other_port = "http://127.0.0.1:6274";
+    for (method, path) in EVERYWHERE {
         for (name, value, refused) in [
             ("host", "evil.example.com", true),
             ("host", "hub.example", false),
             ("origin", "http://evil.example.com", true),
             ("origin", "null", true),
-            ("origin", "http://localhost:6274", false),
+            ("origin", "http://localhost:6274", true),
+            ("origin", other_port, true),
+            ("origin", own.as_str(), false),
             ("origin", "https://app.example", false),
         ] {
             if (method, path) == ("GET", "/sse") && !refused {
                 continue; // a stream without an end
             }
-            let reply = send(served.address, method, path, &[(name, value)], "").await;
+            let reply = send(served.address, method, path, &[ann, (name, value)], "").await;
             assert_eq!(reply.status == 403, refused, "{method} {path} {name}: {value}: {reply:?}");
             let shared = reply.header("access-control-allow-origin");
             let expected = (name == "origin" && !refused).then_some(value);
             assert_eq!(shared, expected, "{method} {path} {name}: {value}");
         }
     }
-    assert_eq!(served.metric(r#"refusals_total{reason="host"}"#).await, 10);
-    assert_eq!(served.metric(r#"refusals_total{reason="origin"}"#).await, 20);
+    let metric = async |reason: &str| {
+        let page = get(served.address, "/metrics", &[ann]).await.body;
+        let line = format!("switchboard_face_refusals_total{{reason=\"{reason}\"}} ");
+        page.lines().find_map(|found| found.strip_prefix(&line)).unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!((metric("host").await, metric("origin").await), (10, 40));
 }
 
 #[tokio::test]
 async fn a_page_may_ask_before_it_asks() {
-    let served = Served::start(access(WithoutToken::Refused)).await;
-    let headers = [
-        ("origin", "http://localhost:6274"),
-        ("access-control-request-method", "POST"),
-        ("access-control-request-headers", "content-type,mcp-param-region"),
-    ];
+    let origins = vec!["http://localhost:6274".to_owned()];
+    let served = Served::start(FaceOptions { origins, ..access(WithoutToken::Refused) }).await;
+    let asking = |origin| {
+        [
+            ("origin", origin),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "content-type,mcp-param-region"),
+        ]
+    };
+    let headers = asking("http://localhost:6274");
     let reply = send(served.address, "OPTIONS", "/mcp", &headers, "").await;
     assert_eq!(reply.status, 204, "{reply:?}");
     assert_eq!(reply.header("access-control-allow-headers"), Some("content-type,mcp-param-region"));
     assert!(reply.header("access-control-allow-methods").unwrap().contains("DELETE"));
     let exposed = reply.header("access-control-expose-headers").unwrap();
     assert!(exposed.contains("mcp-session-id"), "{exposed}");
+    // Another port of the same machine is another program.
+    for origin in ["http://localhost:6275", "http://localhost", "https://localhost:6274"] {
+        for path in ["/mcp", "/mcp/one", "/sse", "/messages", "/ws"] {
+            let reply = send(served.address, "OPTIONS", path, &asking(origin), "").await;
+            assert_eq!(reply.status, 403, "{origin} {path}: {reply:?}");
+            assert_eq!(reply.header("access-control-allow-origin"), None, "{origin} {path}");
+        }
+    }
+}
+
+/// A proxy connects as the user who runs it, whoever speaks through it.
+#[tokio::test]
+async fn what_comes_through_a_proxy_needs_a_token() {
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+    let ann = ("authorization", "Bearer token-of-ann");
+    let start = |hosts: &[&str]| {
+        let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+        Served::start(FaceOptions { hosts, ..access(WithoutToken::SameUser) })
+    };
+    let direct = start(&["localhost:80", "127.0.0.1"]).await;
+    let proxied = start(&["hub.example"]).await;
+    let own = proxied.address.to_string();
+    for (served, header, status) in [
+        (&direct, ("x-other", "1"), 200),
+        (&direct, ("forwarded", "for=192.0.2.1"), 401),
+        (&direct, ("via", "1.1 proxy"), 401),
+        (&direct, ("x-forwarded-for", "192.0.2.1"), 401),
+        (&direct, ("x-forwarded-host", "hub.example"), 401),
+        (&direct, ("x-real-ip", "127.0.0.1"), 401),
+        (&direct, ("cf-connecting-ip", "192.0.2.1"), 401),
+        // The name may be used by others, so it does not matter which name a request uses.
+        (&proxied, ("host", "hub.example"), 401),
+        (&proxied, ("host", own.as_str()), 401),
+        (&proxied, ("host", "localhost"), 401),
+    ] {
+        let reply = post(served.address, "/mcp", &[header], hello).await;
+        assert_eq!(reply.status, status, "{header:?}: {reply:?}");
+        let challenged = reply.header("www-authenticate").is_some();
+        assert_eq!(challenged, status == 401, "{header:?}");
+        assert_eq!(post(served.address, "/mcp", &[header, ann], hello).await.status, 200);
+    }
+    for (method, path) in [
+        ("GET", "/metrics"),
+        ("POST", "/mcp/one"),
+        ("GET", "/sse"),
+        ("POST", "/messages"),
+        ("GET", "/ws"),
+    ] {
+        for (served, header) in
+            [(&direct, ("x-forwarded-for", "192.0.2.1")), (&proxied, ("host", "localhost"))]
+        {
+            let reply = send(served.address, method, path, &[header], "").await;
+            assert_eq!(reply.status, 401, "{method} {path} {header:?}: {reply:?}");
+        }
+    }
 }
 
 #[tokio::test]
