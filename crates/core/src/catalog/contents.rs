@@ -172,7 +172,12 @@ impl Catalog {
 
     /// Up to three tools that whoever typed `name` may have meant, closest first.
     pub fn suggest(&self, name: &str) -> Vec<String> {
-        suggest::closest(&self.tools, name)
+        suggest::closest(&self.tools, None, name)
+    }
+
+    /// The same among the tools of one server.
+    pub fn suggest_of(&self, server: &str, name: &str) -> Vec<String> {
+        suggest::closest(&self.tools, Some(server), name)
     }
 
     /// The `limit` tools that fit `query` best, best first.

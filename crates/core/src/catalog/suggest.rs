@@ -11,18 +11,22 @@ const MOST: usize = 3;
 /// Names longer than this are not compared letter by letter; nobody mistypes one.
 const LONGEST: usize = 128;
 
-/// Up to three tools, closest first: by letters, and where no letters are close, by words in common.
-pub(super) fn closest(tools: &[Arc<Listed>], name: &str) -> Vec<String> {
-    let by_letters = ranked(tools, |listed| by_letters(&listed.label, &listed.name, name));
+/// Up to three tools, closest first: by letters, and where no letters are close, by words in common. Where `server` is
+/// given, only its tools: whoever sees one server is not told what others offer.
+pub(super) fn closest(tools: &[Arc<Listed>], server: Option<&str>, name: &str) -> Vec<String> {
+    let is_seen = |listed: &Listed| server.is_none_or(|server| server == listed.server());
+    let seen: Vec<&Listed> =
+        tools.iter().map(AsRef::as_ref).filter(|listed| is_seen(listed)).collect();
+    let by_letters = ranked(&seen, |listed| by_letters(&listed.label, &listed.name, name));
     if !by_letters.is_empty() {
         return by_letters;
     }
     let typed: HashSet<_> = words(strip(name)).into_iter().collect();
-    ranked(tools, |listed| by_words(listed, &typed))
+    ranked(&seen, |listed| by_words(listed, &typed))
 }
 
 /// The names with the smallest distances; of equal ones the first in the alphabet.
-fn ranked(tools: &[Arc<Listed>], distance: impl Fn(&Listed) -> Option<usize>) -> Vec<String> {
+fn ranked(tools: &[&Listed], distance: impl Fn(&Listed) -> Option<usize>) -> Vec<String> {
     let near = tools.iter().filter_map(|listed| Some((distance(listed)?, &listed.name)));
     let mut found: Vec<_> = near.collect();
     found.sort_unstable();

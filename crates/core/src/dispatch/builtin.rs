@@ -46,22 +46,23 @@ pub fn definitions() -> [Raw; 2] {
     [list, read].map(|tool| Raw::of(&tool).unwrap_or_else(|_| Raw::null()))
 }
 
-/// Calls one of the engine's own tools. `None`: `name` is none of them.
+/// Calls one of the engine's own tools, for a client that sees `only` one server or all. `None`: `name` is none of them.
 pub(super) async fn call(
     stage: &Stage,
     name: &str,
     params: &Raw,
+    only: Option<&str>,
     record: &mut Record,
 ) -> Option<Result<Outcome, CallError>> {
     match name {
-        LIST_RESOURCES => Some(list(stage, params)),
-        READ_RESOURCE => Some(Box::pin(read(stage, params, record)).await),
+        LIST_RESOURCES => Some(list(stage, params, only)),
+        READ_RESOURCE => Some(Box::pin(read(stage, params, only, record)).await),
         _ => None,
     }
 }
 
-fn list(stage: &Stage, params: &Raw) -> Result<Outcome, CallError> {
-    let server = argument(LIST_RESOURCES, params, "server", Needed::No)?;
+fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<Outcome, CallError> {
+    let server = seen_server(argument(LIST_RESOURCES, params, "server", Needed::No)?, only)?;
     if let Some(server) = &server {
         stage.placed(server)?;
     }
@@ -88,8 +89,13 @@ fn list(stage: &Stage, params: &Raw) -> Result<Outcome, CallError> {
 }
 
 /// Goes the way of every other read; only its result takes the shape of a tool's.
-async fn read(stage: &Stage, params: &Raw, record: &mut Record) -> Result<Outcome, CallError> {
-    let server = argument(READ_RESOURCE, params, "server", Needed::No)?;
+async fn read(
+    stage: &Stage,
+    params: &Raw,
+    only: Option<&str>,
+    record: &mut Record,
+) -> Result<Outcome, CallError> {
+    let server = seen_server(argument(READ_RESOURCE, params, "server", Needed::No)?, only)?;
     let uri = argument(READ_RESOURCE, params, "uri", Needed::Yes)?.unwrap_or_default();
     let read = Raw::parse(format!(r#"{{"uri":{}}}"#, quote(&uri)))
         .map_err(|error| CallError::Request { reason: error.to_string() })?;
@@ -102,6 +108,16 @@ async fn read(stage: &Stage, params: &Raw, record: &mut Record) -> Result<Outcom
         .map(|resource| json!({ "type": "resource", "resource": resource }))
         .collect();
     Ok(outcome(&json!({ "content": content }), read.server))
+}
+
+/// The server that is asked for, if the client sees it. One that sees only one server means that one.
+fn seen_server(asked: Option<String>, only: Option<&str>) -> Result<Option<String>, CallError> {
+    match (asked, only) {
+        (Some(name), Some(only)) if name != only => {
+            Err(CallError::NotFound { name, similar: Vec::new() })
+        }
+        (asked, only) => Ok(asked.or_else(|| only.map(str::to_owned))),
+    }
 }
 
 /// Whether an argument has to be there.

@@ -1,4 +1,7 @@
 //! From a name to a tool or prompt of a server, waiting for a server that may still bring it.
+//!
+//! A request that is meant for one server (`Request::of_server`) comes from a client that sees only that one. Other
+//! servers are then neither waited for nor spoken of: not found is all that is said.
 
 use std::sync::Arc;
 
@@ -15,20 +18,6 @@ pub(super) struct Found<T> {
     pub(super) placed: Arc<Placed>,
 }
 
-// === impl Found ===
-
-impl<T> Found<T> {
-    /// The same, unless it is of another server than the one that is meant.
-    pub(super) fn meant(self, name: &str, server: Option<&str>) -> Result<Self, CallError> {
-        match server {
-            Some(server) if server != self.placed.name => {
-                Err(CallError::NotFound { name: name.to_owned(), similar: Vec::new() })
-            }
-            _ => Ok(self),
-        }
-    }
-}
-
 // === impl Stage ===
 
 impl Stage {
@@ -36,35 +25,41 @@ impl Stage {
         self.engine.snapshot(self.caller.workspace())
     }
 
-    /// What `look` finds in the catalog under `name`. A server whose lists are not there yet and whose name fits is
-    /// waited for, and no other.
+    /// What `look` finds in the catalog under `name`, of `server` where one is meant. A server whose lists are not there
+    /// yet and whose name fits is waited for, and no other.
     pub(super) async fn find<T>(
         &self,
         name: &str,
+        server: Option<&str>,
         look: impl Fn(&Catalog) -> Option<(&str, T)>,
     ) -> Result<Found<T>, CallError> {
-        if let Some(found) = self.look(&look)? {
+        if let Some(found) = self.look(server, &look)? {
             return Ok(found);
         }
         let mut missing = None;
-        for placed in self.applied.placed.iter().filter(|placed| could_be_of(name, &placed.normal))
-        {
+        let fitting =
+            self.applied.placed.iter().filter(|placed| {
+                is_meant(server, &placed.name) && could_be_of(name, &placed.normal)
+            });
+        for placed in fitting {
             if let Err(error) = Box::pin(self.await_lists(placed)).await {
                 missing = Some(error);
             }
         }
-        match self.look(&look)? {
+        match self.look(server, &look)? {
             Some(found) => Ok(found),
-            None => Err(missing.unwrap_or_else(|| self.not_found(name))),
+            None => Err(missing.unwrap_or_else(|| self.not_found(name, server))),
         }
     }
 
     fn look<T>(
         &self,
+        meant: Option<&str>,
         look: impl Fn(&Catalog) -> Option<(&str, T)>,
     ) -> Result<Option<Found<T>>, CallError> {
         let snapshot = self.snapshot();
-        let Some((server, item)) = look(&snapshot.catalog) else { return Ok(None) };
+        let found = look(&snapshot.catalog).filter(|(server, _)| is_meant(meant, server));
+        let Some((server, item)) = found else { return Ok(None) };
         let placed = self.placed(server)?;
         Ok(Some(Found { item, placed }))
     }
@@ -107,19 +102,30 @@ impl Stage {
         Ok(())
     }
 
-    fn not_found(&self, name: &str) -> CallError {
+    fn not_found(&self, name: &str, meant: Option<&str>) -> CallError {
         let applied = &self.applied;
         let unstarted = applied.desired.servers.iter().find(|server| {
             let normal = normal_server(Configured { name: &server.name, scope: server.scope });
-            applied.placed(&server.name).is_none() && could_be_of(name, &normal)
+            is_meant(meant, &server.name)
+                && applied.placed(&server.name).is_none()
+                && could_be_of(name, &normal)
         });
         if let Some(server) = unstarted {
             let state = server.state.name();
             return CallError::NotStarted { server: server.name.clone(), state };
         }
-        let similar = self.snapshot().catalog.suggest(name);
+        let catalog = &self.snapshot().catalog;
+        let similar = match meant {
+            Some(server) => catalog.suggest_of(server, name),
+            None => catalog.suggest(name),
+        };
         CallError::NotFound { name: name.to_owned(), similar }
     }
+}
+
+/// Whether something of `owner` is what a request for `server`, or for any, can mean.
+pub(super) fn is_meant(server: Option<&str>, owner: &str) -> bool {
+    server.is_none_or(|server| server == owner)
 }
 
 /// Whether a name as shown could belong to a server.

@@ -120,11 +120,11 @@ async fn find_prompt(
     name: &str,
     server: Option<&str>,
 ) -> Result<Found<String>, CallError> {
-    let found = stage.find(name, |catalog| {
+    let found = stage.find(name, server, |catalog| {
         let listed = catalog.prompt(name)?;
         Some((listed.server(), listed.prompt.name.clone()))
     });
-    found.await?.meant(name, server)
+    found.await
 }
 
 async fn through(

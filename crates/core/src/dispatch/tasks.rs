@@ -107,7 +107,11 @@ pub(super) async fn ask(
         return Err(CallError::Changed { server: task.server });
     }
     // A rule may have come since that hides the tool.
-    stage.find(&task.tool, |catalog| Some((catalog.tool(&task.tool)?.server(), ()))).await?;
+    stage
+        .find(&task.tool, Some(&task.server), |catalog| {
+            Some((catalog.tool(&task.tool)?.server(), ()))
+        })
+        .await?;
     let id = quote(&task.id);
     let params = request.params();
     let request = request.edited(&params, &[Edit::set(&["taskId"], &id)])?;

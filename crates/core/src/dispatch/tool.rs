@@ -7,7 +7,7 @@ use switchboard_config::HookEvent;
 use switchboard_wire::client::Tasks;
 use switchboard_wire::json::{Edit, Raw, decode_string, quote};
 
-use super::find::Found;
+use super::find::{Found, is_meant};
 use super::handed::{Again, Passed};
 use super::record::Record;
 use super::tasks::{Task, Tasked};
@@ -40,17 +40,20 @@ pub(super) async fn call(
 ) -> Result<Finish, CallError> {
     let params = request.params();
     let name = request.take_name(&params)?;
-    if let Some(outcome) = builtin::call(stage, &name, &params, record).await {
+    let server = request.server.clone();
+    if let Some(outcome) = builtin::call(stage, &name, &params, server.as_deref(), record).await {
         return outcome.map(Finish::done);
     }
     let again = request.again.take();
-    let found = stage.find(&name, |catalog| {
+    let found = stage.find(&name, server.as_deref(), |catalog| {
         let listed = catalog.tool(&name)?;
         Some((listed.server(), Arc::clone(listed)))
     });
     let found = match found.await {
-        Err(CallError::NotFound { name, similar }) => return Err(stage.hidden(name, similar)),
-        found => found?.meant(&name, request.server.as_deref())?,
+        Err(CallError::NotFound { name, similar }) => {
+            return Err(stage.hidden(name, server.as_deref(), similar));
+        }
+        found => found?,
     };
     record.server(&found.placed.name);
     if authenticate::is_ours(&found.item.tool) {
@@ -212,14 +215,14 @@ impl Stage {
     }
 
     /// A tool that a rule hides is not unknown; saying so helps whoever wrote the rule.
-    fn hidden(&self, name: String, similar: Vec<String>) -> CallError {
+    fn hidden(&self, name: String, server: Option<&str>, similar: Vec<String>) -> CallError {
         let all = self.engine.unfiltered(&self.applied);
         match all.tool(&name) {
-            Some(listed) => {
+            Some(listed) if is_meant(server, listed.server()) => {
                 let label = &listed.label;
                 self.denied_by_rule(&name, label.server().normal(), label.normal())
             }
-            None => CallError::NotFound { name, similar },
+            _ => CallError::NotFound { name, similar },
         }
     }
 }

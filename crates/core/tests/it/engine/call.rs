@@ -437,3 +437,46 @@ async fn denying_a_server_hides_its_prompts_and_resources_too() {
     }
     bench.engine.shutdown().await;
 }
+
+/// Whoever sees one server learns nothing of another: no name, no state, no rule, no resource.
+#[tokio::test]
+async fn a_request_for_one_server_is_told_nothing_of_others() {
+    let mut bench = Bench::new().await;
+    bench
+        .serve("one", Script::new(&["create_note"]).with_resource("note://a").with_prompt("greet"));
+    let rules = json!({ "permissions": { "deny": ["mcp__two__hidden"] } });
+    let two =
+        Script::new(&["create_issue", "hidden"]).with_resource("note://b").with_prompt("greet");
+    bench.serve_with("two", two, &rules);
+    bench.settled().await;
+    let caller = bench.caller("s");
+    let refused = async |request: Request| {
+        let error =
+            bench.engine.call(&caller, request.of_server("one")).outcome().await.unwrap_err();
+        assert!(matches!(error, CallError::NotFound { .. }), "{error:?}");
+        error.to_string()
+    };
+    for name in
+        ["mcp__two__create_isue", "create_issue", "mcp__two__create_issue", "mcp__two__hidden"]
+    {
+        let told = refused(Request::tool(name, &arguments("{}"))).await;
+        assert_eq!(told, format!("nothing is called `{name}`"));
+    }
+    let told = refused(Request::tool("mcp__one__create_not", &arguments("{}"))).await;
+    assert!(told.contains("mcp__one__create_note") && !told.contains("two"), "{told}");
+    refused(Request::prompt("mcp__two__greet", &arguments("{}"))).await;
+    for given in [r#"{"server":"two"}"#, r#"{"server":"three"}"#] {
+        refused(Request::tool("ListMcpResources", &arguments(given))).await;
+    }
+    refused(Request::tool("ReadMcpResource", &arguments(r#"{"server":"two","uri":"note://b"}"#)))
+        .await;
+    let listed = Request::tool("ListMcpResources", &arguments("{}")).of_server("one");
+    let listed = bench.engine.call(&caller, listed).outcome().await.unwrap();
+    let listed = said(&listed.result);
+    assert!(listed.contains("note://a") && !listed.contains("note://b"), "{listed}");
+    // Whoever sees all is helped as before.
+    let all = Request::tool("mcp__two__create_isue", &arguments("{}"));
+    let told = bench.engine.call(&caller, all).outcome().await.unwrap_err().to_string();
+    assert!(told.contains("did you mean `mcp__two__create_issue`"), "{told}");
+    bench.engine.shutdown().await;
+}
