@@ -13,6 +13,7 @@ use switchboard_gateway::face::{
     Access, FaceOptions, Limits, Rate, Times, TlsIdentity, Tokens, WithoutToken, is_public_name,
 };
 use switchboard_gateway::tokens::{Checked, Several, TokenStore};
+use switchboard_wire::process::raise_descriptor_limit;
 use switchboard_wire::sanitize;
 use url::Url;
 
@@ -137,6 +138,7 @@ impl Door {
             hosts: guarding.allow_host.clone(),
             origins: guarding.allow_origin.clone(),
             limits: Limits {
+                connections: max_connections(),
                 body: guarding.max_message.get(),
                 sessions: guarding.max_sessions.get(),
                 rate,
@@ -147,6 +149,13 @@ impl Door {
             ..FaceOptions::local()
         }
     }
+}
+
+/// As many connections as leave enough descriptors for servers and files.
+fn max_connections() -> usize {
+    let usual = Limits::default().connections;
+    let spare = raise_descriptor_limit() / 4 * 3;
+    usize::try_from(spare).map_or(usual, |spare| spare.min(usual))
 }
 
 fn loopback(unspecified: IpAddr) -> IpAddr {

@@ -14,7 +14,7 @@ use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
 use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
 use switchboard_gateway::hub::{Agents, Extra, Options, Served, Snapshot};
-use switchboard_wire::process::Guard;
+use switchboard_wire::process::{Guard, raise_descriptor_limit};
 
 use crate::args::{ModeArg, Names, Search, View};
 use crate::hub;
@@ -151,6 +151,7 @@ pub(crate) async fn engine(caller: &Caller) -> Result<Engine, Failure> {
     let mut options = hub::engine_options(&desired, caller, Presence::Later)?;
     // Nobody types the command again.
     options.timing.retries = retries(&desired);
+    raise_descriptor_limit();
     Ok(Engine::start(options).await)
 }
 

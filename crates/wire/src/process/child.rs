@@ -10,17 +10,21 @@ use std::process::Command;
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::unistd::setsid;
 
-/// Makes `command` start in a session and process group of its own, without a controlling terminal, and with every
-/// signal at its default and none blocked, whatever this process, or whoever started it, ignores or blocks.
+use super::descriptors;
+
+/// Makes `command` start in a session and process group of its own, without a controlling terminal, with every
+/// signal at its default and none blocked, whatever this process, or whoever started it, ignores or blocks; and with the
+/// descriptor limit that this process was started with.
 ///
 /// In our session the child could read what a user types into our terminal, and type in the user's place.
 pub(super) fn standardize(command: &mut Command) {
     let hook = || {
         setsid()?;
-        default_signals()
+        default_signals()?;
+        descriptors::restore_original()
     };
-    #[allow(unsafe_code, reason = "the standard library has no safe way to do either")]
-    // SAFETY: the hook makes only the system calls setsid, sigaction and sigprocmask.
+    #[allow(unsafe_code, reason = "the standard library has no safe way to do any of it")]
+    // SAFETY: the hook makes only the system calls setsid, sigaction, sigprocmask and setrlimit.
     unsafe {
         command.pre_exec(hook);
     }

@@ -20,7 +20,7 @@ use super::guard::protocol::{Report, Request};
 use super::guard::{handover, invocation};
 use super::launch::ChildEnds;
 use super::watch::Watch;
-use super::{Command, SpawnError, orphans};
+use super::{Command, SpawnError, descriptors, orphans};
 
 /// How long a guard may take to say that the child runs. Only a program that is none takes longer.
 const START: Duration = Duration::from_secs(10);
@@ -75,6 +75,7 @@ fn fork(guard: &OwnedFd, ends: ChildEnds) -> io::Result<(Child, UnixStream)> {
     ours.set_nonblocking(true)?;
     let mut command = std::process::Command::new(format!("/proc/self/fd/{}", guard.as_raw_fd()));
     command.arg0(invocation::NAME).arg(invocation::MARKER).env_clear().process_group(0);
+    command.envs(descriptors::guard_variable());
     // No code of ours runs between `fork` and `exec`, so there need not be a copy of this process: of one with much
     // memory it would cost more than everything else. The three descriptors that a spawn can set are then all there
     // are; what stands where standard input should be, the fourth follows through.

@@ -11,6 +11,7 @@
 
 mod child;
 mod command;
+mod descriptors;
 mod direct;
 mod error;
 mod exit;
@@ -28,6 +29,7 @@ mod stdout;
 mod watch;
 
 pub use command::{Command, StopLadder};
+pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
 pub use exit::Exit;
 pub use family::Member;

@@ -21,7 +21,7 @@ use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::protocol::{Report, Request};
 use super::{handover, ladder};
-use crate::process::{Exit, child, orphans};
+use crate::process::{Exit, child, descriptors, orphans};
 
 /// A guard at work.
 pub(super) struct Warden {
@@ -43,6 +43,7 @@ pub(super) fn run() -> io::Result<()> {
     // Whoever started us may have ignored some: a guard that ignores SIGCHLD could not wait for anybody.
     child::default_signals()?;
     child::close_strays_on_exec()?;
+    descriptors::restore_in_guard()?;
     let mut channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let stdin = handover::receive(&channel)?;
     prctl::set_child_subreaper(true)?;

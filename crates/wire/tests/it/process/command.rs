@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use switchboard_testkit::programs::program;
-use switchboard_wire::process::{Command, SpawnError};
+use switchboard_wire::process::{Command, SpawnError, raise_descriptor_limit};
 
 use super::{both, bounded, command, guard, output, sh, stubborn};
 
@@ -189,5 +190,28 @@ fn no_descriptor_of_ours_reaches_the_child() {
         // The fourth is the listing itself.
         assert_eq!(listed, ["0", "1", "2", "3"]);
         drop(careless);
+    });
+}
+
+#[test]
+fn a_raised_descriptor_limit_is_ours_alone() {
+    bounded(async {
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        let soft = hard.min(777);
+        setrlimit(Resource::RLIMIT_NOFILE, soft, hard).unwrap();
+        assert_eq!(raise_descriptor_limit(), hard);
+        assert_eq!(raise_descriptor_limit(), hard, "as often as it is wanted");
+        assert_eq!(getrlimit(Resource::RLIMIT_NOFILE).unwrap(), (hard, hard));
+        for guard in both() {
+            let told = output(sh("ulimit -Sn; ulimit -Hn; env"), &guard).await;
+            let told = String::from_utf8(told).unwrap();
+            let told: Vec<_> = told.lines().collect();
+            let expected = [soft, hard].map(|limit| match limit {
+                u64::MAX => "unlimited".to_owned(),
+                limit => limit.to_string(),
+            });
+            assert_eq!(told[..2], expected, "{guard:?}");
+            assert!(!told[2..].iter().any(|line| line.contains("DESCRIPTORS")), "{told:?}");
+        }
     });
 }
