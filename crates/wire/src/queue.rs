@@ -35,11 +35,15 @@ struct Shared<T> {
     /// There is room again, or never will be.
     room: Notify,
     most: usize,
+    max_bytes: usize,
+    bytes_of: fn(&T) -> usize,
 }
 
 #[derive(Debug)]
 struct State<T> {
     waiting: VecDeque<T>,
+    /// Bytes of everything that waits.
+    bytes: usize,
     senders: usize,
     is_read: bool,
     reader: Option<Waker>,
@@ -47,8 +51,19 @@ struct State<T> {
 
 /// A queue of at most so many.
 pub fn queue<T>(most: usize) -> (Sender<T>, Receiver<T>) {
-    let state = State { waiting: VecDeque::new(), senders: 1, is_read: true, reader: None };
-    let shared = Shared { state: Mutex::new(state), room: Notify::new(), most };
+    queue_of_bytes(most, usize::MAX, |_| 0)
+}
+
+/// A queue of at most so many, and of at most so many bytes. An item that finds the queue empty may be as large as it is.
+pub fn queue_of_bytes<T>(
+    most: usize,
+    max_bytes: usize,
+    bytes_of: fn(&T) -> usize,
+) -> (Sender<T>, Receiver<T>) {
+    let state =
+        State { waiting: VecDeque::new(), bytes: 0, senders: 1, is_read: true, reader: None };
+    let shared =
+        Shared { state: Mutex::new(state), room: Notify::new(), most, max_bytes, bytes_of };
     let shared = Arc::new(shared);
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
@@ -58,6 +73,18 @@ pub fn queue<T>(most: usize) -> (Sender<T>, Receiver<T>) {
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_room(&self, state: &State<T>, bytes: usize) -> bool {
+        let waiting = &state.waiting;
+        let fits = state.bytes.saturating_add(bytes) <= self.max_bytes || waiting.is_empty();
+        fits && waiting.len() < self.most
+    }
+
+    fn take_first(&self, state: &mut State<T>) -> Option<T> {
+        let item = state.waiting.pop_front()?;
+        state.bytes -= (self.bytes_of)(&item);
+        Some(item)
     }
 }
 
@@ -81,10 +108,12 @@ impl<T> Sender<T> {
         if !state.is_read {
             return Err(NotSent::Closed(item));
         }
-        if state.waiting.len() >= self.0.most {
+        let bytes = (self.0.bytes_of)(&item);
+        if !self.0.has_room(&state, bytes) {
             return Err(NotSent::Full(item));
         }
         state.waiting.push_back(item);
+        state.bytes += bytes;
         let reader = state.reader.take();
         drop(state);
         if let Some(reader) = reader {
@@ -159,7 +188,7 @@ impl<T> Receiver<T> {
     /// The same, polled.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.0.lock();
-        if let Some(item) = state.waiting.pop_front() {
+        if let Some(item) = self.0.take_first(&mut state) {
             drop(state);
             self.0.room.notify_one();
             return Poll::Ready(Some(item));
@@ -194,7 +223,7 @@ impl<T> Receiver<T> {
     /// What was sent next, if anything waits. Whoever waited for it is not woken any more.
     pub fn try_recv(&mut self) -> Option<T> {
         let mut state = self.0.lock();
-        let (item, reader) = (state.waiting.pop_front(), state.reader.take());
+        let (item, reader) = (self.0.take_first(&mut state), state.reader.take());
         drop(state);
         drop(reader);
         let item = item?;
@@ -229,6 +258,20 @@ mod tests {
         assert_eq!(receiver.recv().await, Some(1));
         sender.try_send(4).unwrap();
         assert_eq!([(); 3].map(|()| receiver.try_recv()), [Some(2), Some(4), None]);
+    }
+
+    #[tokio::test]
+    async fn it_holds_so_many_bytes_and_one_item_of_any_size() {
+        let (sender, mut receiver) = queue_of_bytes(9, 10, |text: &&str| text.len());
+        let sent = ["12345", "12345", "1"].map(|text| sender.try_send(text));
+        assert_eq!(sent, [Ok(()), Ok(()), Err(NotSent::Full("1"))]);
+        assert_eq!(receiver.recv().await, Some("12345"));
+        assert_eq!(sender.try_send("123456"), Err(NotSent::Full("123456")));
+        assert_eq!(receiver.try_recv(), Some("12345"));
+        sender.try_send("more than ten bytes").unwrap();
+        assert_eq!(sender.try_send(""), Err(NotSent::Full("")));
+        assert_eq!(receiver.recv().await, Some("more than ten bytes"));
+        assert_eq!(sender.try_send("1234567890"), Ok(()), "what was read makes room");
     }
 
     #[tokio::test]

@@ -157,7 +157,9 @@ async fn speak<H: Hub, V: Handler>(
     let last = writer.clone();
     let serving = async {
         let link = (writer, reader);
-        if let Err(error) = serve(link, Arc::new(view), &opened.changes, desk.options.serve).await {
+        if let Err(error) =
+            serve(link, Arc::new(view), &opened.changes, desk.options.serve.clone()).await
+        {
             tracing::debug!(%error, "a client is gone");
         }
         if let Some(goodbye) = goodbye(desk) {

@@ -47,6 +47,12 @@ pub enum MalformedKind {
     /// An empty batch.
     #[error("the batch is empty")]
     EmptyBatch,
+    /// A batch of too many messages.
+    #[error("the batch holds more than {limit} messages; send fewer at once")]
+    LongBatch {
+        /// The limit it passed.
+        limit: usize,
+    },
     /// A member of the envelope stands twice.
     #[error("member `{0}` of the message stands more than once")]
     Duplicate(&'static str),

@@ -15,5 +15,5 @@ mod salvage;
 pub use id::{Id, IdKey};
 pub use malformed::{Looks, Malformed, MalformedKind};
 pub use message::{Message, Notification, Outcome, Request, Response, RpcError, code};
-pub use parse::{Parsed, parse};
+pub use parse::{MAX_BATCH_MESSAGES, Parsed, parse};
 pub use salvage::{Salvage, Salvager};

@@ -10,6 +10,9 @@ use super::{
 };
 use crate::json::{Elements, Key, Outline, Scanner, Syntax, decode_string};
 
+/// Messages that one batch may hold. Each is answered, so that a batch of few bytes could ask for any amount of work.
+pub const MAX_BATCH_MESSAGES: usize = 256;
+
 /// What a text held.
 #[derive(Debug, Clone)]
 pub enum Parsed {
@@ -56,10 +59,17 @@ fn parse_batch(text: &ByteString) -> Result<Vec<Result<Message, Malformed>>, Mal
         id: None,
         looks: Looks::Unclear,
     })?;
-    let messages: Vec<_> =
-        Elements::of(&text[whole]).map(|element| parse_one(text.slice_ref(element))).collect();
+    let no_batch = |kind| Malformed { kind, id: None, looks: Looks::Unclear };
+    let elements = Elements::of(&text[whole]);
+    let mut messages = Vec::new();
+    for element in elements {
+        if messages.len() == MAX_BATCH_MESSAGES {
+            return Err(no_batch(MalformedKind::LongBatch { limit: MAX_BATCH_MESSAGES }));
+        }
+        messages.push(parse_one(text.slice_ref(element)));
+    }
     if messages.is_empty() {
-        return Err(Malformed { kind: MalformedKind::EmptyBatch, id: None, looks: Looks::Unclear });
+        return Err(no_batch(MalformedKind::EmptyBatch));
     }
     Ok(messages)
 }

@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use bytestring::ByteString;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::{Frame, LinkReader, LinkWriter, Reader, Writer};
+use super::{Frame, LinkReader, LinkWriter, MAX_QUEUED_BYTES, Reader, Writer};
 use crate::{
     Error,
     envelope::{Malformed, MalformedKind, Salvager},
@@ -72,7 +72,8 @@ where
     R: AsyncRead + Send + Sync + 'static,
     W: AsyncWrite + Send + Unpin,
 {
-    let (queue, waiting) = queue::queue(QUEUE);
+    let bytes = |text: &ByteString| text.len();
+    let (queue, waiting) = queue::queue_of_bytes(QUEUE, MAX_QUEUED_BYTES, bytes);
     let reader: BoxedLines = LineReader::new(Box::pin(source), limit);
     (
         LinkWriter(Writer::Queue(LineWriter { queue })),

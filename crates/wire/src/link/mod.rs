@@ -19,6 +19,9 @@ use crate::{
 /// How long what is left to say may take to be written when a link is closed.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(100);
 
+/// Bytes of the messages that may wait for a peer to read them; a single message may be larger.
+const MAX_QUEUED_BYTES: usize = 1 << 20;
+
 /// One thing that came in.
 #[derive(Debug)]
 pub enum Frame {
@@ -29,6 +32,14 @@ pub enum Frame {
 }
 
 impl Frame {
+    /// Bytes of the text.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Broken(_) => 0,
+        }
+    }
+
     /// Reads the envelope.
     pub fn parse(self) -> Result<Parsed, Malformed> {
         match self {

@@ -2,7 +2,7 @@
 
 use bytestring::ByteString;
 
-use super::{LinkReader, LinkWriter, Reader, Writer};
+use super::{LinkReader, LinkWriter, MAX_QUEUED_BYTES, Reader, Writer};
 use crate::{Error, queue};
 
 /// Messages that may wait in one direction.
@@ -21,8 +21,9 @@ pub type End = (LinkWriter, LinkReader);
 
 /// Makes a linked pair. Dropping either end closes the other.
 pub fn pair() -> (End, End) {
-    let (left, from_left) = queue::queue(QUEUE);
-    let (right, from_right) = queue::queue(QUEUE);
+    let queue = || queue::queue_of_bytes(QUEUE, MAX_QUEUED_BYTES, |text: &ByteString| text.len());
+    let (left, from_left) = queue();
+    let (right, from_right) = queue();
     let end = |writer, reader| {
         (LinkWriter(Writer::Pair(PairWriter(writer))), LinkReader(Reader::Pair(PairReader(reader))))
     };

@@ -17,6 +17,9 @@ use crate::{
     meta::{self, method},
 };
 
+/// Resources that one session may hear of.
+const MAX_SUBSCRIPTIONS: usize = 1024;
+
 /// Rounds of questions one call may take.
 const ROUNDS: usize = 64;
 
@@ -101,7 +104,17 @@ fn set_level<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcE
 /// A client that subscribes twice hears once, and is done with it once.
 async fn subscribe<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
     let uri = uri(params)?;
-    if !session.state().subscriptions.contains_key(&uri) {
+    let (is_known, subscriptions) = {
+        let state = session.state();
+        (state.subscriptions.contains_key(&uri), state.subscriptions.len())
+    };
+    if !is_known && subscriptions >= MAX_SUBSCRIPTIONS {
+        let text = format!(
+            "this session hears of {MAX_SUBSCRIPTIONS} resources already; end one with `resources/unsubscribe`"
+        );
+        return Err(RpcError::new(code::INVALID_REQUEST, text));
+    }
+    if !is_known {
         let subscribed =
             Subscribed::to(session.handler.clone(), std::slice::from_ref(&uri)).await?;
         let before = session.state().subscriptions.insert(uri, Box::new(subscribed));

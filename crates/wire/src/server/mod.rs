@@ -8,6 +8,8 @@
 //! The HTTP faces are not here; what a session does with one message is, in [`Session`].
 
 mod admitted;
+mod batch;
+mod budget;
 mod cancel;
 mod changes;
 mod context;
@@ -21,6 +23,8 @@ mod session;
 pub mod stdio;
 mod subscribed;
 
+pub use batch::MAX_BATCH_ANSWER_BYTES;
+pub use budget::{ByteBudget, ByteCharge};
 pub use changes::{Change, Changes, News};
 pub use context::Context;
 pub use handler::{Asked, Description, Handler, Reply};

@@ -8,28 +8,44 @@ use std::sync::Arc;
 use bytestring::ByteString;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 
-use super::{Changes, Handler, Session};
+use super::{ByteBudget, ByteCharge, Changes, Handler, Session};
 use crate::{
     Error,
-    envelope::{Malformed, Message, Parsed, Response, RpcError, code},
-    link::{LinkReader, LinkWriter},
+    envelope::{Id, Message, Parsed, Response, RpcError, code},
+    json::Rope,
+    link::{Frame, LinkReader, LinkWriter},
     placed,
 };
 
 /// Bounds on what one client may do.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Messages being answered at once; a request past it is refused.
+    /// Requests being answered at once, those of batches included; one past it is refused.
     pub max_in_flight: usize,
+    /// Bytes of those requests. Clones of these options share it.
+    pub budget: ByteBudget,
 }
 
 impl Default for ServeOptions {
     fn default() -> Self {
-        Self { max_in_flight: 256 }
+        Self { max_in_flight: 256, budget: ByteBudget::default() }
     }
 }
 
-type Answering = FuturesUnordered<BoxFuture<'static, Option<ByteString>>>;
+/// The requests that are being answered.
+#[derive(Default)]
+struct Answering {
+    answers: FuturesUnordered<BoxFuture<'static, Answer>>,
+    /// How many requests they are.
+    requests: usize,
+}
+
+/// What one message came to.
+struct Answer {
+    text: Option<ByteString>,
+    /// How many requests it held.
+    requests: usize,
+}
 
 /// Serves until the client closes; answers under way are then dropped.
 pub async fn serve<H: Handler>(
@@ -40,15 +56,15 @@ pub async fn serve<H: Handler>(
 ) -> Result<(), Error> {
     let mut news = changes.listen();
     let session = Session::new(handler, writer);
-    let mut answering = Answering::new();
+    let mut answering = Answering::default();
     loop {
         tokio::select! {
             frame = reader.next() => match frame? {
                 None => return drain(&session, answering).await,
-                Some(frame) => take(&session, frame.parse(), &mut answering, options).await,
+                Some(frame) => take(&session, frame, &mut answering, &options).await,
             },
-            Some(answer) = answering.next(), if !answering.is_empty() => {
-                if let Some(text) = answer {
+            Some(text) = answering.next() => {
+                if let Some(text) = text {
                     session.outbox.send(text).await;
                 }
             }
@@ -77,29 +93,37 @@ async fn drain<H: Handler>(
 
 async fn take<H: Handler>(
     session: &Arc<Session<H>>,
-    parsed: Result<Parsed, Malformed>,
+    frame: Frame,
     answering: &mut Answering,
-    options: ServeOptions,
+    options: &ServeOptions,
 ) {
-    let busy = answering.len() >= options.max_in_flight;
-    match parsed {
-        Ok(Parsed::One(Message::Request(request))) if busy => {
-            let response = Response::error(Some(&request.id()), &too_busy());
-            session.outbox.send(response.text().clone()).await;
-        }
-        Ok(Parsed::One(message @ Message::Request(_))) => {
+    let bytes = frame.len();
+    match frame.parse() {
+        Ok(Parsed::One(Message::Request(request))) => {
+            let Some(charge) = answering.admit(1, bytes, options) else {
+                return refuse(session, Some(&request.id())).await;
+            };
             // It is taken in before the next message is read, whenever it begins.
             let answer = placed(|| {
-                let answer = session.clone().answer(Ok(message));
-                answer.map(|response| Some(response?.text().clone()))
+                let answer = session.clone().answer(Ok(Message::Request(request)));
+                answer.map(|response| answered(response.map(|it| it.text().clone()), 1, charge))
             });
-            answering.push(answer);
+            answering.answers.push(answer);
         }
         // Notifications and answers take no time and keep their order.
         Ok(Parsed::One(message)) => {
             session.clone().answer(Ok(message)).await;
         }
-        Ok(Parsed::Batch(messages)) => answering.push(Box::pin(batch(session, messages))),
+        Ok(Parsed::Batch(messages)) => {
+            let requests = messages.len();
+            let Some(charge) = answering.admit(requests, bytes, options) else {
+                return refuse(session, None).await;
+            };
+            let answer = session.clone().answer_batch(messages);
+            answering.answers.push(Box::pin(
+                answer.map(move |text| answered(text.map(Rope::into_text), requests, charge)),
+            ));
+        }
         Err(malformed) => {
             if let Some(response) = session.clone().answer(Err(malformed)).await {
                 session.outbox.send(response.text().clone()).await;
@@ -108,21 +132,43 @@ async fn take<H: Handler>(
     }
 }
 
+/// The end of some requests, which gives back what they held.
+fn answered(text: Option<ByteString>, requests: usize, charge: ByteCharge) -> Answer {
+    drop(charge);
+    Answer { text, requests }
+}
+
+async fn refuse<H: Handler>(session: &Session<H>, id: Option<&Id>) {
+    let response = Response::error(id, &too_busy());
+    session.outbox.send(response.text().clone()).await;
+}
+
 fn too_busy() -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, "too many requests at once; try again")
 }
 
-/// All answers of a batch together, as JSON-RPC has it.
-fn batch<H: Handler>(
-    session: &Arc<Session<H>>,
-    messages: Vec<Result<Message, Malformed>>,
-) -> impl Future<Output = Option<ByteString>> + Send + use<H> {
-    let answering = messages.into_iter().map(|message| session.clone().answer(message));
-    let answering = futures_util::future::join_all(answering);
-    async {
-        let answers = answering.await;
-        let texts: Vec<_> =
-            answers.iter().flatten().map(|response| -> &str { response.text() }).collect();
-        (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")).into())
+// === impl Answering ===
+
+impl Answering {
+    /// Counts `requests` of so many bytes in, if there is room for them.
+    fn admit(
+        &mut self,
+        requests: usize,
+        bytes: usize,
+        options: &ServeOptions,
+    ) -> Option<ByteCharge> {
+        if self.requests + requests > options.max_in_flight {
+            return None;
+        }
+        let charge = options.budget.charge(bytes)?;
+        self.requests += requests;
+        Some(charge)
+    }
+
+    /// What the next message to be answered comes to; nothing while none is being answered. Safe to cancel.
+    async fn next(&mut self) -> Option<Option<ByteString>> {
+        let Answer { text, requests } = self.answers.next().await?;
+        self.requests -= requests;
+        Some(text)
     }
 }

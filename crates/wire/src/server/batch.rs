@@ -1,0 +1,100 @@
+//! Answering a batch: its requests run side by side, and their answers leave as one text of bounded size.
+//!
+//! The number of messages in a batch is bounded where it is parsed
+//! ([`MAX_BATCH_MESSAGES`](crate::envelope::MAX_BATCH_MESSAGES)). [`serve`](super::serve) and the HTTP face use this; what
+//! a batch costs its client's budget is theirs to charge.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
+
+use super::{Handler, Session};
+use crate::{
+    envelope::{Id, Malformed, Message, Response, RpcError, code},
+    json::Rope,
+};
+
+/// Bytes of all answers to one batch. A request whose answer would pass it is answered with an error.
+pub const MAX_BATCH_ANSWER_BYTES: usize = 16 << 20;
+
+/// The answers to a batch so far.
+#[derive(Default)]
+struct BatchAnswers {
+    /// Each with its request's place in the batch.
+    answers: Vec<(usize, Rope)>,
+    bytes: usize,
+}
+
+// === impl Session ===
+
+impl<H: Handler> Session<H> {
+    /// Answers all messages of a batch, as one text. `None`: none of them wants an answer.
+    ///
+    /// The messages are taken in at once, as with [`Session::answer`].
+    pub fn answer_batch(
+        self: Arc<Self>,
+        messages: Vec<Result<Message, Malformed>>,
+    ) -> impl Future<Output = Option<Rope>> + Send + use<H> {
+        let answering = messages.into_iter().enumerate().map(|(at, message)| {
+            let id = id_of(&message);
+            let answer = self.clone().answer_in_pieces(message);
+            answer.map(move |answer| (at, id, answer))
+        });
+        let mut answering: FuturesUnordered<_> = answering.collect();
+        async move {
+            let mut answers = BatchAnswers::default();
+            while let Some((at, id, answer)) = answering.next().await {
+                if let Some(answer) = answer {
+                    answers.add(at, id.as_ref(), answer);
+                }
+            }
+            answers.into_text()
+        }
+    }
+}
+
+fn id_of(message: &Result<Message, Malformed>) -> Option<Id> {
+    match message {
+        Ok(Message::Request(request)) => Some(request.id()),
+        Ok(_) => None,
+        Err(malformed) => malformed.id.clone(),
+    }
+}
+
+// === impl BatchAnswers ===
+
+impl BatchAnswers {
+    fn add(&mut self, at: usize, id: Option<&Id>, answer: Rope) {
+        let answer = if self.bytes + answer.len() > MAX_BATCH_ANSWER_BYTES {
+            Response::error(id, &too_large()).text().clone().into()
+        } else {
+            answer
+        };
+        self.bytes += answer.len();
+        self.answers.push((at, answer));
+    }
+
+    /// In the order of the requests.
+    fn into_text(mut self) -> Option<Rope> {
+        if self.answers.is_empty() {
+            return None;
+        }
+        self.answers.sort_unstable_by_key(|(at, _)| *at);
+        let mut text = String::with_capacity(self.bytes + self.answers.len() + 1);
+        for (_, answer) in self.answers {
+            text.push(if text.is_empty() { '[' } else { ',' });
+            for piece in answer.into_pieces() {
+                text.push_str(&piece);
+            }
+        }
+        text.push(']');
+        Some(bytestring::ByteString::from(text).into())
+    }
+}
+
+fn too_large() -> RpcError {
+    let text = format!(
+        "the answers to this batch are larger than {MAX_BATCH_ANSWER_BYTES} bytes; send this request in a batch of its own"
+    );
+    RpcError::new(code::INTERNAL_ERROR, text)
+}
