@@ -8,19 +8,27 @@ use std::{
     time::Duration,
 };
 
+use axum::response::Response;
+use http::StatusCode;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use switchboard_wire::placed;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    guard::Peer, metrics::Metrics, options::Times, routes::Answers, stall::Stalling,
+    connections::{ConnectionSlot, ConnectionSlots},
+    guard::{Peer, is_stream},
+    head_clock::{HeadClock, RequestGauge},
+    lent,
+    metrics::Metrics,
+    options::Times,
+    routes::Answers,
+    stall::Stalling,
     woken::only_when_woken,
 };
 
@@ -28,6 +36,9 @@ use super::{
 const REST: Duration = Duration::from_millis(50);
 /// How long a connection that is one too many may take to be told so.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// Bytes of a head, and of a body that are read before somebody wants them. hyper's own 400 KB would be taken by clients
+/// that nobody has let in.
+const MAX_BUFFERED_BYTES: usize = 64 << 10;
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
     content-length: 49\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
     too many connections are open; try again later.\n\n";
@@ -67,14 +78,16 @@ impl<A> Clone for Door<A> {
 impl<A: Answers> Door<A> {
     /// Accepts until closing.
     pub(super) async fn accept(&self, listener: &TcpListener, most: usize) {
-        let free = Arc::new(Semaphore::new(most));
+        let slots = ConnectionSlots::new(most);
         while let Some(accepted) = self.closing.run_until_cancelled(listener.accept()).await {
             match accepted {
-                Ok((stream, remote)) => match Arc::clone(&free).try_acquire_owned() {
-                    Ok(permit) => {
-                        self.tasks.spawn(self.clone().serve(stream, remote, permit));
+                Ok((stream, remote)) => match slots.take() {
+                    Some(slot) => {
+                        self.tasks.spawn(self.clone().serve(stream, remote, slot));
                     }
-                    Err(_) => self.turn_away(stream),
+                    None => {
+                        self.tasks.spawn(self.clone().turn_away(stream));
+                    }
                 },
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be accepted");
@@ -84,18 +97,23 @@ impl<A: Answers> Door<A> {
         }
     }
 
-    fn turn_away(&self, mut stream: TcpStream) {
-        let encrypted = self.tls.is_some();
-        self.tasks.spawn(async move {
-            if !encrypted {
-                let _ = tokio::time::timeout(FAREWELL, stream.write_all(TOO_MANY)).await;
-            }
-        });
+    async fn turn_away(self, mut stream: TcpStream) {
+        if self.tls.is_none() {
+            let _ = tokio::time::timeout(FAREWELL, stream.write_all(TOO_MANY)).await;
+        }
     }
 
-    async fn serve(self, stream: TcpStream, remote: SocketAddr, _permit: OwnedSemaphorePermit) {
+    async fn serve(self, stream: TcpStream, remote: SocketAddr, mut slot: ConnectionSlot) {
+        let peer = match stream.local_addr() {
+            Ok(local) => Peer::new(remote, local),
+            Err(error) => return tracing::debug!(%error, %remote, "a connection ended"),
+        };
+        if !slot.assign(peer.key().await) {
+            tracing::warn!(%remote, "a peer has too many connections open; this one is refused");
+            return self.turn_away(stream).await;
+        }
         self.metrics.connections.fetch_add(1, Relaxed);
-        if let Err(error) = self.exchange(stream, remote).await {
+        if let Err(error) = self.exchange(stream, peer).await {
             tracing::debug!(%error, %remote, "a connection ended");
         }
         self.metrics.connections.fetch_sub(1, Relaxed);
@@ -104,11 +122,11 @@ impl<A: Answers> Door<A> {
     async fn exchange(
         &self,
         stream: TcpStream,
-        remote: SocketAddr,
+        peer: Peer,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         // Without this an event waits 40 ms for the acknowledgement of the one before.
         stream.set_nodelay(true)?;
-        let peer = Arc::new(Peer::new(remote, stream.local_addr()?));
+        let peer = Arc::new(peer);
         let stream: Box<dyn Io> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => {
@@ -121,15 +139,30 @@ impl<A: Answers> Door<A> {
                 }
             }
         };
-        let io = TokioIo::new(Stalling::new(stream, self.times.stalled));
+        let gauge = RequestGauge::default();
+        let head = HeadClock::new(gauge.clone(), self.times.head);
+        let io = TokioIo::new(Stalling::new(stream, self.times.stalled, head));
         let service = service_fn(|request| {
             let (answers, peer) = (Arc::clone(&self.answers), Arc::clone(&peer));
+            let gauge = gauge.clone();
             // Apart, since it is large and would be moved about.
-            placed(|| async move { Ok::<_, Infallible>(answers.answer(request, &peer).await) })
+            placed(|| async move {
+                gauge.begin();
+                let (request, lender) = lent::lend(request);
+                let mut response = answers.answer(request, &peer).await;
+                if let Some(lender) = lender {
+                    lender.settle(&mut response).await;
+                }
+                if !goes_on(&response) {
+                    gauge.end();
+                }
+                Ok::<_, Infallible>(response)
+            })
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.times.head)
+            .max_buf_size(MAX_BUFFERED_BYTES)
+            .header_read_timeout(self.times.idle_connection)
             .serve_connection(io, service)
             .with_upgrades();
         let mut connection = pin!(connection);
@@ -145,4 +178,9 @@ impl<A: Answers> Door<A> {
             () = self.over.cancelled() => Ok(()),
         }
     }
+}
+
+/// Whether what the client sends next may be something else than a request: a WebSocket, or nothing for long.
+fn goes_on(response: &Response) -> bool {
+    response.status() == StatusCode::SWITCHING_PROTOCOLS || is_stream(response)
 }

@@ -6,7 +6,10 @@ use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use http::{HeaderMap, StatusCode, header};
 use http_body::Body;
-use switchboard_wire::envelope::code;
+use switchboard_wire::{
+    envelope::code,
+    server::{ByteBudget, ByteCharge},
+};
 
 use super::{
     options::{Limits, Times},
@@ -95,26 +98,38 @@ pub(super) fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
     ))
 }
 
-/// The whole body as text.
+/// The whole body as text, and what it takes of its principal's budget.
 pub(super) async fn text(
     body: impl Body<Data = Bytes>,
     limits: &Limits,
     times: &Times,
-) -> Result<ByteString, Refusal> {
+    budget: &ByteBudget,
+) -> Result<(ByteString, ByteCharge), Refusal> {
     // What it says of itself; nothing of it is read then.
     if body.size_hint().lower() > limits.body as u64 {
         return Err(too_large(limits.body));
     }
-    let reading = tokio::time::timeout(times.body, read(body, limits.body));
+    let mut charge = budget.charge(0).ok_or_else(over_budget)?;
+    let reading = tokio::time::timeout(times.body, read(body, limits.body, &mut charge));
     let bytes = reading.await.unwrap_or_else(|_| Err(too_slow()))?;
-    ByteString::try_from(bytes).map_err(|_| {
+    let text = ByteString::try_from(bytes).map_err(|_| {
         let text = "the body is not UTF-8";
         Refusal::new(Reason::Body, StatusCode::BAD_REQUEST, text).with_code(code::PARSE_ERROR)
-    })
+    })?;
+    Ok((text, charge))
+}
+
+/// The requests of one principal take too much memory.
+pub(super) fn over_budget() -> Refusal {
+    Refusal::full("your requests that are under way are too large together; try again")
 }
 
 /// Most bodies come in one piece, which is then not copied.
-async fn read(body: impl Body<Data = Bytes>, limit: usize) -> Result<Bytes, Refusal> {
+async fn read(
+    body: impl Body<Data = Bytes>,
+    limit: usize,
+    charge: &mut ByteCharge,
+) -> Result<Bytes, Refusal> {
     let mut body = pin!(body);
     let mut whole = Bytes::new();
     let mut gathered = BytesMut::new();
@@ -126,6 +141,9 @@ async fn read(body: impl Body<Data = Bytes>, limit: usize) -> Result<Bytes, Refu
         let Ok(piece) = frame.into_data() else { continue };
         if whole.len() + gathered.len() + piece.len() > limit {
             return Err(too_large(limit));
+        }
+        if !charge.grow(piece.len()) {
+            return Err(over_budget());
         }
         if whole.is_empty() && gathered.is_empty() {
             whole = piece;

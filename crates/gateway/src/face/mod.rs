@@ -8,8 +8,12 @@
 //! use which part of it.
 
 mod accept;
+mod budgets;
+mod connections;
 mod events;
 mod guard;
+mod head_clock;
+mod lent;
 mod media;
 mod metrics;
 mod options;
@@ -26,7 +30,7 @@ mod ws;
 
 use std::{io, sync::Arc, time::Duration};
 
-use switchboard_wire::link::LinkWriter;
+use switchboard_wire::{envelope::Parsed, link::LinkWriter, server::ServeOptions};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -36,11 +40,12 @@ pub use tls::TlsIdentity;
 
 use crate::front::Front;
 use accept::Door;
-use guard::Guard;
+use budgets::Budgets;
+use guard::{Guard, Rates};
 use metrics::Metrics;
 use refusal::Refusal;
 use routes::{Faces, Guarded};
-use sessions::{Sessions, Slot, Slots};
+use sessions::{Owner, Sessions, Slot, Slots};
 
 /// How often sessions are looked at that nobody uses, at the least.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -68,6 +73,8 @@ struct Face<F: Front> {
     front: Arc<F>,
     options: FaceOptions,
     metrics: Arc<Metrics>,
+    rates: Arc<Rates>,
+    budgets: Budgets,
     slots: Slots,
     sessions: Sessions<Arc<streamable::Session<F::View>>>,
     views: streamable::Views<F::View>,
@@ -90,12 +97,16 @@ pub async fn serve<F: Front>(
     let beside = std::mem::take(&mut options.beside);
     let (limits, times) = (options.limits, options.times);
     let metrics = Arc::new(Metrics::default());
-    let guard = Arc::new(Guard::new(&options, bound, Arc::clone(&metrics)));
+    let rates = Arc::new(Rates::new(limits.rate));
+    let guard = Guard::new(&options, bound, Arc::clone(&metrics), Arc::clone(&rates));
+    let guard = Arc::new(guard);
     let tasks = TaskTracker::new();
     let face = Arc::new(Face {
         front,
         options,
         metrics: Arc::clone(&metrics),
+        rates,
+        budgets: Budgets::new(limits.in_flight_bytes),
         slots: Slots::new(limits.sessions),
         sessions: Sessions::default(),
         views: streamable::Views::default(),
@@ -143,7 +154,8 @@ pub async fn serve_beside(
     let beside = std::mem::take(&mut options.beside);
     let (limits, times) = (options.limits, options.times);
     let metrics = Arc::new(Metrics::default());
-    let guard = Arc::new(Guard::new(&options, bound, Arc::clone(&metrics)));
+    let rates = Arc::new(Rates::new(limits.rate));
+    let guard = Arc::new(Guard::new(&options, bound, Arc::clone(&metrics), rates));
     let connections = TaskTracker::new();
     let over = CancellationToken::new();
     let door = Door {
@@ -176,11 +188,25 @@ impl FaceError {
 
 impl<F: Front> Face<F> {
     /// Room for one more session, made by ending idle ones if need be.
-    fn slot(&self) -> Result<Slot, Refusal> {
-        self.slots.take().or_else(|_| {
+    fn slot(&self, owner: &Owner) -> Result<Slot, Refusal> {
+        self.slots.take(&owner.principal).or_else(|_| {
             self.sweep();
-            self.slots.take()
+            self.slots.take(&owner.principal)
         })
+    }
+
+    /// Bounds on a session of this owner.
+    fn serve_options(&self, owner: &Owner) -> ServeOptions {
+        let budget = self.budgets.of(&owner.principal);
+        ServeOptions { max_in_flight: self.options.limits.streams, budget }
+    }
+
+    /// Takes the messages of a batch out of its principal's rate, but for the first: its request was taken already.
+    fn take_rest(&self, owner: &Owner, asked: &Parsed) -> Result<(), Refusal> {
+        match asked {
+            Parsed::One(_) => Ok(()),
+            Parsed::Batch(messages) => self.rates.take(&owner.principal, messages.len() - 1),
+        }
     }
 
     fn sweep(&self) {

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use switchboard_wire::server::ByteBudget;
 use tokio::sync::watch;
 
 use super::{guard::Tokens, tls::TlsIdentity};
@@ -53,11 +54,12 @@ pub enum WithoutToken {
 pub struct Limits {
     /// Bytes of one message (16 MiB).
     pub body: usize,
-    /// Sessions that are open at once, of all transports (1,024).
+    /// Sessions that are open at once, of all transports (1,024). A token may hold no more of them than are still
+    /// free, so that there is room for another.
     pub sessions: usize,
-    /// Connections that are open at once (4,096).
+    /// Connections that are open at once (4,096). Another user or another machine may have a fourth of them.
     pub connections: usize,
-    /// Calls and streams of one session at once (256).
+    /// Calls and streams of one session at once (256). Each request of a batch is a call.
     pub streams: usize,
     /// Events that a session keeps for streams that are taken up again (1,000).
     pub kept_events: usize,
@@ -65,8 +67,10 @@ pub struct Limits {
     pub kept_bytes: usize,
     /// Events that may wait for a client that reads slowly (256).
     pub queued_events: usize,
-    /// Bytes of those events (32 MiB).
+    /// Bytes of those events (1 MiB); one event alone may be larger.
     pub queued_bytes: usize,
+    /// Bytes of the requests of one principal that are read or answered, and of the large answers to them (256 MiB).
+    pub in_flight_bytes: usize,
     /// Requests of one principal.
     pub rate: Rate,
 }
@@ -85,9 +89,11 @@ pub enum Rate {
 pub struct Times {
     /// For a TLS handshake (10 s).
     pub handshake: Duration,
-    /// For the head of the next request on a connection (2 min). Clients keep idle connections for
-    /// a minute and a half; one that ends first makes no request fail.
+    /// For the head of a request, from its first byte on, and for the first one on a connection (10 s).
     pub head: Duration,
+    /// Until a connection ends that nobody asks anything on (2 min). Clients keep idle connections for
+    /// a minute and a half; one that ends first makes no request fail.
+    pub idle_connection: Duration,
     /// For the body of a request (60 s).
     pub body: Duration,
     /// For a client that does not read what is written to it (30 s).
@@ -154,7 +160,8 @@ impl Default for Limits {
             kept_events: 1000,
             kept_bytes: 4 << 20,
             queued_events: 256,
-            queued_bytes: 32 << 20,
+            queued_bytes: 1 << 20,
+            in_flight_bytes: ByteBudget::DEFAULT_BYTES,
             rate: Rate::Unlimited,
         }
     }
@@ -166,7 +173,8 @@ impl Default for Times {
     fn default() -> Self {
         Self {
             handshake: Duration::from_secs(10),
-            head: Duration::from_secs(120),
+            head: Duration::from_secs(10),
+            idle_connection: Duration::from_secs(120),
             body: Duration::from_secs(60),
             stalled: Duration::from_secs(30),
             idle: Duration::from_secs(30 * 60),

@@ -11,7 +11,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use bytestring::ByteString;
 use http_body::{Frame, SizeHint};
-use switchboard_wire::json::Rope;
+use switchboard_wire::{json::Rope, server::ByteCharge};
 
 /// What is left of a text.
 struct Pieces(VecDeque<Bytes>);
@@ -22,6 +22,39 @@ pub(super) fn body(text: Rope) -> Body {
         return Body::from(text.into_text().into_bytes());
     }
     Body::new(Pieces(text.into_pieces().map(ByteString::into_bytes).collect()))
+}
+
+/// A body that holds a charge until it is sent or given up.
+struct ChargedBody {
+    body: Body,
+    _charge: ByteCharge,
+}
+
+/// The same body, which holds `charge` while it lasts.
+pub(super) fn charged(body: Body, charge: ByteCharge) -> Body {
+    Body::new(ChargedBody { body, _charge: charge })
+}
+
+// === impl ChargedBody ===
+
+impl http_body::Body for ChargedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 // === impl Pieces ===

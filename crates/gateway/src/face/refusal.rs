@@ -4,16 +4,20 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
+use bytestring::ByteString;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use switchboard_wire::{
     envelope::{Id, Malformed, Response as Answer, RpcError, code},
     json::{Raw, Rope},
     sanitize,
+    server::ByteCharge,
 };
 
-use super::pieces;
+use super::{media::over_budget, pieces};
 use crate::front::Part;
 
+/// The longest answer that is not charged.
+const UNCHARGED_BYTES: usize = 64 << 10;
 /// JSON-RPC leaves this code to servers; other servers use it for the same thing.
 const REFUSED: i64 = -32000;
 /// What other servers say of a session that is over.
@@ -176,6 +180,14 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// The JSON-RPC error alone, for a transport that has no status.
+    pub(super) fn into_text(self) -> ByteString {
+        let Told { id, error, .. } = *self.told;
+        Answer::error(id.as_ref(), &error).text().clone()
+    }
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let Told { status, id, error, header } = *self.told;
@@ -197,6 +209,26 @@ pub(super) fn json(status: StatusCode, text: impl Into<Rope>) -> Response {
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
+}
+
+/// The same, and what it takes of its principal's budget until it is sent. Small answers are counted by the number of
+/// requests alone.
+pub(super) fn json_charged(
+    status: StatusCode,
+    text: Rope,
+    charge: impl Into<Option<ByteCharge>>,
+) -> Result<Response, Refusal> {
+    let length = text.len();
+    let response = json(status, text);
+    match charge.into() {
+        Some(mut charge) if length > UNCHARGED_BYTES => {
+            if !charge.grow(length) {
+                return Err(over_budget());
+            }
+            Ok(response.map(|body| pieces::charged(body, charge)))
+        }
+        _ => Ok(response),
+    }
 }
 
 /// An answer without a body.

@@ -13,12 +13,13 @@ use axum::{
     routing::{any, get},
 };
 use http::{HeaderValue, Request, header, request::Parts};
-use hyper::{body::Incoming, service::Service as _};
+use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
 use super::{
     Face,
     guard::{Caller, DESCRIPTION, Guard, Peer},
+    lent::LentBody,
     refusal::{Reason, Refusal},
     sessions::Owner,
     sse, streamable, ws,
@@ -32,7 +33,7 @@ const MCP: &str = "/mcp";
 pub(super) trait Answers: Send + Sync + 'static {
     fn answer(
         &self,
-        request: Request<Incoming>,
+        request: Request<LentBody>,
         peer: &Peer,
     ) -> impl Future<Output = Response> + Send;
 }
@@ -59,7 +60,7 @@ impl<F: Front> Faces<F> {
 }
 
 impl<F: Front> Answers for Faces<F> {
-    async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response {
+    async fn answer(&self, request: Request<LentBody>, peer: &Peer) -> Response {
         if request.uri().path() != MCP {
             return Box::pin(self.others.answer(request, peer)).await;
         }
@@ -82,7 +83,7 @@ impl Guarded {
         Self { guard, routes: TowerToHyperService::new(routes) }
     }
 
-    async fn route(&self, mut parts: Parts, caller: Option<Caller>, body: Incoming) -> Response {
+    async fn route(&self, mut parts: Parts, caller: Option<Caller>, body: LentBody) -> Response {
         if let Some(caller) = caller {
             parts.extensions.insert(caller);
         }
@@ -94,7 +95,7 @@ impl Guarded {
 }
 
 impl Answers for Guarded {
-    async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response {
+    async fn answer(&self, request: Request<LentBody>, peer: &Peer) -> Response {
         let (parts, body) = request.into_parts();
         let answering = |parts, caller| self.route(parts, caller, body);
         self.guard.pass(parts, peer, answering).await

@@ -6,9 +6,8 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::refusal::Refusal;
+use super::{guard::is_token, refusal::Refusal};
 use crate::front::Part;
 
 /// Whose a session is. Nobody else may use it, even knowing its id.
@@ -18,12 +17,28 @@ pub(super) struct Owner {
     pub(super) part: Part,
 }
 
-/// One of the sessions there may be.
-pub(super) type Slot = OwnedSemaphorePermit;
+/// One of the sessions there may be, of its principal.
+#[derive(Debug)]
+pub(super) struct Slot {
+    slots: Slots,
+    principal: Arc<str>,
+}
 
-/// How many sessions there may be, of all transports.
+/// How many sessions there may be, of all transports. Clones share them.
 #[derive(Debug, Clone)]
-pub(super) struct Slots(Arc<Semaphore>);
+pub(super) struct Slots(Arc<SharedSlots>);
+
+#[derive(Debug)]
+struct SharedSlots {
+    limit: usize,
+    held: Mutex<HeldSlots>,
+}
+
+#[derive(Debug, Default)]
+struct HeldSlots {
+    all: usize,
+    by_principal: HashMap<Arc<str>, usize>,
+}
 
 /// The open sessions of one transport, by id.
 #[derive(Debug)]
@@ -33,13 +48,46 @@ pub(super) struct Sessions<S>(Mutex<HashMap<String, (Owner, S)>>);
 
 impl Slots {
     pub(super) fn new(limit: usize) -> Self {
-        Self(Arc::new(Semaphore::new(limit)))
+        Self(Arc::new(SharedSlots { limit, held: Mutex::default() }))
     }
 
-    pub(super) fn take(&self) -> Result<Slot, Refusal> {
-        let full =
-            || Refusal::full("too many sessions are open; end one with DELETE, or try again later");
-        Arc::clone(&self.0).try_acquire_owned().map_err(|_| full())
+    /// A session for a principal. A token may hold no more sessions than are still free: half of all if it is the only
+    /// one, and another one always finds some.
+    pub(super) fn take(&self, principal: &Arc<str>) -> Result<Slot, Refusal> {
+        let mut held = self.lock();
+        let free = self.0.limit.saturating_sub(held.all);
+        let own = held.by_principal.get(principal).copied().unwrap_or_default();
+        if free == 0 {
+            let text = "too many sessions are open; end one with DELETE, or try again later";
+            return Err(Refusal::full(text));
+        }
+        if is_token(principal) && own >= free {
+            let text =
+                "too many sessions of this token are open; end one with DELETE, or try again later";
+            return Err(Refusal::full(text));
+        }
+        held.all += 1;
+        held.by_principal.insert(Arc::clone(principal), own + 1);
+        Ok(Slot { slots: self.clone(), principal: Arc::clone(principal) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HeldSlots> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Slot ===
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut held = self.slots.lock();
+        held.all -= 1;
+        if let Some(own) = held.by_principal.get_mut(&self.principal) {
+            *own -= 1;
+            if *own == 0 {
+                held.by_principal.remove(&self.principal);
+            }
+        }
     }
 }
 
@@ -99,6 +147,7 @@ pub(super) fn unguessable() -> Result<String, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::face::guard::LOCAL;
 
     fn owner(principal: &str, part: Part) -> Owner {
         Owner { principal: principal.into(), part }
@@ -124,10 +173,26 @@ mod tests {
     #[test]
     fn there_are_so_many_slots() {
         let slots = Slots::new(1);
-        let held = slots.take().unwrap();
-        assert!(slots.take().is_err());
+        let local: Arc<str> = LOCAL.into();
+        let held = slots.take(&local).unwrap();
+        assert!(slots.take(&local).is_err());
         drop(held);
-        assert!(slots.take().is_ok());
+        assert!(slots.take(&local).is_ok());
+    }
+
+    #[test]
+    fn a_token_leaves_room_for_another() {
+        let slots = Slots::new(8);
+        let take_all = |principal: &str| {
+            let principal: Arc<str> = principal.into();
+            std::iter::from_fn(|| slots.take(&principal).ok()).collect::<Vec<_>>()
+        };
+        let held = ["ann", "bob", "eve", "dan"].map(take_all);
+        assert_eq!(held.each_ref().map(Vec::len), [4, 2, 1, 1]);
+        assert!(take_all("joe").is_empty());
+        drop(held);
+        assert_eq!(take_all(LOCAL).len(), 8, "the hub is its own user's");
+        assert!(slots.lock().by_principal.is_empty());
     }
 
     #[test]

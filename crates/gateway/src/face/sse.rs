@@ -53,7 +53,7 @@ pub(super) async fn open<F: Front>(
     }
     media::takes_events(&request.headers)?;
     face.metrics.request(Transport::Sse, 0);
-    let slot = face.slot()?;
+    let slot = face.slot(&owner)?;
     let id = unguessable()?;
     let opening = Opening {
         principal: owner.principal.to_string(),
@@ -63,13 +63,14 @@ pub(super) async fn open<F: Front>(
     };
     let opened = face.front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))?;
     let place = format!("{}?sessionId={id}", posting_place(&owner.part));
+    let bounds = face.serve_options(&owner);
     let ((writer, reader), far) = pair();
     face.posts.insert(id.clone(), owner, writer);
     let forgetting = Arc::clone(face);
     let forget = Box::new(move |id: &str| drop(forgetting.posts.remove(id)));
     let session = Session {
         reader,
-        serving: Some(Box::pin(serving(opened, far))),
+        serving: Some(Box::pin(serving(opened, far, bounds))),
         closing: face.closing.clone(),
         registered: Some(Registered { id, forget }),
         _slot: slot,
@@ -93,8 +94,12 @@ fn posting_place(part: &Part) -> String {
     }
 }
 
-async fn serving<V: Handler>(opened: Opened<V>, far: (LinkWriter, LinkReader)) {
-    let served = serve(far, opened.view, &opened.changes, ServeOptions::default()).await;
+async fn serving<V: Handler>(
+    opened: Opened<V>,
+    far: (LinkWriter, LinkReader),
+    bounds: ServeOptions,
+) {
+    let served = serve(far, opened.view, &opened.changes, bounds).await;
     if let Err(error) = served {
         tracing::debug!(%error, "a session ended");
     }
@@ -114,9 +119,12 @@ pub(super) async fn post<F: Front>(
     let id = session_id(parts).ok_or_else(Refusal::no_session)?;
     let writer = face.posts.get(&id, &owner)?;
     let options = &face.options;
-    let text = media::text(body, &options.limits, &options.times).await?;
+    let budget = face.budgets.of(&owner.principal);
+    // From here to its session it is held by a queue, which has bounds of its own.
+    let (text, _charge) = media::text(body, &options.limits, &options.times, &budget).await?;
     face.metrics.request(Transport::Sse, text.len());
-    parse(text.clone()).map_err(|malformed| Refusal::malformed(&malformed))?;
+    let asked = parse(text.clone()).map_err(|malformed| Refusal::malformed(&malformed))?;
+    face.take_rest(&owner, &asked)?;
     match writer.try_send(text) {
         Ok(()) => Ok(empty(StatusCode::ACCEPTED)),
         Err(Error::Busy) => Err(Refusal::full("this session has too much to do; try again")),

@@ -1,4 +1,4 @@
-//! A connection that fails when its peer does not read for too long.
+//! A connection that fails when its peer does not read for too long, or takes too long over the head of a request.
 //!
 //! Everything a slow client is owed waits in bounded queues; this is what ends the waiting.
 
@@ -15,21 +15,24 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-/// A stream whose writes have a deadline.
+use super::head_clock::HeadClock;
+
+/// A stream whose writes have a deadline, and its reads of heads.
 #[derive(Debug)]
 pub(super) struct Stalling<S> {
     stream: S,
     patience: Duration,
     timer: Pin<Box<Sleep>>,
     waiting: bool,
+    head: HeadClock,
 }
 
 // === impl Stalling ===
 
 impl<S> Stalling<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
+    pub(super) fn new(stream: S, patience: Duration, head: HeadClock) -> Self {
         let timer = Box::pin(tokio::time::sleep(patience));
-        Self { stream, patience, timer, waiting: false }
+        Self { stream, patience, timer, waiting: false, head }
     }
 
     fn judge<T>(
@@ -58,7 +61,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if self.head.is_over(cx, buffer.filled().len() > before) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        polled
     }
 }
 
@@ -98,14 +106,17 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::face::head_clock::RequestGauge;
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_does_not_read_is_waited_for_so_long() {
         let (near, mut far) = tokio::io::duplex(4);
-        let mut near = Stalling::new(near, Duration::from_secs(30));
+        let head = HeadClock::new(RequestGauge::default(), Duration::from_secs(10));
+        let mut near = Stalling::new(near, Duration::from_secs(30), head);
         near.write_all(b"room").await.unwrap();
         let reading = async {
             tokio::time::sleep(Duration::from_secs(29)).await;
@@ -117,5 +128,41 @@ mod tests {
         let error = near.write_all(b"!").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert_eq!(began.elapsed().as_secs(), 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_does_not_come_is_waited_for_so_long() {
+        let (near, mut far) = tokio::io::duplex(64);
+        let gauge = RequestGauge::default();
+        let head = HeadClock::new(gauge.clone(), Duration::from_secs(10));
+        let mut near = Stalling::new(near, Duration::from_secs(30), head);
+        far.write_all(b"request").await.unwrap();
+        near.read_exact(&mut [0; 7]).await.unwrap();
+        // While a request is answered, and before the next one begins, time does not count.
+        gauge.begin();
+        let reading = |near: &mut Stalling<_>| near.read_u8().now_or_never();
+        assert!(reading(&mut near).is_none());
+        tokio::time::advance(Duration::from_secs(100)).await;
+        assert!(reading(&mut near).is_none());
+        gauge.end();
+        tokio::time::advance(Duration::from_secs(100)).await;
+        far.write_all(b"n").await.unwrap();
+        assert_eq!(near.read_u8().await.unwrap(), b'n');
+        let began = Instant::now();
+        let trickling = async {
+            for _ in 0..4 {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+                let _ = far.write_all(b".").await;
+            }
+        };
+        let reading = async {
+            loop {
+                if let Err(error) = near.read_u8().await {
+                    return (error.kind(), began.elapsed().as_secs());
+                }
+            }
+        };
+        let (ended, ()) = tokio::join!(reading, trickling);
+        assert_eq!(ended, (io::ErrorKind::TimedOut, 10));
     }
 }

@@ -29,11 +29,11 @@ use super::{
 use forwarded::forwarding_header;
 pub use hosts::is_public_name;
 use hosts::{Hosts, Origin};
-use rate::Rates;
+pub(super) use rate::Rates;
 use tokens::Wrong;
 
 /// Whom a client of this machine's own user speaks for.
-const LOCAL: &str = "local";
+pub(super) const LOCAL: &str = "local";
 /// Whom a client speaks for where nobody is asked.
 const ANYONE: &str = "anyone";
 
@@ -41,7 +41,7 @@ const ANYONE: &str = "anyone";
 pub(super) struct Guard {
     hosts: Hosts,
     access: Access,
-    rates: Rates,
+    rates: Arc<Rates>,
     metrics: Arc<Metrics>,
     /// How often a token is looked at again that something lasting was asked for with.
     look: Duration,
@@ -57,11 +57,16 @@ pub(super) const DESCRIPTION: &str = "/.well-known/oauth-protected-resource";
 // === impl Guard ===
 
 impl Guard {
-    pub(super) fn new(options: &FaceOptions, bound: SocketAddr, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(
+        options: &FaceOptions,
+        bound: SocketAddr,
+        metrics: Arc<Metrics>,
+        rates: Arc<Rates>,
+    ) -> Self {
         Self {
             hosts: Hosts::new(bound, &options.hosts, &options.origins),
             access: options.access.clone().behind(&options.hosts),
-            rates: Rates::new(options.limits.rate),
+            rates,
             metrics,
             look: options.times.keep_alive,
         }
@@ -109,7 +114,7 @@ impl Guard {
             return Ok(Admitted { origin, caller: None, held: None });
         }
         let (caller, held) = self.caller(headers, request.uri.path(), peer).await?;
-        self.rates.take(&caller.principal)?;
+        self.rates.take(&caller.principal, 1)?;
         Ok(Admitted { origin, caller: Some(caller), held })
     }
 
@@ -178,6 +183,11 @@ impl Access {
     }
 }
 
+/// Whether a principal is known by a token, rather than by being this machine's user or by nothing at all.
+pub(super) fn is_token(principal: &str) -> bool {
+    !matches!(principal, LOCAL | ANYONE)
+}
+
 fn is_open(path: &str) -> bool {
     let of_resource = path.strip_prefix(DESCRIPTION);
     let is_beside = path == "/" || BESIDE.iter().any(|folder| path.starts_with(folder));
@@ -208,7 +218,7 @@ fn is_preflight(request: &Parts) -> bool {
 }
 
 /// Whether an answer may go on for as long as anybody listens.
-fn is_stream(response: &Response) -> bool {
+pub(super) fn is_stream(response: &Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
@@ -239,11 +249,13 @@ fn share(headers: &mut HeaderMap, Origin(origin): Origin) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::face::options::Rate;
 
     #[test]
     fn a_name_that_was_right_makes_no_other_right() {
         let bound = "127.0.0.1:7420".parse().unwrap();
-        let guard = Guard::new(&FaceOptions::local(), bound, Arc::default());
+        let rates = Arc::new(Rates::new(Rate::Unlimited));
+        let guard = Guard::new(&FaceOptions::local(), bound, Arc::default(), rates);
         let peer = Peer::new("127.0.0.1:1".parse().unwrap(), bound);
         for (uri, host, is_ours) in [
             ("/mcp", "localhost:7420", true),

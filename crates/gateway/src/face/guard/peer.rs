@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 
 #[cfg(target_os = "linux")]
 use super::sockets;
+use crate::face::connections::PeerKey;
 
 /// The other end of a connection.
 #[derive(Debug)]
@@ -20,18 +21,27 @@ pub(in crate::face) struct Peer {
     pub(in crate::face) remote: SocketAddr,
     /// The address it came in at.
     pub(in crate::face) local: SocketAddr,
-    same_user: OnceCell<bool>,
+    user: OnceCell<LocalUser>,
     /// The name it used for us, once that was found to be ours: it seldom uses another.
     ///
     /// A text of its own: a header's value is a piece of all that was read with it, and would keep that in memory.
     known: OnceLock<Box<[u8]>>,
 }
 
+/// A user of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LocalUser {
+    /// The one who runs this hub.
+    Own,
+    /// Another one; `None`, where the kernel does not tell which.
+    Other(Option<u32>),
+}
+
 // === impl Peer ===
 
 impl Peer {
     pub(in crate::face) fn new(remote: SocketAddr, local: SocketAddr) -> Self {
-        Self { remote, local, same_user: OnceCell::new(), known: OnceLock::new() }
+        Self { remote, local, user: OnceCell::new(), known: OnceLock::new() }
     }
 
     /// Whether it used exactly this name before, and rightly.
@@ -46,16 +56,33 @@ impl Peer {
 
     /// Whether a process of our own user, on this machine, is at the other end.
     pub(super) async fn is_same_user(&self) -> bool {
-        if !self.remote.ip().to_canonical().is_loopback() {
-            return false;
+        self.is_local() && self.user().await == LocalUser::Own
+    }
+
+    /// Whose connection it is, for those who count them.
+    pub(in crate::face) async fn key(&self) -> PeerKey {
+        if !self.is_local() {
+            return PeerKey::of_address(self.remote.ip());
         }
+        match self.user().await {
+            LocalUser::Own => PeerKey::OwnUser,
+            LocalUser::Other(user) => PeerKey::OtherUser(user),
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        self.remote.ip().to_canonical().is_loopback()
+    }
+
+    /// The user at the other end, asked for once: the kernel forgets a socket that its process has closed.
+    async fn user(&self) -> LocalUser {
         let (remote, local) = (self.remote, self.local);
-        *self.same_user.get_or_init(|| async move { owned_by_us(remote, local).await }).await
+        *self.user.get_or_init(|| async move { local_user(remote, local).await }).await
     }
 }
 
 #[cfg(target_os = "linux")]
-async fn owned_by_us(remote: SocketAddr, local: SocketAddr) -> bool {
+async fn local_user(remote: SocketAddr, local: SocketAddr) -> LocalUser {
     let owner = match sockets::owner(remote, local) {
         Ok(Some(owner)) => Some(owner),
         // A kernel without the part that tells knows no socket, and a sandbox may not let it be asked.
@@ -64,7 +91,10 @@ async fn owned_by_us(remote: SocketAddr, local: SocketAddr) -> bool {
             listed_owner(remote, local).await
         }
     };
-    owner == Some(nix::unistd::geteuid().as_raw())
+    if owner == Some(nix::unistd::geteuid().as_raw()) {
+        return LocalUser::Own;
+    }
+    LocalUser::Other(owner)
 }
 
 /// The tables may be long, so they are read where nobody waits for a thread.
@@ -84,8 +114,8 @@ async fn listed_owner(remote: SocketAddr, local: SocketAddr) -> Option<u32> {
 
 /// Elsewhere there is no such table; the loopback address is what there is to go by.
 #[cfg(not(target_os = "linux"))]
-async fn owned_by_us(_: SocketAddr, _: SocketAddr) -> bool {
-    true
+async fn local_user(_: SocketAddr, _: SocketAddr) -> LocalUser {
+    LocalUser::Own
 }
 
 /// The user of the socket that is bound to `near` and connected to `far`, in a table of the kernel's.

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use http::{HeaderValue, StatusCode, header};
@@ -18,7 +19,7 @@ const REMEMBERED: usize = 4096;
 
 /// The buckets of all principals.
 #[derive(Debug)]
-pub(super) struct Rates {
+pub(in crate::face) struct Rates {
     rate: Rate,
     buckets: Mutex<HashMap<Arc<str>, Bucket>>,
 }
@@ -32,12 +33,19 @@ struct Bucket {
 // === impl Rates ===
 
 impl Rates {
-    pub(super) fn new(rate: Rate) -> Self {
+    pub(in crate::face) fn new(rate: Rate) -> Self {
         Self { rate, buckets: Mutex::default() }
     }
 
-    /// Takes one request out of a principal's bucket.
-    pub(super) fn take(&self, principal: &Arc<str>) -> Result<(), Refusal> {
+    /// Waits until a request may be taken, and takes it.
+    pub(in crate::face) async fn wait(&self, principal: &Arc<str>) {
+        while self.take(principal, 1).is_err() {
+            tokio::time::sleep(self.rate.interval()).await;
+        }
+    }
+
+    /// Takes so many requests out of a principal's bucket, or none of them.
+    pub(in crate::face) fn take(&self, principal: &Arc<str>, count: usize) -> Result<(), Refusal> {
         let Rate::PerSecond(rate) = self.rate else {
             return Ok(());
         };
@@ -50,11 +58,25 @@ impl Rates {
         let bucket = buckets.entry(Arc::clone(principal)).or_insert_with(full);
         bucket.left = bucket.filled(rate, now);
         bucket.at = now;
-        if bucket.left < 1.0 {
+        // A batch is not longer than a small number, which no rounding changes.
+        let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        if bucket.left < count {
             return Err(too_often());
         }
-        bucket.left -= 1.0;
+        bucket.left -= count;
         Ok(())
+    }
+}
+
+// === impl Rate ===
+
+impl Rate {
+    /// Between one request and the next.
+    fn interval(self) -> Duration {
+        match self {
+            Self::Unlimited => Duration::ZERO,
+            Self::PerSecond(rate) => Duration::from_secs(1) / rate.max(1),
+        }
     }
 }
 
@@ -78,8 +100,6 @@ fn too_often() -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -87,15 +107,18 @@ mod tests {
         let rates = Rates::new(Rate::PerSecond(5));
         let taken = |principal: &str| {
             let principal = Arc::from(principal);
-            (0..100).take_while(|_| rates.take(&principal).is_ok()).count()
+            (0..100).take_while(|_| rates.take(&principal, 1).is_ok()).count()
         };
         assert_eq!(taken("one"), 10);
         assert_eq!(taken("other"), 10, "each has its own");
         tokio::time::advance(Duration::from_millis(400)).await;
         assert_eq!(taken("one"), 2);
         tokio::time::advance(Duration::from_secs(60)).await;
-        assert_eq!(taken("one"), 10);
+        assert!(rates.take(&Arc::from("one"), 11).is_err(), "more than a bucket holds");
+        assert!(rates.take(&Arc::from("one"), 8).is_ok());
+        assert_eq!(taken("one"), 2);
+        rates.wait(&Arc::from("one")).await;
         let unlimited = Rates::new(Rate::Unlimited);
-        assert!((0..1000).all(|_| unlimited.take(&Arc::from("one")).is_ok()));
+        assert!((0..1000).all(|_| unlimited.take(&Arc::from("one"), 9).is_ok()));
     }
 }

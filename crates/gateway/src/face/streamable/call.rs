@@ -14,15 +14,23 @@ use switchboard_wire::{
     json::Rope,
     link::{Frame, LinkReader},
     meta::method,
-    server::Handler,
+    server::{ByteCharge, Handler},
 };
 use tokio::task::unconstrained;
 
 use super::{log::Weight, session::Session};
 
+/// Room for some requests in a session that answers only so many at once.
+pub(super) struct Reserved<V> {
+    session: Arc<Session<V>>,
+    requests: usize,
+}
+
 /// A request, or a batch of them, that is being answered.
 pub(super) struct Call<V> {
-    session: Arc<Session<V>>,
+    reserved: Reserved<V>,
+    /// What it takes of its principal's budget.
+    charge: Option<ByteCharge>,
     answering: Option<BoxFuture<'static, Option<Rope>>>,
     said: VecDeque<ByteString>,
     stream: Option<u64>,
@@ -38,15 +46,43 @@ pub(super) enum Happened {
 /// A call whose client may go away at any time.
 pub(super) struct Held<V: Handler>(Option<Call<V>>);
 
+// === impl Reserved ===
+
+impl<V> Reserved<V> {
+    /// `None`: too many requests are under way.
+    pub(super) fn new(session: &Arc<Session<V>>, requests: usize) -> Option<Self> {
+        let before = session.under_way.fetch_add(requests, Ordering::Relaxed);
+        let reserved = Self { session: Arc::clone(session), requests };
+        (before + requests <= session.max_under_way).then_some(reserved)
+    }
+}
+
+impl<V> Drop for Reserved<V> {
+    fn drop(&mut self) {
+        self.session.under_way.fetch_sub(self.requests, Ordering::Relaxed);
+        self.session.touch();
+    }
+}
+
 // === impl Call ===
 
 impl<V: Handler> Call<V> {
     pub(super) fn new(
-        session: &Arc<Session<V>>,
+        reserved: Reserved<V>,
         answering: BoxFuture<'static, Option<Rope>>,
+        charge: ByteCharge,
     ) -> Self {
-        let session = Arc::clone(session);
-        Self { session, answering: Some(answering), said: VecDeque::new(), stream: None }
+        let (answering, charge) = (Some(answering), Some(charge));
+        Self { reserved, charge, answering, said: VecDeque::new(), stream: None }
+    }
+
+    /// What it took of its principal's budget, once it has ended.
+    pub(super) fn into_charge(mut self) -> Option<ByteCharge> {
+        self.charge.take()
+    }
+
+    fn session(&self) -> &Session<V> {
+        &self.reserved.session
     }
 
     /// From here on everything it says goes to a stream.
@@ -77,7 +113,8 @@ impl<V: Handler> Call<V> {
     }
 
     fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<Rope>> {
-        let mut voice = self.session.voice.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = Arc::clone(&self.reserved.session);
+        let mut voice = session.voice.lock().unwrap_or_else(PoisonError::into_inner);
         let polled = match &mut self.answering {
             Some(answering) => Pin::new(answering).poll(cx),
             None => Poll::Ready(None),
@@ -94,13 +131,13 @@ impl<V: Handler> Call<V> {
         loop {
             match (self.next().await, self.stream) {
                 (Happened::Said(text), Some(stream)) => {
-                    self.session.log().say(stream, &text, weight(&text));
+                    self.session().log().say(stream, &text, weight(&text));
                 }
-                (Happened::Said(text), None) => self.session.say_aside(&text),
+                (Happened::Said(text), None) => self.session().say_aside(&text),
                 (Happened::Answered(answer), stream) => {
                     if let Some(stream) = stream {
                         let text = answer.map(Rope::into_text);
-                        self.session.log().finish(stream, text.as_ref());
+                        self.session().log().finish(stream, text.as_ref());
                     }
                     return;
                 }
@@ -122,12 +159,11 @@ impl<V> Drop for Call<V> {
     fn drop(&mut self) {
         // A question that is given up takes itself back; nobody else is to say it for this call.
         if let Some(answering) = self.answering.take() {
-            let mut voice = self.session.voice.lock().unwrap_or_else(PoisonError::into_inner);
+            let voice = &self.reserved.session.voice;
+            let mut voice = voice.lock().unwrap_or_else(PoisonError::into_inner);
             drop(answering);
             drain(&mut voice, &mut self.said);
         }
-        self.session.under_way.fetch_sub(1, Ordering::Relaxed);
-        self.session.touch();
     }
 }
 
@@ -156,7 +192,7 @@ impl<V: Handler> Drop for Held<V> {
     fn drop(&mut self) {
         let Some(call) = self.0.take() else { return };
         if call.answering.is_some() {
-            let handovers = call.session.handovers.clone();
+            let handovers = call.reserved.session.handovers.clone();
             // A session with too much to do lets it go, which cancels it.
             if handovers.try_send(call).is_err() {
                 tracing::debug!("a call was given up with its client");

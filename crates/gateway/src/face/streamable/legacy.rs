@@ -8,6 +8,7 @@ use switchboard_wire::{
     envelope::{Message, Parsed, Request},
     json::Rope,
     meta::method,
+    server::ByteCharge,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,7 @@ use crate::{
         events::Place,
         media::Takes,
         metrics::Transport,
-        refusal::{Reason, Refusal, empty, json},
+        refusal::{Reason, Refusal, empty, json, json_charged},
         sessions::{Owner, unguessable},
     },
     front::{Front, Opening},
@@ -34,7 +35,7 @@ pub(super) async fn post<F: Front>(
     owner: &Owner,
     headers: &HeaderMap,
     takes: Takes,
-    asked: Parsed,
+    (asked, charge): (Parsed, ByteCharge),
 ) -> Result<Response, Refusal> {
     if let Parsed::One(Message::Request(request)) = &asked
         && request.method() == method::INITIALIZE
@@ -54,7 +55,7 @@ pub(super) async fn post<F: Front>(
         }
         asked => {
             let busy = || Refusal::full("too many calls are under way in this session; try again");
-            let call = session.call(asked).ok_or_else(busy)?;
+            let call = session.call(asked, charge).ok_or_else(busy)?;
             answer(face, &session, call, takes).await
         }
     }
@@ -84,7 +85,7 @@ async fn begin<F: Front>(
     owner: &Owner,
     hello: Request,
 ) -> Result<Response, Refusal> {
-    let slot = face.slot()?;
+    let slot = face.slot(owner)?;
     let id = unguessable()?;
     let opening = Opening {
         principal: owner.principal.to_string(),
@@ -125,12 +126,12 @@ async fn answer<F: Front>(
         Takes::Json => loop {
             match call.next().await {
                 Happened::Said(text) => session.say_aside(&text),
-                Happened::Answered(answer) => return Ok(whole(face, answer)),
+                Happened::Answered(answer) => return whole(face, answer, call.release()),
             }
         },
         Takes::Both => match tokio::time::timeout(face.options.times.first_word, call.next()).await
         {
-            Ok(Happened::Answered(answer)) => return Ok(whole(face, answer)),
+            Ok(Happened::Answered(answer)) => return whole(face, answer, call.release()),
             Ok(Happened::Said(text)) => Some(text),
             Err(_) => None,
         },
@@ -142,12 +143,16 @@ async fn answer<F: Front>(
 }
 
 /// A call that was cancelled has nothing to say.
-fn whole<F: Front>(face: &Face<F>, answer: Option<Rope>) -> Response {
-    let Some(text) = answer else {
-        return empty(StatusCode::ACCEPTED);
+fn whole<F: Front>(
+    face: &Face<F>,
+    answer: Option<Rope>,
+    call: Option<Call<F::View>>,
+) -> Result<Response, Refusal> {
+    let (Some(text), Some(call)) = (answer, call) else {
+        return Ok(empty(StatusCode::ACCEPTED));
     };
     face.metrics.sent(Transport::Http, text.len());
-    json(StatusCode::OK, text)
+    json_charged(StatusCode::OK, text, call.into_charge())
 }
 
 /// Opens the session's own stream, or takes one up again.

@@ -72,15 +72,18 @@ async fn post<F: Front>(
     media::is_json(&parts.headers)?;
     let takes = media::takes(&parts.headers)?;
     let options = &face.options;
-    let text = media::text(body, &options.limits, &options.times).await?;
+    let budget = face.budgets.of(&owner.principal);
+    let (text, charge) = media::text(body, &options.limits, &options.times, &budget).await?;
     face.metrics.request(Transport::Http, text.len());
     let asked = parse(text).map_err(|malformed| Refusal::malformed(&malformed))?;
+    face.take_rest(owner, &asked)?;
     let named = Named::by(&parts.headers);
     match asked {
         Parsed::One(Message::Request(request))
             if named.is_modern() || headers::says_modern(request.params().as_ref()) =>
         {
-            let answered = pin!(modern::post(face, owner, &parts.headers, takes, request));
+            let answered =
+                pin!(modern::post(face, owner, &parts.headers, takes, (request, charge)));
             only_when_woken(answered).await
         }
         // Modern clients over HTTP have nothing to notify of, and may do so all the same.
@@ -94,7 +97,7 @@ async fn post<F: Front>(
         }
         asked => {
             named.check_legacy()?;
-            let answered = pin!(legacy::post(face, owner, &parts.headers, takes, asked));
+            let answered = pin!(legacy::post(face, owner, &parts.headers, takes, (asked, charge)));
             only_when_woken(answered).await
         }
     }

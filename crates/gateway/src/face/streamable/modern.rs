@@ -16,7 +16,7 @@ use switchboard_wire::{
     link::{Frame, LinkReader, LinkWriter, pair::pair},
     meta::{self, method},
     placed,
-    server::{Handler, ServeOptions, Session, serve},
+    server::{ByteCharge, Handler, ServeOptions, Session, serve},
 };
 use tokio::task::unconstrained;
 use tokio_util::sync::CancellationToken;
@@ -26,9 +26,9 @@ use crate::{
     face::{
         Face, events,
         events::Event,
-        media::Takes,
+        media::{Takes, over_budget},
         metrics::Transport,
-        refusal::{Reason, Refusal, empty, json},
+        refusal::{Reason, Refusal, empty, json, json_charged},
         sessions::Owner,
     },
     front::Front,
@@ -39,6 +39,8 @@ struct Exchange {
     voice: LinkReader,
     answering: Option<BoxFuture<'static, Option<Answer>>>,
     answer: Option<Answer>,
+    /// What it takes of its principal's budget.
+    charge: ByteCharge,
     /// Where the request came in, for a session that is served; it ends when this goes.
     _input: Option<LinkWriter>,
 }
@@ -54,7 +56,7 @@ pub(super) async fn post<F: Front>(
     owner: &Owner,
     headers: &HeaderMap,
     takes: Takes,
-    request: Request,
+    (request, charge): (Request, ByteCharge),
 ) -> Result<Response, Refusal> {
     let id = request.id();
     headers::check(headers, &request).map_err(|refusal| refusal.about(Some(&id)))?;
@@ -62,15 +64,15 @@ pub(super) async fn post<F: Front>(
     let opened = face.views.get(&*face.front, owner, most, &face.tasks).await;
     let view = opened.map_err(|refusal| refusal.about(Some(&id)))?;
     match request.method().as_ref() {
-        method::LISTEN => return Box::pin(listen(face, view, takes, request)).await,
+        method::LISTEN => return Box::pin(listen(face, owner, view, takes, request)).await,
         method::TOOLS_CALL => {
             let checked = view.book.check(&view.handler, headers, &request).await;
             checked.map_err(|refusal| refusal.about(Some(&id)))?;
         }
         _ => {}
     }
-    let exchange = Exchange::new(Arc::clone(&view.handler), request);
-    Ok(answer(face, view, exchange, takes).await)
+    let exchange = Exchange::new(Arc::clone(&view.handler), request, charge);
+    answer(face, view, exchange, takes).await.map_err(|refusal| refusal.about(Some(&id)))
 }
 
 /// Plain JSON if that is all there is; a stream if anything comes before the answer, or for long
@@ -80,7 +82,7 @@ async fn answer<F: Front>(
     view: Arc<View<F::View>>,
     mut exchange: Exchange,
     takes: Takes,
-) -> Response {
+) -> Result<Response, Refusal> {
     let patience = match takes {
         Takes::Both => face.options.times.first_word,
         Takes::Events => Duration::ZERO,
@@ -90,17 +92,18 @@ async fn answer<F: Front>(
         match tokio::time::timeout(patience, exchange.next()).await {
             Ok(Some(Happened::Answered(answer))) if takes != Takes::Events => {
                 face.metrics.sent(Transport::Http, answer.text().len());
-                return json(status(&answer), answer.text().clone());
+                let text = answer.text().clone().into();
+                return json_charged(status(&answer), text, exchange.charge);
             }
             Ok(Some(Happened::Said(_))) if takes == Takes::Json => {}
-            Ok(None) => return empty(StatusCode::ACCEPTED),
+            Ok(None) => return Ok(empty(StatusCode::ACCEPTED)),
             Ok(Some(Happened::Said(text))) => break Some(text),
             Ok(Some(Happened::Answered(answer))) => break Some(answer.text().clone()),
             Err(_) => break None,
         }
     };
     let first = stream::iter(first.map(|text| Event::message(None, &text)));
-    respond(face, view, first.chain(exchange.events()))
+    Ok(respond(face, view, first.chain(exchange.events())))
 }
 
 fn respond<F: Front>(
@@ -136,6 +139,7 @@ fn status(answer: &Answer) -> StatusCode {
 
 async fn listen<F: Front>(
     face: &Arc<Face<F>>,
+    owner: &Owner,
     view: Arc<View<F::View>>,
     takes: Takes,
     request: Request,
@@ -146,7 +150,7 @@ async fn listen<F: Front>(
         let refusal = Refusal::new(Reason::Media, StatusCode::NOT_ACCEPTABLE, text);
         return Err(refusal.about(Some(&id)));
     }
-    let mut exchange = Exchange::listening(&view, request).await;
+    let mut exchange = Exchange::listening(&view, request, face.serve_options(owner)).await?;
     // The first word is an acknowledgement, or an error that has a status.
     let first = match exchange.next().await {
         Some(Happened::Said(text)) => text,
@@ -186,26 +190,33 @@ fn as_answer(text: &ByteString) -> Option<Answer> {
 // === impl Exchange ===
 
 impl Exchange {
-    fn new<V: Handler>(handler: Arc<V>, request: Request) -> Self {
+    fn new<V: Handler>(handler: Arc<V>, request: Request, charge: ByteCharge) -> Self {
         let ((_, voice), (writer, _)) = pair();
         let session = Session::new(handler, writer);
         let answering = placed(|| session.answer(Ok(Message::Request(request))));
-        Self { voice, answering: Some(answering), answer: None, _input: None }
+        Self { voice, answering: Some(answering), answer: None, charge, _input: None }
     }
 
     /// An exchange that hears of changes too, and so has no answer of its own.
-    async fn listening<V: Handler>(view: &View<V>, request: Request) -> Self {
+    async fn listening<V: Handler>(
+        view: &View<V>,
+        request: Request,
+        options: ServeOptions,
+    ) -> Result<Self, Refusal> {
+        // What it holds is charged where it is served.
+        let charge = options.budget.charge(0).ok_or_else(over_budget)?;
         let ((input, voice), far) = pair();
         // The other end is at hand, and there is room for one.
         let _ = input.send(request.text().clone()).await;
         let (handler, changes) = (Arc::clone(&view.handler), view.changes.clone());
         let serving = async move {
-            if let Err(error) = serve(far, handler, &changes, ServeOptions::default()).await {
+            if let Err(error) = serve(far, handler, &changes, options).await {
                 tracing::debug!(%error, "nothing more is heard");
             }
             None
         };
-        Self { voice, answering: Some(serving.boxed()), answer: None, _input: Some(input) }
+        let answering = Some(serving.boxed());
+        Ok(Self { voice, answering, answer: None, charge, _input: Some(input) })
     }
 
     /// What comes next; `None` after the answer. Safe to cancel.

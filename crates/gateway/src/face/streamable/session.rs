@@ -14,24 +14,20 @@ use std::{
 };
 
 use bytestring::ByteString;
-use futures_util::{
-    FutureExt, StreamExt,
-    future::{BoxFuture, join_all},
-    stream::FuturesUnordered,
-};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use switchboard_wire::{
     Version,
     envelope::{Malformed, Message, Outcome, Parsed, Request, parse},
     json::Rope,
     link::{LinkReader, pair::pair},
     placed, queue,
-    server::{Change, Handler, News, Session as WireSession},
+    server::{ByteCharge, Change, Handler, News, Session as WireSession},
 };
 use tokio::{task::unconstrained, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    call::{Call, drain, weight},
+    call::{Call, Reserved, drain, weight},
     log::{Log, OWN, Priming, Weight},
 };
 use crate::{
@@ -48,7 +44,7 @@ pub(in crate::face) struct Session<V> {
     log: Mutex<Log>,
     pub(super) handovers: queue::Sender<Call<V>>,
     pub(super) under_way: AtomicUsize,
-    max_under_way: usize,
+    pub(super) max_under_way: usize,
     used: Mutex<Instant>,
     version: Version,
     over: CancellationToken,
@@ -110,14 +106,17 @@ impl<V: Handler> Session<V> {
     }
 
     /// Answers requests. `None`: too many are under way.
-    pub(super) fn call(self: &Arc<Self>, asked: Parsed) -> Option<Call<V>> {
-        let before = self.under_way.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn call(self: &Arc<Self>, asked: Parsed, charge: ByteCharge) -> Option<Call<V>> {
+        let requests = match &asked {
+            Parsed::One(_) => 1,
+            Parsed::Batch(messages) => messages.len(),
+        };
+        let reserved = Reserved::new(self, requests)?;
         let answering: BoxFuture<'static, _> = match asked {
             Parsed::One(message) => placed(|| self.answer(Ok(message))),
-            Parsed::Batch(messages) => Arc::clone(self).answer_all(messages).boxed(),
+            Parsed::Batch(messages) => Arc::clone(&self.wire).answer_batch(messages).boxed(),
         };
-        let call = Call::new(self, answering);
-        (before < self.max_under_way).then_some(call)
+        Some(Call::new(reserved, answering, charge))
     }
 
     /// Takes what wants no answer.
@@ -130,16 +129,6 @@ impl<V: Handler> Session<V> {
         message: Result<Message, Malformed>,
     ) -> impl Future<Output = Option<Rope>> + Send + use<V> {
         Arc::clone(&self.wire).answer_in_pieces(message)
-    }
-
-    async fn answer_all(
-        self: Arc<Self>,
-        messages: Vec<Result<Message, Malformed>>,
-    ) -> Option<Rope> {
-        let answers = join_all(messages.into_iter().map(|message| self.answer(message))).await;
-        let answers: Vec<_> = answers.into_iter().flatten().map(Rope::into_text).collect();
-        let together = || ByteString::from(format!("[{}]", answers.join(",")));
-        (!answers.is_empty()).then(|| together().into())
     }
 
     // --- streams

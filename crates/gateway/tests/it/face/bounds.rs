@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use switchboard_gateway::face::{FaceOptions, Limits, Times};
+use switchboard_wire::{envelope::MAX_BATCH_MESSAGES, server::MAX_BATCH_ANSWER_BYTES};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 use super::{
     Served,
-    raw::{begin, begin_session, call, get, post, read_until},
+    guarding::by_token,
+    raw::{WebSocket, begin, begin_session, call, get, post, read_until, send},
     soon,
 };
 
@@ -112,4 +116,202 @@ async fn a_long_call_opens_its_stream_without_an_answer() {
     let mut stream = begin(served.address, "POST", "/mcp", &usual, &call(1, "hang", "{}")).await;
     let text = read_until(&mut stream, "data:\n\n").await;
     assert!(text.contains("text/event-stream") && text.contains("retry: "), "{text}");
+}
+
+/// A batch of `count` calls of a tool.
+fn batch(count: usize, tool: &str, arguments: &str) -> String {
+    let calls: Vec<_> = (0..count)
+        .map(|id| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+            )
+        })
+        .collect();
+    format!("[{}]", calls.join(","))
+}
+
+/// Answers to a batch: how many are results, how many errors, and how many bytes they are.
+fn counted(answers: &str) -> (usize, usize, usize) {
+    let all: Vec<Value> = serde_json::from_str(answers).unwrap();
+    for (at, answer) in all.iter().enumerate() {
+        assert_eq!(answer["id"], at, "in the order of the requests");
+    }
+    let errors = all.iter().filter(|answer| answer["error"]["message"].is_string()).count();
+    (all.len() - errors, errors, answers.len())
+}
+
+/// Over every transport that has batches.
+#[tokio::test]
+async fn a_batch_holds_so_many_messages() {
+    let served = Served::start(FaceOptions::local()).await;
+    let id = begin_session(served.address, "/mcp", &[]).await;
+    let known = [("mcp-session-id", id.as_str())];
+    let (most, more) = (MAX_BATCH_MESSAGES, batch(MAX_BATCH_MESSAGES + 1, "echo", "{}"));
+    let reply = post(served.address, "/mcp", &known, &batch(most, "echo", "{}")).await;
+    assert_eq!(counted(&reply.body).0, most, "{}", reply.body);
+    let reply = post(served.address, "/mcp", &known, &more).await;
+    assert_eq!((reply.status, reply.code()), (400, Some(-32600)), "{reply:?}");
+
+    let (_stream, place) = super::sessions::begin_sse(&served, &[]).await;
+    let reply = post(served.address, &place, &[], &more).await;
+    assert_eq!((reply.status, reply.code()), (400, Some(-32600)), "{reply:?}");
+
+    let mut socket = WebSocket::greeted(&served, &[]).await;
+    socket.send(&batch(most, "echo", "{}")).await;
+    assert_eq!(counted(&socket.next().await).0, most);
+    socket.send(&more).await;
+    let refused: Value = serde_json::from_str(&socket.next().await).unwrap();
+    assert_eq!((&refused["error"]["code"], &refused["id"]), (&(-32600).into(), &Value::Null));
+    socket.send(&call(1, "echo", "{}")).await;
+    assert!(socket.next().await.contains("result"), "the connection goes on");
+}
+
+#[tokio::test]
+async fn the_answers_to_a_batch_hold_so_much() {
+    let served = Served::start(FaceOptions::local()).await;
+    let id = begin_session(served.address, "/mcp", &[]).await;
+    let known = [("mcp-session-id", id.as_str())];
+    let large = batch(20, "big", r#"{"bytes":1000000}"#);
+    let mut socket = WebSocket::greeted(&served, &[]).await;
+    socket.send(&large).await;
+    for answers in [post(served.address, "/mcp", &known, &large).await.body, socket.next().await] {
+        let (results, errors, bytes) = counted(&answers);
+        assert_eq!((results, errors), (16, 4));
+        assert!(bytes <= MAX_BATCH_ANSWER_BYTES + 100_000, "{bytes}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_is_as_many_calls_as_it_holds() {
+    let served = Served::start(with(Limits { streams: 3, ..Limits::default() })).await;
+    let id = begin_session(served.address, "/mcp", &[]).await;
+    let known = [("mcp-session-id", id.as_str())];
+    for (count, status) in [(3, 200), (4, 503), (3, 200)] {
+        let reply = post(served.address, "/mcp", &known, &batch(count, "echo", "{}")).await;
+        assert_eq!(reply.status, status, "{count}: {reply:?}");
+    }
+    let mut socket = WebSocket::greeted(&served, &[]).await;
+    socket.send(&batch(4, "echo", "{}")).await;
+    assert!(socket.next().await.contains("too many requests at once"));
+    socket.send(&batch(3, "echo", "{}")).await;
+    assert_eq!(counted(&socket.next().await).0, 3);
+}
+
+/// One principal's requests take so much memory, in however many sessions, and nobody else's are refused for it.
+#[tokio::test]
+async fn requests_of_a_principal_hold_so_much() {
+    let limits = Limits { in_flight_bytes: 1500, ..Limits::default() };
+    let served = Served::start(FaceOptions { limits, ..by_token() }).await;
+    let (ann, bob) =
+        (("authorization", "Bearer token-of-ann"), ("authorization", "Bearer token-of-bob"));
+    let one = begin_session(served.address, "/mcp", &[ann]).await;
+    let other = begin_session(served.address, "/mcp", &[ann]).await;
+    let bobs = begin_session(served.address, "/mcp", &[bob]).await;
+    let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(800));
+    let usual = [ann, ("mcp-session-id", one.as_str()), ("content-type", "application/json")];
+    let hanging = begin(served.address, "POST", "/mcp", &usual, &call(1, "hang", &long)).await;
+    post(
+        served.address,
+        "/mcp",
+        &[bob, ("mcp-session-id", &bobs)],
+        &call(1, "await_hanging", "{}"),
+    )
+    .await;
+    let echo = call(2, "echo", &long);
+    for (who, session, status) in [(ann, &other, 503), (ann, &one, 503), (bob, &bobs, 200)] {
+        let reply = post(served.address, "/mcp", &[who, ("mcp-session-id", session)], &echo).await;
+        assert_eq!(reply.status, status, "{who:?}: {reply:?}");
+    }
+    let mut socket = WebSocket::greeted(&served, &[ann]).await;
+    socket.send(&call(3, "echo", &format!(r#"{{"text":"{}"}}"#, "x".repeat(300)))).await;
+    assert!(socket.next().await.contains("result"));
+    socket.send(&echo).await;
+    assert!(socket.ended().await, "it is cut off before its message is whole");
+    // Ended with its session, the call gives back what it held.
+    let ended = [ann, ("mcp-session-id", one.as_str())];
+    assert_eq!(send(served.address, "DELETE", "/mcp", &ended, "").await.status, 200);
+    drop(hanging);
+    soon(async {
+        loop {
+            let known = [ann, ("mcp-session-id", other.as_str())];
+            if post(served.address, "/mcp", &known, &echo).await.status == 200 {
+                return;
+            }
+        }
+    })
+    .await;
+}
+
+/// Sends one request on a connection that goes on, and gives the head of its answer.
+async fn ask(stream: &mut TcpStream, served: &Served, headers: &str, body: &str) -> String {
+    let text = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
+        served.address,
+        body.len()
+    );
+    stream.write_all(text.as_bytes()).await.unwrap();
+    // Every refusal ends so.
+    read_until(stream, "}}").await
+}
+
+/// A connection goes on after a refusal, or the refusal says that it does not.
+#[tokio::test]
+async fn a_refused_body_leaves_the_connection_good_or_said_to_end() {
+    let limits = Limits {
+        rate: switchboard_gateway::face::Rate::PerSecond(1),
+        body: 1000,
+        ..Limits::default()
+    };
+    let served = Served::start(FaceOptions { limits, ..by_token() }).await;
+    let body = |size: usize| format!("{{\"x\":\"{}\"}}", "x".repeat(size));
+    let mut stream = soon(TcpStream::connect(served.address)).await.unwrap();
+    let token = |name: &str| format!("authorization: Bearer token-of-{name}\r\n");
+    for (headers, size, status) in [
+        (String::new(), 100, "401"),
+        (String::new(), 200_000, "401"),
+        (token("bob"), 200_000, "413"),
+        (token("bob") + "origin: http://evil.example\r\n", 100, "403"),
+        (token("ann"), 10, "400"),
+        (token("ann"), 10, "400"),
+        (token("ann"), 10, "429"),
+        (token("ann"), 200_000, "429"),
+        (token("eve"), 10, "400"),
+    ] {
+        let reply = ask(&mut stream, &served, &headers, &body(size)).await;
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}{size}: {reply}");
+        assert!(!reply.contains("connection: close"), "{headers}{size}: {reply}");
+    }
+    // What is too long to be read for nothing ends the connection, and it says so.
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\n{}content-length: 10000000\r\n\r\n",
+        served.address,
+        token("ann")
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let reply = read_until(&mut stream, "}}").await;
+    assert!(reply.contains("connection: close"), "{reply}");
+    let mut rest = Vec::new();
+    soon(tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest)).await.unwrap();
+}
+
+/// An idle connection is kept for longer than a head may take, once it has begun.
+#[tokio::test]
+async fn a_later_head_is_waited_for_as_long_as_the_first() {
+    let head = Duration::from_millis(200);
+    let times = Times { head, ..Times::default() };
+    let served = Served::start(FaceOptions { times, ..FaceOptions::local() }).await;
+    let mut stream = soon(TcpStream::connect(served.address)).await.unwrap();
+    let healthy = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", served.address);
+    for _ in 0..2 {
+        stream.write_all(healthy.as_bytes()).await.unwrap();
+        read_until(&mut stream, "ok\n").await;
+        // A stream that is held open for as long as another connection takes to be given up.
+        let mut silent = soon(TcpStream::connect(served.address)).await.unwrap();
+        let mut nothing = Vec::new();
+        soon(tokio::io::AsyncReadExt::read_to_end(&mut silent, &mut nothing)).await.unwrap();
+    }
+    stream.write_all(b"GET /healthz HT").await.unwrap();
+    let mut rest = Vec::new();
+    soon(tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest)).await.unwrap();
+    assert!(!rest.starts_with(b"HTTP/1.1 200"));
 }

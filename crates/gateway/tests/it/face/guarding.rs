@@ -16,7 +16,8 @@ use switchboard_wire::{
 
 use super::{
     Served,
-    raw::{begin_session, get, post, send},
+    raw::{WebSocket, begin_session, get, post, send},
+    sessions::begin_sse,
     soon,
     suite::{Transport, no_platform, options},
 };
@@ -104,6 +105,11 @@ async fn a_resource_says_how_one_gets_in() {
 fn access(without_token: WithoutToken) -> FaceOptions {
     let access = Access { tokens: Some(Arc::new(Two)), without_token };
     FaceOptions { access, ..FaceOptions::local() }
+}
+
+/// Every client needs a token.
+pub(super) fn by_token() -> FaceOptions {
+    access(WithoutToken::Refused)
 }
 
 /// Every address and method that there is to ask.
@@ -287,6 +293,47 @@ async fn who_asks_too_often_is_told_to_wait() {
     assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
     let bob = [("authorization", "Bearer token-of-bob")];
     assert_eq!(get(served.address, "/metrics", &bob).await.status, 200);
+}
+
+/// Whatever carries them: each message of a WebSocket and each request of a batch counts.
+#[tokio::test]
+async fn every_message_counts() {
+    let limits = Limits { rate: Rate::PerSecond(2), ..Limits::default() };
+    let start = || Served::start(FaceOptions { limits, ..by_token() });
+    let ping = |id: usize| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+    let batch = |count: usize| {
+        let pings: Vec<_> = (0..count).map(ping).collect();
+        format!("[{}]", pings.join(","))
+    };
+    let ann = ("authorization", "Bearer token-of-ann");
+
+    let served = start().await;
+    let mut socket = WebSocket::greeted(&served, &[ann]).await;
+    let mut answers = Vec::new();
+    for id in 0..50 {
+        socket.send(&ping(id)).await;
+        answers.push(socket.next().await);
+    }
+    let refused = answers.iter().filter(|answer| answer.contains("too many requests")).count();
+    assert!(refused >= 40, "{refused} refused: {answers:?}");
+    assert!(answers[49].contains(r#""id":49"#), "{}", answers[49]);
+    let page = get(served.address, "/metrics", &[("authorization", "Bearer token-of-bob")]).await;
+    let line = format!(r#"switchboard_face_refusals_total{{reason="rate"}} {refused}"#);
+    assert!(page.body.contains(&line), "{}", page.body);
+
+    let served = start().await;
+    let mut socket = WebSocket::greeted(&served, &[ann]).await;
+    socket.send(&batch(5)).await;
+    assert!(socket.next().await.contains("too many requests"));
+
+    let served = start().await;
+    let id = begin_session(served.address, "/mcp", &[ann]).await;
+    let known = [ann, ("mcp-session-id", id.as_str())];
+    assert_eq!(post(served.address, "/mcp", &known, &batch(5)).await.status, 429);
+
+    let served = start().await;
+    let (_stream, place) = begin_sse(&served, &[ann]).await;
+    assert_eq!(post(served.address, &place, &[ann], &batch(5)).await.status, 429);
 }
 
 /// An authority's certificate, and what it certified.

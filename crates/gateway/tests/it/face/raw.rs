@@ -7,7 +7,13 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::soon;
+use futures_util::{SinkExt, StreamExt};
+use tokio_tungstenite::{
+    WebSocketStream, client_async,
+    tungstenite::{Message, client::IntoClientRequest, http::HeaderValue},
+};
+
+use super::{Served, soon};
 
 /// What came back.
 #[derive(Debug)]
@@ -143,4 +149,41 @@ pub(crate) fn call(id: u32, tool: &str, arguments: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments},"_meta":{{"progressToken":{id}}}}}}}"#
     )
+}
+
+/// A WebSocket by hand.
+pub(crate) struct WebSocket(WebSocketStream<TcpStream>);
+
+impl WebSocket {
+    /// Opened and greeted as the oldest version that has batches.
+    pub(crate) async fn greeted(served: &Served, headers: &[(&'static str, &str)]) -> Self {
+        let mut request = format!("ws://{}/ws", served.address).into_client_request().unwrap();
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, HeaderValue::from_str(value).unwrap());
+        }
+        let stream = soon(TcpStream::connect(served.address)).await.unwrap();
+        let (stream, _) = soon(client_async(request, stream)).await.unwrap();
+        let mut socket = Self(stream);
+        socket.send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{}}}"#).await;
+        assert!(socket.next().await.contains("protocolVersion"));
+        socket
+    }
+
+    pub(crate) async fn send(&mut self, text: &str) {
+        soon(self.0.send(Message::text(text))).await.unwrap();
+    }
+
+    /// The next message.
+    pub(crate) async fn next(&mut self) -> String {
+        loop {
+            if let Message::Text(text) = soon(self.0.next()).await.unwrap().unwrap() {
+                return text.to_string();
+            }
+        }
+    }
+
+    /// Whether it ends without another message.
+    pub(crate) async fn ended(mut self) -> bool {
+        !matches!(soon(self.0.next()).await, Some(Ok(Message::Text(_))))
+    }
 }

@@ -6,7 +6,8 @@ use switchboard_gateway::face::{FaceOptions, Limits, Times};
 
 use super::{
     Served,
-    raw::{begin, begin_session, call, get, post, read_until, send},
+    guarding::by_token,
+    raw::{WebSocket, begin, begin_session, call, get, post, read_until, send},
 };
 
 const HELLO: &str =
@@ -99,13 +100,41 @@ async fn nothing_is_lost_before_the_stream_is_opened() {
     read_until(&mut stream, "notifications/prompts/list_changed").await;
 }
 
+/// A token takes some of the sessions, of whatever transport, and leaves the rest to others.
+#[tokio::test]
+async fn a_token_leaves_sessions_to_others() {
+    let limits = Limits { sessions: 4, ..Limits::default() };
+    let served = Served::start(FaceOptions { limits, ..by_token() }).await;
+    let (ann, bob) =
+        (("authorization", "Bearer token-of-ann"), ("authorization", "Bearer token-of-bob"));
+    let first = begin_session(served.address, "/mcp", &[ann]).await;
+    let _socket = WebSocket::greeted(&served, &[ann]).await;
+    let full = post(served.address, "/mcp", &[ann], HELLO).await;
+    assert_eq!((full.status, full.header("retry-after")), (503, Some("1")), "{full:?}");
+    assert_eq!(get(served.address, "/sse", &[ann]).await.status, 503);
+    begin_session(served.address, "/mcp", &[bob]).await;
+    let (_stream, _) = begin_sse(&served, &[("authorization", "Bearer token-of-eve")]).await;
+    let known = [ann, ("mcp-session-id", first.as_str())];
+    assert_eq!(post(served.address, "/mcp", &known, LIST).await.status, 200);
+}
+
+/// A session of the oldest transport, and where to post to it.
+pub(super) async fn begin_sse(
+    served: &Served,
+    headers: &[(&str, &str)],
+) -> (tokio::net::TcpStream, String) {
+    let mut stream = begin(served.address, "GET", "/sse/one", headers, "").await;
+    let text = read_until(&mut stream, "sessionId=").await + &read_until(&mut stream, "\n\n").await;
+    let at = text.find("/messages").unwrap();
+    let place = text[at..].split_ascii_whitespace().next().unwrap().to_owned();
+    (stream, place)
+}
+
 #[tokio::test]
 async fn sse_posts_are_bound_like_sessions() {
     let served = Served::start(FaceOptions::local()).await;
-    let mut stream = begin(served.address, "GET", "/sse/one", &[], "").await;
-    let text = read_until(&mut stream, "sessionId=").await + &read_until(&mut stream, "\n\n").await;
-    let at = text.find("/messages").unwrap();
-    let place = text[at..].split_ascii_whitespace().next().unwrap();
+    let (stream, place) = begin_sse(&served, &[]).await;
+    let place = place.as_str();
     let elsewhere = place.replace("/messages/one", "/messages");
     for (place, body, status) in [
         (place, LIST, 202),

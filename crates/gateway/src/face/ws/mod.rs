@@ -1,6 +1,11 @@
 //! WebSocket: a session for each connection, one message in each text.
 
-use std::{sync::Arc, time::Duration};
+mod metered;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use axum::response::Response;
 use bytestring::ByteString;
@@ -9,9 +14,10 @@ use futures_util::{
     stream::{SplitSink, SplitStream},
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use switchboard_wire::{
+    envelope::{Malformed, Message as EnvelopeMessage, Parsed, parse},
     link::{Frame, LinkReader, LinkWriter, pair::pair},
     server::{ServeOptions, serve},
 };
@@ -31,12 +37,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Face,
-    guard::Held,
+    guard::{Held, Rates},
+    media::over_budget,
     metrics::{Counted, Metrics, Transport},
     refusal::{Reason, Refusal, empty},
     sessions::{Owner, Slot, unguessable},
 };
 use crate::front::{Front, Opened, Opening};
+use metered::{Meter, Metered};
 
 const SUBPROTOCOL: &str = "mcp";
 /// Enough for messages of some kilobytes; the library's own 128 KiB would be held by idle sessions.
@@ -44,11 +52,15 @@ const BUFFER: usize = 16 << 10;
 /// How long a client may take to agree to the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+type Socket = WebSocketStream<Metered>;
 
 /// What one connection is served with.
 struct Bridge {
     metrics: Arc<Metrics>,
+    rates: Arc<Rates>,
+    principal: Arc<str>,
+    bounds: ServeOptions,
+    meter: Meter,
     closing: CancellationToken,
     alive: Duration,
     stalled: Duration,
@@ -71,7 +83,7 @@ pub(super) async fn upgrade<F: Front>(
     let subprotocol = subprotocol(&request.headers)?;
     let upgrade = request.extensions.remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
     let held = request.extensions.remove::<Held>();
-    let slot = face.slot()?;
+    let slot = face.slot(&owner)?;
     let opening = Opening {
         principal: owner.principal.to_string(),
         session: unguessable()?,
@@ -81,8 +93,15 @@ pub(super) async fn upgrade<F: Front>(
     let opened = face.front.open(opening).await.map_err(|_| Refusal::no_such_part(&owner.part))?;
     let counted =
         (face.metrics.session(Transport::WebSocket), face.metrics.stream(Transport::WebSocket));
+    let bounds = face.serve_options(&owner);
+    let charge = bounds.budget.charge(0).ok_or_else(over_budget)?;
+    let meter = Meter(Arc::new(Mutex::new(charge)));
     let bridge = Bridge {
         metrics: Arc::clone(&face.metrics),
+        rates: Arc::clone(&face.rates),
+        principal: Arc::clone(&owner.principal),
+        bounds,
+        meter: meter.clone(),
         closing: face.closing.clone(),
         alive: face.options.times.keep_alive,
         stalled: face.options.times.stalled,
@@ -93,7 +112,10 @@ pub(super) async fn upgrade<F: Front>(
     let limit = face.options.limits.body;
     face.tasks.spawn(async move {
         match upgrade.await {
-            Ok(upgraded) => bridge.run(socket(upgraded, limit).await, opened).await,
+            Ok(upgraded) => {
+                let metered = Metered { stream: TokioIo::new(upgraded), meter };
+                bridge.run(socket(metered, limit).await, opened).await;
+            }
             Err(error) => tracing::debug!(%error, "a connection did not become a WebSocket"),
         }
     });
@@ -106,13 +128,13 @@ pub(super) async fn upgrade<F: Front>(
     Ok(response)
 }
 
-async fn socket(upgraded: Upgraded, limit: usize) -> Socket {
+async fn socket(stream: Metered, limit: usize) -> Socket {
     let config = WebSocketConfig::default()
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit))
         .read_buffer_size(BUFFER)
         .write_buffer_size(BUFFER);
-    WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await
+    WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await
 }
 
 /// What makes a request an upgrade, and the proof that it was understood.
@@ -148,6 +170,12 @@ fn lists(headers: &HeaderMap, name: http::HeaderName, wanted: &str) -> bool {
     values.any(|value| value.split(',').any(|word| word.trim().eq_ignore_ascii_case(wanted)))
 }
 
+/// A text that holds a batch, read.
+fn parse_if_batch(text: &ByteString) -> Option<Result<Parsed, Malformed>> {
+    let begins = text.trim_ascii_start().starts_with('[');
+    begins.then(|| parse(text.clone()))
+}
+
 /// Why a connection ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
@@ -164,22 +192,22 @@ impl Bridge {
         let ((writer, reader), far) = pair();
         let (mut sink, stream) = socket.split();
         let serving = async {
-            let served = serve(far, opened.view, &opened.changes, ServeOptions::default()).await;
+            let served = serve(far, opened.view, &opened.changes, self.bounds.clone()).await;
             if let Err(error) = served {
                 tracing::debug!(%error, "a session ended");
             }
         };
-        let (pings, pinged) = mpsc::channel(1);
+        let (asides, aside) = mpsc::channel(1);
         let gone = CancellationToken::new();
         // The end of what comes in ends the session, which ends what goes out.
         let (end, (), ()) = tokio::join!(
             async {
-                let taking = gone.run_until_cancelled(self.take(stream, writer, pings));
+                let taking = gone.run_until_cancelled(self.take(stream, writer, asides));
                 taking.await.unwrap_or(End::Gone)
             },
             serving,
             async {
-                self.give(&mut sink, reader, pinged).await;
+                self.give(&mut sink, reader, aside).await;
                 gone.cancel();
             }
         );
@@ -195,7 +223,7 @@ impl Bridge {
         &self,
         mut stream: SplitStream<Socket>,
         writer: LinkWriter,
-        pings: mpsc::Sender<()>,
+        asides: mpsc::Sender<Message>,
     ) -> End {
         let mut ticks = tokio::time::interval(self.alive);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -212,7 +240,7 @@ impl Bridge {
                         return End::Revoked;
                     }
                     // One that waits already is as good.
-                    let _ = pings.try_send(());
+                    let _ = asides.try_send(Message::Ping(bytes::Bytes::new()));
                     continue;
                 }
             };
@@ -221,15 +249,47 @@ impl Bridge {
                 Some(Ok(Message::Text(text))) => text,
                 Some(Ok(Message::Binary(_))) => return End::NotText,
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return End::Gone,
-                Some(Ok(_)) => continue,
+                Some(Ok(Message::Ping(payload) | Message::Pong(payload))) => {
+                    self.meter.control_frame(&payload);
+                    continue;
+                }
+                Some(Ok(Message::Frame(_))) => continue,
             };
             if !self.is_let_in().await {
                 return End::Revoked;
             }
+            self.meter.clear();
             self.metrics.request(Transport::WebSocket, text.len());
             let text = ByteString::from(text.as_str());
-            if writer.send(text).await.is_err() {
+            let taken = match self.admit(&text).await {
+                Ok(()) => writer.send(text).await.is_ok(),
+                Err(refusal) => asides.send(Message::text(&*refusal.into_text())).await.is_ok(),
+            };
+            if !taken {
                 return End::Gone;
+            }
+        }
+    }
+
+    /// Takes a message out of its principal's rate. A request that comes too often is refused; everything else waits,
+    /// and what comes after it: nobody could be told, and a call may depend on it.
+    async fn admit(&self, text: &ByteString) -> Result<(), Refusal> {
+        let batch = match parse_if_batch(text) {
+            Some(Ok(Parsed::Batch(messages))) => Some(messages.len()),
+            _ => None,
+        };
+        let Err(refusal) = self.rates.take(&self.principal, batch.unwrap_or(1)) else {
+            return Ok(());
+        };
+        self.metrics.refused(refusal.reason);
+        match (batch, parse(text.clone())) {
+            (Some(_), _) => Err(refusal),
+            (None, Ok(Parsed::One(EnvelopeMessage::Request(request)))) => {
+                Err(refusal.about(Some(&request.id())))
+            }
+            (None, _) => {
+                self.rates.wait(&self.principal).await;
+                Ok(())
             }
         }
     }
@@ -247,7 +307,7 @@ impl Bridge {
         &self,
         sink: &mut SplitSink<Socket, Message>,
         mut reader: LinkReader,
-        mut pinged: mpsc::Receiver<()>,
+        mut aside: mpsc::Receiver<Message>,
     ) {
         loop {
             let message = tokio::select! {
@@ -259,7 +319,7 @@ impl Bridge {
                     Ok(Some(Frame::Broken(_))) => continue,
                     Ok(None) | Err(_) => return,
                 },
-                Some(()) = pinged.recv() => Message::Ping(bytes::Bytes::new()),
+                Some(message) = aside.recv() => message,
             };
             match tokio::time::timeout(self.stalled, sink.send(message)).await {
                 Ok(Ok(())) => {}

@@ -1,0 +1,164 @@
+//! How many connections may be open, in all and to one peer.
+//!
+//! A peer that opens connections and says nothing on them takes its own share and no more. The user who runs this hub is
+//! not held to a share: that user can end the hub anyway. The door asks here for every connection it accepts.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Who is at the other end of a connection, as far as it can be told before anything was said on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum PeerKey {
+    /// The user who runs this hub, on this machine.
+    OwnUser,
+    /// Another user of this machine; `None`, where the kernel does not tell which.
+    OtherUser(Option<u32>),
+    /// Another machine. One machine has many addresses of the newer kind, so those are told apart by network.
+    Address(IpAddr),
+}
+
+/// The connections there may be. Clones share them.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionSlots(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    max: usize,
+    max_per_peer: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    all: usize,
+    by_peer: HashMap<PeerKey, usize>,
+}
+
+/// One connection, of a peer that need not be known yet.
+#[derive(Debug)]
+pub(super) struct ConnectionSlot {
+    slots: ConnectionSlots,
+    peer: Option<PeerKey>,
+}
+
+// === impl PeerKey ===
+
+impl PeerKey {
+    /// The machine at an address.
+    pub(super) fn of_address(address: IpAddr) -> Self {
+        Self::Address(match address.to_canonical() {
+            IpAddr::V4(address) => address.into(),
+            IpAddr::V6(address) => {
+                let network = address.to_bits() >> 64 << 64;
+                Ipv6Addr::from_bits(network).into()
+            }
+        })
+    }
+}
+
+// === impl ConnectionSlots ===
+
+impl ConnectionSlots {
+    /// So many in all; a peer may have a fourth of them.
+    pub(super) fn new(max: usize) -> Self {
+        let max_per_peer = (max / 4).max(1);
+        Self(Arc::new(Shared { max, max_per_peer, held: Mutex::default() }))
+    }
+
+    /// Room for one more connection. `None`: there are as many as there may be.
+    pub(super) fn take(&self) -> Option<ConnectionSlot> {
+        let mut held = self.lock();
+        if held.all >= self.0.max {
+            return None;
+        }
+        held.all += 1;
+        Some(ConnectionSlot { slots: self.clone(), peer: None })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl ConnectionSlot ===
+
+impl ConnectionSlot {
+    /// Counts it as this peer's; `false` if the peer has its share already.
+    pub(super) fn assign(&mut self, peer: PeerKey) -> bool {
+        if peer == PeerKey::OwnUser {
+            return true;
+        }
+        let mut held = self.slots.lock();
+        let count = held.by_peer.entry(peer).or_default();
+        if *count >= self.slots.0.max_per_peer {
+            return false;
+        }
+        *count += 1;
+        self.peer = Some(peer);
+        true
+    }
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        let mut held = self.slots.lock();
+        held.all -= 1;
+        let Some(peer) = self.peer else { return };
+        if let Some(count) = held.by_peer.get_mut(&peer) {
+            *count -= 1;
+            if *count == 0 {
+                held.by_peer.remove(&peer);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(slots: &ConnectionSlots, peer: PeerKey) -> Option<ConnectionSlot> {
+        let mut slot = slots.take()?;
+        slot.assign(peer).then_some(slot)
+    }
+
+    fn open_all(slots: &ConnectionSlots, peer: PeerKey) -> Vec<ConnectionSlot> {
+        std::iter::from_fn(|| open(slots, peer)).take(100).collect()
+    }
+
+    #[test]
+    fn a_peer_has_its_share_and_no_more() {
+        let slots = ConnectionSlots::new(16);
+        let address = |text: &str| PeerKey::of_address(text.parse().unwrap());
+        let one = open_all(&slots, PeerKey::OtherUser(Some(7)));
+        assert_eq!(one.len(), 4);
+        assert_eq!(open_all(&slots, PeerKey::OtherUser(None)).len(), 4, "given back at once");
+        let other = open_all(&slots, address("192.0.2.1"));
+        assert_eq!(other.len(), 4);
+        assert!(open(&slots, address("::ffff:192.0.2.1")).is_none(), "the same machine");
+        let own = open_all(&slots, PeerKey::OwnUser);
+        assert_eq!(own.len(), 8, "all that are left");
+        assert!(slots.take().is_none());
+        drop(one);
+        assert!(open(&slots, PeerKey::OtherUser(Some(7))).is_some());
+        drop((other, own));
+        assert!(slots.lock().by_peer.is_empty() && slots.lock().all == 0);
+    }
+
+    #[test]
+    fn a_machine_is_one_network_of_the_newer_addresses() {
+        let key = |text: &str| PeerKey::of_address(text.parse().unwrap());
+        assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:1"));
+        assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
+        assert_ne!(key("192.0.2.1"), key("192.0.2.2"));
+    }
+
+    #[test]
+    fn there_is_always_one_for_a_peer() {
+        let slots = ConnectionSlots::new(1);
+        assert!(open(&slots, PeerKey::OtherUser(Some(7))).is_some());
+    }
+}
