@@ -10,7 +10,9 @@ use switchboard_wire::{
     envelope::{Notification, RpcError},
     json::Raw,
     link::{Frame, LinkReader, LinkWriter, lines, pair},
-    server::{Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve},
+    server::{
+        Asked, ByteBudget, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+    },
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -207,4 +209,56 @@ async fn a_cancellation_right_behind_its_request_takes_it_back() {
 async fn a_greeting_cannot_be_taken_back() {
     let messages = [INITIALIZE.to_owned(), cancel(0), call(9, "say", NOTHING)];
     check(&messages, &[0, 9], &[]).await;
+}
+
+/// Each request of a batch counts, and what is taken back or answered makes room again.
+#[tokio::test]
+async fn requests_in_flight_are_bounded_by_number_and_by_bytes() {
+    let ((writer, mut reader), far) = pair::pair();
+    let (notes, changes) = (Arc::<Notes>::default(), Changes::default());
+    let options = ServeOptions { max_in_flight: 3, budget: ByteBudget::new(1000) };
+    let batch = |first: u64, count: u64| {
+        let calls: Vec<_> = (first..first + count).map(|id| call(id, "say", NOTHING)).collect();
+        format!("[{}]", calls.join(","))
+    };
+    let long = call(5, &"x".repeat(2000), NOTHING);
+    let said = async {
+        let mut said = Vec::new();
+        for (message, is_answered) in [
+            (INITIALIZE.to_owned(), true),
+            (call(1, "hang", NOTHING), false),
+            (batch(10, 3), true),
+            (batch(20, 2), true),
+            (long.clone(), true),
+            (cancel(1), false),
+            // Answered behind the end of what was taken back.
+            (batch(6, 1), true),
+            (batch(30, 3), true),
+            (batch(40, 4), true),
+            (long, true),
+        ] {
+            writer.send(message.into()).await.unwrap();
+            if is_answered {
+                let Ok(Some(Frame::Text(text))) = reader.next().await else { panic!("it ended") };
+                said.push(text.to_string());
+            }
+        }
+        said
+    };
+    let said = tokio::select! {
+        ended = serve(far, Arc::clone(&notes), &changes, options) => panic!("{ended:?}"),
+        said = tokio::time::timeout(Duration::from_mins(1), said) => said.expect("something hangs"),
+    };
+    let busy = |id: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":"too many requests at once; try again"}}}}"#
+        )
+    };
+    let done = |ids: std::ops::Range<u64>| {
+        let answer = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+        format!("[{}]", ids.map(answer).collect::<Vec<_>>().join(","))
+    };
+    let expected =
+        [busy("null"), done(20..22), busy("5"), done(6..7), done(30..33), busy("null"), busy("5")];
+    assert_eq!(said[1..], expected);
 }

@@ -86,6 +86,7 @@ fn name(kind: &MalformedKind) -> &'static str {
         MalformedKind::TooLarge { .. } => "too large",
         MalformedKind::NotAnObject => "not an object",
         MalformedKind::EmptyBatch => "empty batch",
+        MalformedKind::LongBatch { .. } => "long batch",
         MalformedKind::Duplicate(_) => "duplicate",
         MalformedKind::Version => "version",
         MalformedKind::BadId => "id",

@@ -1,7 +1,9 @@
 //! What each text is, told without a connection.
 
 use bytestring::ByteString;
-use switchboard_wire::envelope::{Looks, Malformed, Message, Outcome, Parsed, parse};
+use switchboard_wire::envelope::{
+    Looks, MAX_BATCH_MESSAGES, Malformed, Message, Outcome, Parsed, parse,
+};
 
 /// One line for a text: what it is and what it carries, or why it is nothing.
 fn told(text: &str) -> String {
@@ -150,6 +152,10 @@ fn members_that_contradict_each_other() {
 fn batches_fall_apart_into_messages() {
     check("[]", "EmptyBatch none");
     check(" [ ] ", "EmptyBatch none");
+    let of_length = |length: usize| format!("[{}]", vec!["1"; length].join(","));
+    check(&of_length(MAX_BATCH_MESSAGES + 1), "LongBatch none");
+    let most = vec!["NotAnObject none"; MAX_BATCH_MESSAGES].join(" | ");
+    check(&of_length(MAX_BATCH_MESSAGES), &format!("[{most}]"));
     check("[1", "Syntax none");
     check("[[]]", "[NotAnObject none]");
     check("[1,null]", "[NotAnObject none | NotAnObject none]");
