@@ -2,11 +2,15 @@
 
 use std::ffi::OsString;
 
-use switchboard_config::is_baseline;
+use switchboard_config::baseline_value;
 
 /// The part of `ours` that every server gets.
 pub(crate) fn baseline(
     ours: impl Iterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
-    ours.filter(|(name, _)| name.to_str().is_some_and(is_baseline)).collect()
+    ours.filter_map(|(name, value)| {
+        let value = baseline_value(name.to_str()?, &value)?.into_owned();
+        Some((name, value))
+    })
+    .collect()
 }

@@ -1,7 +1,10 @@
-//! Which of a caller's variables every process gets.
+//! Which of a caller's variables every process gets, and with which value.
 //!
-//! Enough to run, and no more: a person's API keys do not reach a server or a helper by accident. What one needs beyond
-//! this stands in its entry.
+//! Enough to run, and no more: a person's API keys do not reach a server or a helper by accident, nor does the password
+//! in the address of a proxy. What one needs beyond this stands in its entry.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
 
 /// Variables that programs need to find their way.
 const NAMES: &[&str] = &[
@@ -18,30 +21,77 @@ const NAMES: &[&str] = &[
     "WAYLAND_DISPLAY",
     "XAUTHORITY",
     "DBUS_SESSION_BUS_ADDRESS",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
     "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
     "no_proxy",
 ];
+/// Addresses of proxies, which may hold a user's name and password.
+const PROXIES: &[&str] =
+    &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 const PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// Whether every process gets the variable of this name.
-pub fn is_baseline(name: &str) -> bool {
-    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+/// The value that every process gets of the variable of this name; `None` where it gets none. The address of a proxy
+/// comes without user and password: the proxy then says that it wants them, which is easier to understand than a network
+/// that cannot be reached.
+pub fn baseline_value<'a>(name: &str, value: &'a OsStr) -> Option<Cow<'a, OsStr>> {
+    if PROXIES.contains(&name) {
+        let address = without_user(value.to_str()?);
+        return Some(match address {
+            Cow::Borrowed(address) => Cow::Borrowed(OsStr::new(address)),
+            Cow::Owned(address) => Cow::Owned(address.into()),
+        });
+    }
+    let is_usual = NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    is_usual.then_some(Cow::Borrowed(value))
+}
+
+/// Whether every process gets this variable without the user and password in it.
+pub fn is_cut_for_servers(name: &str, value: &str) -> bool {
+    PROXIES.contains(&name) && value.contains('@')
+}
+
+/// The address of a proxy without user and password. They need not be escaped as a URL asks for, so whatever stands before
+/// the last `@` is theirs.
+fn without_user(address: &str) -> Cow<'_, str> {
+    let Some((before, host)) = address.rsplit_once('@') else { return Cow::Borrowed(address) };
+    match before.split_once("://") {
+        Some((scheme, _)) => Cow::Owned(format!("{scheme}://{host}")),
+        None => Cow::Borrowed(host),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_baseline;
+    use super::{PROXIES, baseline_value, is_cut_for_servers};
+
+    fn passed(name: &str, value: &str) -> Option<String> {
+        let value = baseline_value(name, value.as_ref())?;
+        Some(value.to_str().unwrap().to_owned())
+    }
 
     #[test]
     fn keys_stay_at_home() {
         let ours = ["PATH", "LC_ALL", "OPENAI_API_KEY", "XDG_X", "PATHS", "GITHUB_TOKEN"];
-        let passed: Vec<_> = ours.into_iter().filter(|name| is_baseline(name)).collect();
+        let passed: Vec<_> = ours.into_iter().filter(|name| passed(name, "x").is_some()).collect();
         assert_eq!(passed, ["PATH", "LC_ALL", "XDG_X"]);
+    }
+
+    #[test]
+    fn the_password_of_a_proxy_stays_at_home() {
+        for name in PROXIES {
+            for (value, expected) in [
+                ("http://proxy:3128", "http://proxy:3128"),
+                ("http://ann:hush@proxy:3128/", "http://proxy:3128/"),
+                ("ann:hush@proxy:3128", "proxy:3128"),
+                ("socks5h://ann@proxy", "socks5h://proxy"),
+                ("http://ann:hu@sh/hush?@proxy:1", "http://proxy:1"),
+                ("http://ann:hush@", "http://"),
+                ("", ""),
+            ] {
+                assert_eq!(passed(name, value).as_deref(), Some(expected), "{name}={value}");
+                assert_eq!(is_cut_for_servers(name, value), value != expected, "{name}={value}");
+            }
+        }
+        assert_eq!(passed("NO_PROXY", "a@b,c").as_deref(), Some("a@b,c"));
+        assert!(!is_cut_for_servers("PATH", "/a@b"));
     }
 }

@@ -51,7 +51,7 @@ mod trust;
 mod workspace;
 
 pub use agent::Agent;
-pub use baseline::is_baseline;
+pub use baseline::{baseline_value, is_cut_for_servers};
 pub use check::{Checked, check, parse_entry};
 pub use entry::{
     Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Signature, Stdio, Tls, ToolFilter,

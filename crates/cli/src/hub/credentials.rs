@@ -7,14 +7,13 @@ use std::sync::Arc;
 use switchboard_auth::{
     HeadersHelper, Helper, IdentityProvider, Presence, Provider, SignIn, Store, Subject,
 };
-use switchboard_config::{
-    Entry, Remote, Scope, Server, Transport, Workspace, is_baseline, narrowed_path,
-};
+use switchboard_config::{Entry, Remote, Scope, Server, Transport, Workspace, narrowed_path};
 use switchboard_core::connection;
 use switchboard_core::engine::{CredentialSource, Environment};
 use switchboard_wire::http::{Credentials, HttpError, NoCredentials, PoolOptions};
 use switchboard_wire::process::Guard;
 
+use crate::environment;
 use crate::surroundings::Caller;
 
 /// Every source of credentials there is.
@@ -42,7 +41,7 @@ impl Sources {
             guard,
             presence,
             workspace: caller.workspace.clone(),
-            usual: usual(&caller.variables).cloned().collect(),
+            usual: environment::baseline(caller.variables.iter().cloned()),
             home: caller.surroundings.home.clone(),
         }
     }
@@ -70,9 +69,10 @@ impl Sources {
             ("SWITCHBOARD_MCP_SERVER_URL", &remote.url),
         ];
         let asked = asked.map(|(name, value)| (name.into(), value.into()));
+        let usual = environment::baseline(environment.iter().cloned());
         let helper = Helper {
             line: line.to_owned(),
-            env: usual(environment).cloned().chain(asked).collect(),
+            env: usual.into_iter().chain(asked).collect(),
             cwd: server.working_dir.clone(),
             guard: self.guard.clone(),
         };
@@ -112,11 +112,6 @@ impl CredentialSource for Sources {
             None => (Arc::new(NoCredentials), String::new()),
         }
     }
-}
-
-/// Of an environment, what every program may see.
-fn usual(variables: &[(OsString, OsString)]) -> impl Iterator<Item = &(OsString, OsString)> {
-    variables.iter().filter(|(name, _)| name.to_str().is_some_and(is_baseline))
 }
 
 /// The helper of an entry, and what it is for.

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, ffi::OsString, path::Path, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use switchboard_config::{Ide, InheritEnv, Remote, Stdio, Transport, glob, is_baseline};
+use switchboard_config::{Ide, InheritEnv, Remote, Stdio, Transport, baseline_value, glob};
 use switchboard_wire::{
     self as wire,
     client::{Attribution, ClientOptions, HttpTarget, Root, Target},
@@ -129,12 +129,16 @@ fn inherited(spec: &Spec, wanted: &InheritEnv) -> Vec<(OsString, OsString)> {
         InheritEnv::All(all) => *all,
         InheritEnv::Names(names) => names.iter().any(|pattern| glob(pattern, name)),
     };
-    let passes = |name: &OsString| match name.to_str() {
-        Some(name) => is_baseline(name) || is_wanted(name),
-        None => *wanted == InheritEnv::All(true),
+    let passed = |(name, value): &(OsString, OsString)| {
+        let value = match name.to_str() {
+            Some(name) if is_wanted(name) => value.clone(),
+            Some(name) => baseline_value(name, value)?.into_owned(),
+            None if *wanted == InheritEnv::All(true) => value.clone(),
+            None => return None,
+        };
+        Some((name.clone(), value))
     };
-    let variables = spec.environment.iter();
-    variables.filter(|(name, _)| passes(name)).cloned().collect()
+    spec.environment.iter().filter_map(passed).collect()
 }
 
 /// Whether starting it would start us beneath ourselves. What hides us behind a script of its own is found out by

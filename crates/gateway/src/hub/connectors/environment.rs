@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use switchboard_config::{Environment, Located, is_baseline};
+use switchboard_config::{Environment, Located, baseline_value};
 
 /// The environment of a helper: the part of the caller's that every process gets, what the settings add, and what the
 /// helper is asked about.
@@ -15,14 +15,13 @@ pub(super) fn environment(
     settings: &BTreeMap<String, Located<String>>,
     url: &str,
 ) -> Vec<(OsString, OsString)> {
-    let caller = caller.iter().filter(|(name, _)| is_baseline(name));
-    let settings = settings.iter().map(|(name, value)| (name, &value.value));
+    let caller = caller.iter().filter_map(|(name, value)| {
+        let value = baseline_value(name, value.as_ref())?.into_owned();
+        Some((name.into(), value))
+    });
+    let settings = settings.iter().map(|(name, value)| (name.into(), (&value.value).into()));
     let asked =
         [("SWITCHBOARD_MCP_SERVER_NAME", "connectors"), ("SWITCHBOARD_MCP_SERVER_URL", url)];
     // Where a name comes twice the last one counts.
-    caller
-        .chain(settings)
-        .map(|(name, value)| (name.into(), value.into()))
-        .chain(asked.map(|(name, value)| (name.into(), value.into())))
-        .collect()
+    caller.chain(settings).chain(asked.map(|(name, value)| (name.into(), value.into()))).collect()
 }
