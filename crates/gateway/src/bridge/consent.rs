@@ -68,6 +68,7 @@ fn decided(result: &Raw) -> Reply {
     }
 }
 
+/// The form has no default: some clients fill defaults in without showing the form, and consent must come from a person.
 fn form(consent: &Consent) -> Raw {
     let arguments = consent.arguments.as_str();
     let shown: String = arguments.chars().take(SHOWN).collect();
@@ -93,7 +94,6 @@ fn form(consent: &Consent) -> Raw {
                     "title": "Decision",
                     "enum": ["once", "session", "no"],
                     "enumNames": ["This time", "For this session", "No"],
-                    "default": "once",
                 },
             },
             "required": ["decision"],

@@ -210,6 +210,44 @@ async fn consent_is_asked_of_a_client_that_can_be_asked() {
 }
 
 #[tokio::test]
+async fn only_an_answer_that_says_yes_permits_a_call() {
+    let gateway = Gateway::with(Era::Modern, "{}", asking()).await;
+    for version in [Version::LATEST_LEGACY, Version::LATEST] {
+        let (client, _inbox) = gateway.client(version, ALL).await;
+        for answer in [
+            r#"{"action":"accept"}"#,
+            r#"{"action":"accept","content":{}}"#,
+            r#"{"action":"accept","content":{"decision":null}}"#,
+            r#"{"action":"accept","content":{"decision":"no"}}"#,
+            r#"{"action":"accept","content":{"decision":"always"}}"#,
+            r#"{"action":"decline","content":{"decision":"once"}}"#,
+            r#"{"action":"cancel","content":{"decision":"once"}}"#,
+            "{}",
+        ] {
+            let mut exchange = client.call(Call::tool("one__hang", &raw("{}")));
+            let refused = loop {
+                match soon(exchange.next()).await {
+                    Ok(Event::NeedsInput(questions)) => {
+                        let form = questions[0].params.get("requestedSchema").unwrap().unwrap();
+                        let is_filled = form.as_str().contains("default");
+                        assert!(!is_filled, "a client may fill it in: {form}");
+                        let key = questions[0].key.clone();
+                        exchange.answer(vec![Answer { key, outcome: Ok(raw(answer)) }]);
+                    }
+                    Ok(Event::Done(result)) => panic!("{answer} permitted it: {result}"),
+                    Ok(_) => {}
+                    Err(error) => break error.to_string(),
+                }
+            };
+            assert!(refused.contains("`mcp__one__hang`"), "{answer}: {refused}");
+        }
+        client.close().await;
+    }
+    assert_eq!(*gateway.server.hanging.borrow(), 0, "nothing reached the server");
+    gateway.engine.shutdown().await;
+}
+
+#[tokio::test]
 async fn without_anybody_to_ask_a_call_is_refused_with_the_rule_that_would_allow_it() {
     let gateway = Gateway::with(Era::Modern, "{}", asking()).await;
     for version in [Version::LATEST_LEGACY, Version::LATEST] {
