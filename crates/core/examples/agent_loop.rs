@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // A session that may call whatever no rule forbids.
     let session = Session { mode: Some(Mode::BypassPermissions), ..Session::new("agent") };
-    let caller = engine.attach(&workspace.id, session).ok_or("the workspace has ended")?;
+    let caller = engine.attach(&workspace.id, session)?;
     let tools = Toolbox::new(engine.clone(), caller);
 
     let model = Model::from_env()?;

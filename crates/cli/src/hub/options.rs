@@ -36,6 +36,11 @@ pub(crate) fn engine(
         options.patience = Duration::from_millis(patience);
     }
     let limits = &desired.settings.limits;
+    let number =
+        |asked: Option<u64>, usual| asked.map_or(usual, |n| n.try_into().unwrap_or(usize::MAX));
+    options.connections_per_principal =
+        number(limits.connections_per_principal, options.connections_per_principal);
+    options.connections = number(limits.connections, options.connections);
     options.results_bytes = limits.spill_bytes.unwrap_or(options.results_bytes);
     let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 60 * 60));
     options.results_age = limits.spill_days.map_or(options.results_age, days);

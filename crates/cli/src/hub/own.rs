@@ -13,7 +13,7 @@ use switchboard_core::{
 use super::{Otherwise, Room, options};
 use crate::notice::Notice;
 use crate::plugins;
-use crate::report::{Failure, Kind};
+use crate::report::Failure;
 use crate::surroundings::Caller;
 
 /// The engine, and a session in it.
@@ -47,7 +47,7 @@ impl Own {
         engine.apply(&workspace, desired.clone());
         let attached = engine.attach(&id, session(room));
         let attached =
-            attached.ok_or_else(|| Failure::plain(Kind::Failed, "the engine has ended"))?;
+            attached.map_err(|error| Failure::new("the servers cannot be used", error))?;
         Ok(Self { engine, attached, workspace: id })
     }
 

@@ -52,6 +52,7 @@ fn common(fields: &mut Fields<'_>, transport: Transport) -> Entry {
         disabled: fields.flag("disabled").is_some_and(|flag| flag.value),
         tools: fields.nested("tools", tools).unwrap_or_default(),
         share: share(fields),
+        share_principals: fields.flag("sharePrincipals").is_some_and(|flag| flag.value),
     }
 }
 

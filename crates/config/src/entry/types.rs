@@ -35,6 +35,10 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Share::is_auto")]
     #[schemars(default)]
     pub share: Share,
+    /// Whether principals of `serve` share one connection, and whatever the server remembers; user and managed scope only.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schemars(default)]
+    pub share_principals: bool,
 }
 
 /// How a server is reached.
@@ -246,6 +250,7 @@ impl Entry {
             disabled: false,
             tools: ToolFilter::default(),
             share: Share::Auto,
+            share_principals: false,
         }
     }
 

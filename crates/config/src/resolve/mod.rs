@@ -8,6 +8,7 @@ mod agent;
 mod desired;
 mod gate;
 mod policy;
+mod principals;
 mod servers;
 mod settings;
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::agent::Choice;
 use super::desired::{Effective, Reason, Server, Shadowed, State};
 use super::gate::Gate;
+use super::principals;
 use crate::check::{decode, missing_variable};
 use crate::entry::{Entry, Signature, Transport};
 use crate::expand::{self, Missing};
@@ -101,7 +102,10 @@ impl<'a> Bench<'a> {
             candidate.variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
         let before = problems.len();
-        let (entry, missing) = decode(&candidate.name, &candidate.node, &env, problems);
+        let (mut entry, missing) = decode(&candidate.name, &candidate.node, &env, problems);
+        if let Some(entry) = &mut entry {
+            problems.extend(principals::refuse_sharing(entry, candidate));
+        }
         let is_complete = missing.is_empty();
         let signature = entry.as_ref().filter(|_| is_complete).map(Signature::of);
         let state = match entry {

@@ -60,6 +60,8 @@ fn limits(old: &mut Limits, new: &Limits) {
     replace(&mut old.first_list_wait_ms, new.first_list_wait_ms.as_ref());
     replace(&mut old.question_ttl_ms, new.question_ttl_ms.as_ref());
     replace(&mut old.calls_in_flight, new.calls_in_flight.as_ref());
+    replace(&mut old.connections_per_principal, new.connections_per_principal.as_ref());
+    replace(&mut old.connections, new.connections.as_ref());
     replace(&mut old.session_idle_ms, new.session_idle_ms.as_ref());
     replace(&mut old.hub_idle_ms, new.hub_idle_ms.as_ref());
     replace(&mut old.spill_bytes, new.spill_bytes.as_ref());

@@ -176,6 +176,8 @@ fn limits(fields: &mut Fields<'_>) -> Limits {
         first_list_wait_ms: number("firstListWaitMs"),
         question_ttl_ms: number("questionTtlMs"),
         calls_in_flight: number("callsInFlight"),
+        connections_per_principal: number("connectionsPerPrincipal"),
+        connections: number("connections"),
         session_idle_ms: number("sessionIdleMs"),
         hub_idle_ms: number("hubIdleMs"),
         spill_bytes: number("spillBytes"),

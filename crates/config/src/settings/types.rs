@@ -178,6 +178,10 @@ pub struct Limits {
     pub question_ttl_ms: Option<u64>,
     /// Calls in flight per server.
     pub calls_in_flight: Option<u64>,
+    /// Connections to servers that one principal may have besides the configured ones; more are refused with *retry*.
+    pub connections_per_principal: Option<u64>,
+    /// The same for all principals together.
+    pub connections: Option<u64>,
     /// Milliseconds after which an idle session ends.
     pub session_idle_ms: Option<u64>,
     /// Milliseconds after which an idle hub ends.

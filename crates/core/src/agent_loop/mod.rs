@@ -74,7 +74,7 @@ impl Toolbox {
 
     /// The advice of all servers for the model, as a section of a system prompt.
     pub fn instructions(&self) -> String {
-        let snapshot = self.engine.snapshot(&self.caller.workspace().id);
+        let snapshot = self.engine.snapshot_for(self.caller.principal());
         snapshot
             .and_then(|snapshot| instructions::section(&snapshot.catalog.instructions()))
             .unwrap_or_default()
@@ -82,7 +82,7 @@ impl Toolbox {
 
     /// What the model is told of, in a stable order.
     pub(crate) fn definitions(&self) -> Vec<Definition> {
-        let Some(snapshot) = self.engine.snapshot(&self.caller.workspace().id) else {
+        let Some(snapshot) = self.engine.snapshot_for(self.caller.principal()) else {
             return Vec::new();
         };
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);

@@ -44,7 +44,7 @@ impl Toolbox {
     /// Finds tools, and shows them from now on.
     pub(super) fn search(&self, arguments: &Raw) -> Made {
         let query = arguments.get("query").ok().flatten().and_then(|query| query.to_text());
-        let snapshot = self.engine.snapshot(&self.caller.workspace().id);
+        let snapshot = self.engine.snapshot_for(self.caller.principal());
         let (Some(query), Some(snapshot)) = (query, snapshot) else {
             return Made { is_error: true, ..Made::text("/query: expected text") };
         };

@@ -44,7 +44,7 @@ impl Toolbox {
         if search::is_ours(name) {
             return true;
         }
-        let snapshot = self.engine.snapshot(&self.caller.workspace().id);
+        let snapshot = self.engine.snapshot_for(self.caller.principal());
         let read_only = snapshot.and_then(|snapshot| {
             Some(snapshot.catalog.tool(name)?.tool.annotations.is_read_only())
         });

@@ -77,6 +77,32 @@ pub enum NotReady {
         /// How long was waited.
         after: Duration,
     },
+    /// A connection for it would be one too many.
+    #[error("no further connection is made to the server")]
+    Limit(#[source] ConnectionLimit),
+}
+
+/// A further connection would be one too many. None was made, and it may be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectionLimit {
+    /// One principal has as many as it may have.
+    #[error(
+        "{limit} connections are open for this user, the most that `limits.connectionsPerPrincipal` allows; \
+         try again when another session of this user has ended"
+    )]
+    PerPrincipal {
+        /// How many it may have.
+        limit: usize,
+    },
+    /// All principals together have as many as they may have.
+    #[error(
+        "{limit} connections are open for all users, the most that `limits.connections` allows; \
+         try again when another session has ended"
+    )]
+    InAll {
+        /// How many there may be.
+        limit: usize,
+    },
 }
 
 /// As many calls are in flight as may be; the call was not sent and may be tried again.
@@ -111,7 +137,7 @@ impl NotReady {
     /// What would help.
     pub fn remedy(&self) -> Remedy {
         match self {
-            Self::Stopped | Self::Timeout { .. } => Remedy::Retry,
+            Self::Stopped | Self::Timeout { .. } | Self::Limit(_) => Remedy::Retry,
             Self::Failed(failed) => failed.error.remedy(),
             Self::NeedsAuth(_) => Remedy::SignIn,
         }

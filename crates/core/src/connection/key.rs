@@ -2,6 +2,9 @@
 //!
 //! A key is a digest, since what it is made of holds secrets. What changes nothing on the wire (which
 //! tools are shown, how long a call may take, the server's name) is no part of it.
+//!
+//! Keys are made in two steps. The [`ServerKey`] says which server it is, and what we declare to it; the [`Key`] adds
+//! whose the connection is: a principal, a session. A field of either kind is added in its own step.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -16,6 +19,10 @@ use super::{
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key([u8; 32]);
 
+/// Names a server and what is declared to it, for all principals and sessions alike.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ServerKey([u8; 32]);
+
 /// Takes in fields so that no two sequences of them look alike.
 struct Fields(Sha256);
 
@@ -25,6 +32,23 @@ impl Spec {
     /// The key of a connection to this. Looks for the command, and reads the entry's file of
     /// variables, as starting the server would: it may block.
     pub fn key(&self) -> Key {
+        self.key_at(self.server_key())
+    }
+
+    /// The key of a connection to this, where [`Spec::server_key`] is known.
+    pub(crate) fn key_at(&self, server: ServerKey) -> Key {
+        let mut fields = Fields(Sha256::new());
+        fields.add(server.0);
+        fields.add_optional(self.principal.as_ref().map(|principal| principal.as_bytes()));
+        fields.add_optional(match &self.variant {
+            Variant::Shared => None,
+            Variant::Session(session) => Some(session.as_bytes()),
+        });
+        Key(fields.0.finalize().into())
+    }
+
+    /// Names what it connects to, whoever it is for. May block, as [`Spec::key`] may.
+    pub fn server_key(&self) -> ServerKey {
         let mut fields = Fields(Sha256::new());
         match &self.reach {
             Reach::InProcess(server) => fields.add("in process").add(&server.id),
@@ -38,12 +62,8 @@ impl Spec {
         let root = self.root.as_deref().map(|root| root.as_os_str().as_encoded_bytes());
         fields.add_optional(root);
         fields.add([u8::from(self.declared.sampling)]);
-        fields.add_optional(match &self.variant {
-            Variant::Shared => None,
-            Variant::Session(session) => Some(session.as_bytes()),
-        });
         fields.add(&self.credential_id);
-        Key(fields.0.finalize().into())
+        ServerKey(fields.0.finalize().into())
     }
 
     /// What a process of it would be. An entry that cannot be started has a key too, if a lonely one.
@@ -100,6 +120,12 @@ impl Key {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ServerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&Key(self.0), f)
     }
 }
 

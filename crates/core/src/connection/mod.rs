@@ -36,8 +36,8 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use admission::Admission;
-pub use error::{Busy, Error, NotReady};
-pub use key::Key;
+pub use error::{Busy, ConnectionLimit, Error, NotReady};
+pub use key::{Key, ServerKey};
 pub use listener::{Listener, Notice};
 pub use lists::{LISTS, RawList, RawLists};
 pub use shared::Shared;
@@ -63,6 +63,7 @@ pub struct Connection {
 /// What the handle and the task have in common.
 struct Core {
     key: Key,
+    server_key: ServerKey,
     spec: Spec,
     shared: Arc<Shared>,
     requests: Requests,
@@ -78,19 +79,20 @@ impl Connection {
     /// Begins to connect. Must be called within a runtime. The key is computed here, which may block
     /// for as long as looking for a file does; see [`Connection::start_keyed`].
     pub fn start(spec: Spec, shared: Arc<Shared>, listener: Arc<dyn Listener>) -> Arc<Self> {
-        let key = spec.key();
-        Self::start_keyed(key, spec, shared, listener)
+        let server_key = spec.server_key();
+        Self::start_keyed(server_key, spec, shared, listener)
     }
 
-    /// The same for a spec whose key is known.
+    /// The same for a spec whose server's key is known.
     pub fn start_keyed(
-        key: Key,
+        server_key: ServerKey,
         spec: Spec,
         shared: Arc<Shared>,
         listener: Arc<dyn Listener>,
     ) -> Arc<Self> {
         let core = Arc::new(Core {
-            key,
+            key: spec.key_at(server_key),
+            server_key,
             spec,
             shared,
             requests: Requests::default(),
@@ -113,6 +115,11 @@ impl Connection {
     /// Names it.
     pub fn key(&self) -> Key {
         self.core.key
+    }
+
+    /// Names its server, for all principals and sessions alike.
+    pub fn server_key(&self) -> ServerKey {
+        self.core.server_key
     }
 
     /// What it is to.

@@ -26,7 +26,9 @@ pub struct Spec {
     pub root: Option<PathBuf>,
     /// What we say we can do, besides asking people.
     pub declared: Declared,
-    /// Whose it is.
+    /// The principal that it serves; `None`: every principal.
+    pub principal: Option<Arc<str>>,
+    /// Whether one session has it to itself.
     pub variant: Variant,
     /// Who speaks for the user.
     pub credentials: Arc<dyn Credentials>,
@@ -115,6 +117,7 @@ impl fmt::Debug for Spec {
             .field("working_dir", &self.working_dir)
             .field("root", &self.root)
             .field("declared", &self.declared)
+            .field("principal", &self.principal)
             .field("variant", &self.variant)
             .field("credential_id", &self.credential_id)
             .finish_non_exhaustive()

@@ -22,7 +22,7 @@ pub(super) struct Found<T> {
 
 impl Stage {
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        self.engine.snapshot(self.caller.workspace())
+        self.engine.snapshot(self.caller.workspace(), self.caller.view())
     }
 
     /// What `look` finds in the catalog under `name`, of `server` where one is meant. A server whose lists are not there

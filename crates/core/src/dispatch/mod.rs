@@ -74,7 +74,7 @@ pub(crate) enum Finish {
 pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Running {
     Running::finishing(move |emit| {
         placed(|| async move {
-            let applied = caller.workspace().applied();
+            let applied = caller.applied();
             let mut record = Record::new(engine.clone(), &caller, &request);
             let stage = Stage { engine, caller, applied, emit };
             let ended = stage.run(request, &mut record).await;

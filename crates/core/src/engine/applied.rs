@@ -12,7 +12,7 @@ use super::in_process::InProcess;
 use super::numbers::Numbers;
 use super::workspace::Workspace;
 use crate::catalog::{Configured, normal_server};
-use crate::connection::{Connection, Key, Spec};
+use crate::connection::{Connection, Spec};
 use crate::hooks::Hooks;
 use crate::permission::Permissions;
 use crate::problem::Problem;
@@ -20,7 +20,8 @@ use crate::problem::Problem;
 /// The tools of an editor that are shown unless settings name others.
 const IDE_TOOLS: [&str; 2] = ["getDiagnostics", "executeCode"];
 
-/// What a desired state became.
+/// What a desired state became, with the connections of one principal.
+#[derive(Clone)]
 pub(crate) struct Applied {
     /// Tells it from what was applied before.
     pub(super) number: u64,
@@ -36,12 +37,14 @@ pub(crate) struct Applied {
 }
 
 /// The servers that are to be started, in order and by name.
+#[derive(Clone)]
 pub(crate) struct Placing {
     servers: Vec<Arc<Placed>>,
     positions: HashMap<String, usize>,
 }
 
 /// A server that is to be started.
+#[derive(Clone)]
 pub(crate) struct Placed {
     pub(crate) name: String,
     /// The name as it stands in tool names and rules.
@@ -151,10 +154,6 @@ impl Plan {
             signature: None,
             spec,
         }
-    }
-
-    pub(super) fn key(&self) -> Key {
-        self.spec.key()
     }
 
     pub(super) fn placed(self, connection: Arc<Connection>) -> Placed {

@@ -1,6 +1,7 @@
 //! From what is desired to connections that match it.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,10 +10,11 @@ use switchboard_wire::http::NoCredentials;
 
 use super::applied::{self, Applied, Placing, Plan};
 use super::numbers::Numbers;
-use super::pool::{Holder, Of};
-use super::workspace::{Left, Standing, Workspace, WorkspaceId};
+use super::pool::{Held, Holder, Of};
+use super::principal::LOCAL_PRINCIPAL;
+use super::workspace::{Departure, Standing, Workspace, WorkspaceId};
 use super::{Inner, in_process::InProcess};
-use crate::connection::{self, Declared, Reach, Spec, Variant};
+use crate::connection::{self, Declared, Key, Reach, Spec, Variant};
 use crate::environment;
 use crate::hooks::{Hooks, Runner};
 use crate::permission::Permissions;
@@ -26,24 +28,26 @@ impl Inner {
             return;
         }
         let id = &workspace.id;
-        let plans = self.plans(workspace, &desired);
-        let keys: HashMap<String, _> =
-            plans.iter().map(|plan| (plan.name.clone(), plan.key())).collect();
         let hold = |plan: Plan| {
             let holder =
                 Holder { workspace: id.clone(), server: plan.name.clone(), of: Of::Everyone };
-            let connection = self.pool.hold(plan.spec.clone(), holder, &self.listener);
+            let spec = plan.spec.clone();
+            let held = Held { server_key: spec.server_key(), spec, holder };
+            let connection = self.pool.hold(held, &self.listener);
             Arc::new(plan.placed(connection))
         };
-        let placed: Placing = plans.into_iter().map(hold).collect();
+        let placed: Placing = self.plans(workspace, &desired).into_iter().map(hold).collect();
         let applied = Arc::new(self.assemble(workspace, desired, placed));
-        self.stand(workspace, applied);
-        self.pool.release(|holder, key| {
+        let standing = self.stand(workspace, applied);
+        let current = current_keys(&standing);
+        self.release(|holder, key| {
+            let of = |principal: &str| current.get(&(principal.into(), holder.server.clone()));
             holder.workspace == *id
-                && match holder.of {
-                    Of::Everyone => keys.get(&holder.server) != Some(key),
+                && match &holder.of {
+                    Of::Everyone => of(LOCAL_PRINCIPAL) != Some(key),
+                    Of::Principal(principal) => of(principal) != Some(key),
                     // A session's own connection was made from an entry that may be gone.
-                    Of::Session(_) => !self.claims.is_current(holder, keys.get(&holder.server)),
+                    Of::Session { principal, .. } => !self.claims.is_current(holder, of(principal)),
                 }
         });
         self.changed();
@@ -86,6 +90,7 @@ impl Inner {
             environment,
             root: applied::root(server, desired),
             declared: Declared::default(),
+            principal: (!entry.share_principals).then(|| LOCAL_PRINCIPAL.into()),
             variant: Variant::Shared,
             credentials,
             credential_id,
@@ -118,21 +123,42 @@ impl Inner {
         }
     }
 
-    fn stand(self: &Arc<Self>, workspace: &Workspace, applied: Arc<Applied>) {
-        let mut standing = self.lock();
-        if let Some(known) = standing.get(&workspace.id) {
-            known.replace(applied);
-            return;
-        }
-        let engine = Arc::downgrade(self);
-        let left = move |id: &WorkspaceId, session: &str, left: Left| {
-            if let Some(engine) = engine.upgrade() {
-                engine.left(id, session, left);
-            }
+    /// Puts what was applied in place, for every principal that is there. Their number does not change here, so their
+    /// connections are not refused.
+    fn stand(self: &Arc<Self>, workspace: &Workspace, applied: Arc<Applied>) -> Arc<Standing> {
+        let Some(known) = self.standing(&workspace.id) else {
+            let engine = Arc::downgrade(self);
+            let left = move |id: &WorkspaceId, departure: Departure<'_>| {
+                if let Some(engine) = engine.upgrade() {
+                    engine.left(id, departure);
+                }
+            };
+            let new = Arc::new(Standing::new(applied, workspace.id.clone(), left));
+            self.lock().insert(workspace.id.clone(), Arc::clone(&new));
+            return new;
         };
-        let new = Standing::new(applied, workspace.id.clone(), left);
-        standing.insert(workspace.id.clone(), Arc::new(new));
+        for view in known.views() {
+            let principal = &view.principal;
+            if **principal == *LOCAL_PRINCIPAL {
+                view.replace(Arc::clone(&applied));
+            } else {
+                let hold = |held| Ok::<_, Infallible>(self.pool.hold(held, &self.listener));
+                let Ok(theirs) = applied.for_principal(&workspace.id, principal, hold);
+                view.replace(Arc::new(theirs));
+            }
+        }
+        known
     }
+}
+
+/// The keys of the connections that stand now, by principal and server.
+fn current_keys(standing: &Standing) -> HashMap<(Arc<str>, String), Key> {
+    let views = standing.views();
+    let keys = views.iter().flat_map(|view| {
+        let key = |(server, key)| ((Arc::clone(&view.principal), server), key);
+        view.keys().into_iter().map(key).collect::<Vec<_>>()
+    });
+    keys.collect()
 }
 
 /// A server of the host application: nobody else's workspace reaches it.
@@ -146,6 +172,7 @@ fn own(workspace: &Workspace, desired: &Desired, server: &InProcess) -> Spec {
         environment: workspace.environment.clone(),
         root: None,
         declared: Declared::default(),
+        principal: Some(LOCAL_PRINCIPAL.into()),
         variant: Variant::Shared,
         credentials: Arc::new(NoCredentials),
         credential_id: String::new(),

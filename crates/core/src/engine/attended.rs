@@ -11,10 +11,13 @@ use crate::connection::{Connection, SignInError, State};
 // === impl Engine ===
 
 impl Engine {
-    /// Connects to a server anew, with nothing remembered of it. `false` if none of that name is to be started.
+    /// Connects to a server anew for every principal and session, with nothing remembered of it. `false` if none of that
+    /// name is to be started.
     pub fn reconnect(&self, workspace: &WorkspaceId, server: &str) -> bool {
-        let connection = self.connection_of(workspace, server);
-        connection.inspect(|connection| connection.reconnect()).is_some()
+        let is_started = self.connection_of(workspace, server).is_some();
+        let all = if is_started { self.0.pool.of(workspace, server) } else { Vec::new() };
+        all.iter().for_each(|connection| connection.reconnect());
+        is_started
     }
 
     /// Begins to sign in to a server, and gives the address of the page where somebody goes on. The server is connected

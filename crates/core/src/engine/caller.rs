@@ -5,6 +5,8 @@ use std::sync::Arc;
 use switchboard_config::Mode;
 use switchboard_wire::json::{Edit, Raw};
 
+use super::applied::Applied;
+use super::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
 use super::workspace::{Lease, Standing};
 use crate::audit::Who;
 use crate::permission::Consent;
@@ -17,7 +19,7 @@ const ELICITATION: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 pub struct Session {
     /// Names the session among all others.
     pub id: String,
-    /// Whom it speaks for.
+    /// Whom it speaks for: [`LOCAL_PRINCIPAL`], or anybody else that was let in.
     pub principal: String,
     /// `capabilities`, as its client declared them.
     pub capabilities: Raw,
@@ -57,7 +59,7 @@ struct Attached {
     asked: Raw,
     /// The same, for the record of its calls, which may outlive it.
     who: Arc<Who>,
-    workspace: Arc<Standing>,
+    principal: PrincipalLease,
     _lease: Lease,
 }
 
@@ -68,7 +70,7 @@ impl Session {
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
-            principal: "local".to_owned(),
+            principal: LOCAL_PRINCIPAL.to_owned(),
             capabilities: Raw::empty_object(),
             answers: Answers::Caller,
             mode: None,
@@ -83,7 +85,8 @@ impl Session {
 // === impl Caller ===
 
 impl Caller {
-    pub(super) fn new(session: Session, workspace: Arc<Standing>) -> Self {
+    pub(super) fn new(session: Session, principal: PrincipalLease) -> Self {
+        let workspace = principal.workspace();
         let who = Arc::new(Who {
             workspace: workspace.applied().desired.root.clone(),
             session: session.id.clone(),
@@ -93,7 +96,7 @@ impl Caller {
         });
         let lease = workspace.lease(&who);
         let (id, asked) = (session.id.as_str().into(), askable(&session.capabilities));
-        Self(Arc::new(Attached { session, id, asked, who, workspace, _lease: lease }))
+        Self(Arc::new(Attached { session, id, asked, who, principal, _lease: lease }))
     }
 
     /// What it brought along.
@@ -114,7 +117,22 @@ impl Caller {
     }
 
     pub(crate) fn workspace(&self) -> &Arc<Standing> {
-        &self.0.workspace
+        self.0.principal.workspace()
+    }
+
+    /// Its principal's place in the workspace.
+    pub fn principal(&self) -> &PrincipalLease {
+        &self.0.principal
+    }
+
+    /// What its principal has of the workspace.
+    pub(crate) fn view(&self) -> &Arc<PrincipalView> {
+        self.0.principal.view()
+    }
+
+    /// What was applied, with its principal's connections.
+    pub(crate) fn applied(&self) -> Arc<Applied> {
+        self.view().applied()
     }
 
     /// Whether its client declared a capability, by its path.

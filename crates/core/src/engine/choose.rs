@@ -1,4 +1,4 @@
-//! Which connection a session's calls take: the one everybody shares, or one of its own.
+//! Which connection a session's calls take: the one that its principal has, or one of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use switchboard_config::{Share, Transport};
 use switchboard_wire::Era;
 
-use super::pool::{Holder, Of};
+use super::pool::{Held, Holder, Of};
 use super::workspace::WorkspaceId;
 use super::{Caller, Inner, Placed};
-use crate::connection::{Connection, Key, NotReady, Reach, Variant};
+use crate::connection::{Connection, Key, NotReady, Reach, ServerKey, Variant};
 
 /// Who has which connection to itself.
 #[derive(Debug, Default)]
@@ -17,30 +17,31 @@ pub(super) struct Claims(Mutex<Claimed>);
 
 #[derive(Debug, Default)]
 struct Claimed {
-    /// The session that took the shared connection of a server that is not to be shared.
-    by: HashMap<(WorkspaceId, String), String>,
-    /// Servers that turned out to keep state per client, by the key of the connection everybody shared.
-    stateful: HashSet<Key>,
-    /// The shared connection's key that a session's own was made beside.
+    /// The session that took the connection of a server that is not to be shared: its workspace and its id.
+    by: HashMap<Key, (WorkspaceId, String)>,
+    /// Servers that turned out to keep state per client.
+    stateful: HashSet<ServerKey>,
+    /// The key of its principal's connection, which a session's own was made beside.
     beside: HashMap<Holder, Key>,
 }
 
 // === impl Claims ===
 
 impl Claims {
-    /// Takes the shared connection for one session. `false` if another has it.
-    fn take(&self, workspace: &WorkspaceId, server: &str, session: &str) -> bool {
+    /// Takes a principal's connection for one session. `false` if another has it.
+    fn take(&self, key: Key, workspace: &WorkspaceId, session: &str) -> bool {
         let mut claimed = self.lock();
-        let at = (workspace.clone(), server.to_owned());
-        claimed.by.entry(at).or_insert_with(|| session.to_owned()) == session
+        let this = (workspace.clone(), session.to_owned());
+        let by = claimed.by.entry(key).or_insert_with(|| this.clone());
+        *by == this
     }
 
-    fn is_stateful(&self, key: &Key) -> bool {
+    fn is_stateful(&self, key: &ServerKey) -> bool {
         self.lock().stateful.contains(key)
     }
 
     /// Notes that a server asks its client things, so that clients should not share it.
-    pub(super) fn note_stateful(&self, key: Key) {
+    pub(super) fn note_stateful(&self, key: ServerKey) {
         self.lock().stateful.insert(key);
     }
 
@@ -51,14 +52,15 @@ impl Claims {
 
     pub(super) fn leave(&self, workspace: &WorkspaceId, session: &str) {
         let mut claimed = self.lock();
-        claimed.by.retain(|(at, _), by| at != workspace || by != session);
-        let of = Of::Session(session.to_owned());
-        claimed.beside.retain(|holder, _| holder.workspace != *workspace || holder.of != of);
+        claimed.by.retain(|_, (at, by)| at != workspace || by != session);
+        let is_theirs =
+            |holder: &Holder| holder.workspace == *workspace && holder.of.is_session(session);
+        claimed.beside.retain(|holder, _| !is_theirs(holder));
     }
 
     pub(super) fn end(&self, workspace: &WorkspaceId) {
         let mut claimed = self.lock();
-        claimed.by.retain(|(at, _), _| at != workspace);
+        claimed.by.retain(|_, (at, _)| at != workspace);
         claimed.beside.retain(|holder, _| holder.workspace != *workspace);
     }
 
@@ -78,14 +80,14 @@ impl Inner {
             Reach::InProcess(_) => false,
         };
         if !names_the_call {
-            self.claims.note_stateful(connection.key());
+            self.claims.note_stateful(connection.server_key());
         }
     }
 
     /// The connection for a session's calls of a server.
     ///
     /// A legacy server is told once what its client can do, so sessions that can sample have a connection on which
-    /// that was said. A server that keeps state per client has one for each session; the first takes the shared one.
+    /// that was said. A server that keeps state per client has one for each session; the first takes its principal's.
     pub(crate) async fn connection(
         &self,
         caller: &Caller,
@@ -93,33 +95,37 @@ impl Inner {
     ) -> Result<Arc<Connection>, NotReady> {
         let shared = &placed.connection;
         let (workspace, session) = (&caller.workspace().id, caller.session().id.as_str());
+        let principal = &caller.view().principal;
         let apart = match placed.share {
             Share::Always => false,
             Share::Never => true,
-            Share::Auto => self.claims.is_stateful(&shared.key()),
+            Share::Auto => self.claims.is_stateful(&shared.server_key()),
         };
         let samples = caller.can(&["sampling"])
             && placed.share != Share::Always
             && shared.ready().await?.facts.era() == Era::Legacy;
-        let is_shared = !apart || self.claims.take(workspace, &placed.name, session);
+        let is_shared = !apart || self.claims.take(shared.key(), workspace, session);
         if is_shared && !samples {
             return Ok(shared.clone());
         }
         let mut spec = placed.spec.clone();
         spec.declared.sampling = samples;
         if !is_shared {
+            spec.principal = Some(Arc::clone(principal));
             spec.variant = Variant::Session(session.to_owned());
         }
         let holder = Holder {
             workspace: workspace.clone(),
             server: placed.name.clone(),
-            of: Of::Session(session.to_owned()),
+            of: Of::Session { principal: Arc::clone(principal), session: session.to_owned() },
         };
         self.claims.lock().beside.insert(holder.clone(), shared.key());
-        let connection = self.pool.hold(spec, holder.clone(), &self.listener);
+        let held = Held { server_key: spec.server_key(), spec, holder: holder.clone() };
+        let connection = self.pool.hold_within_limits(held, &self.listener);
+        let connection = connection.map_err(NotReady::Limit)?;
         if self.standing(workspace).is_none() {
             // It ended while this was going on, and has let go of what it knew of.
-            self.pool.release(|other, _| *other == holder);
+            self.release(|other, _| *other == holder);
             return Err(NotReady::Stopped);
         }
         Ok(connection)

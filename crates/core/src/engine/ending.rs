@@ -5,21 +5,61 @@ use std::sync::Arc;
 use switchboard_config::Scope;
 
 use super::Inner;
-use super::pool::Of;
-use super::workspace::{Left, WorkspaceId};
+use super::pool::Holder;
+use super::workspace::{Departure, Left, WorkspaceId};
+use crate::connection::Key;
 
 // === impl Inner ===
 
 impl Inner {
+    /// A session or a principal has left.
+    pub(super) fn left(self: &Arc<Self>, workspace: &WorkspaceId, departure: Departure<'_>) {
+        match departure {
+            Departure::Session { session, left } => self.session_left(workspace, session, left),
+            Departure::Principal { principal, arrivals } => {
+                self.principal_left(workspace, principal.into(), arrivals);
+            }
+        }
+    }
+
+    /// A principal has no session any more: its connections are stopped after a while.
+    fn principal_left(
+        self: &Arc<Self>,
+        workspace: &WorkspaceId,
+        principal: Arc<str>,
+        arrivals: u64,
+    ) {
+        let Some(standing) = self.standing(workspace) else { return };
+        let (engine, linger) = (Arc::downgrade(self), self.options.principal_linger);
+        let (closing, workspace) = (self.closing.clone(), workspace.clone());
+        let leaving = Arc::clone(&principal);
+        let waiting = self.tasks.spawn(closing.run_until_cancelled_owned(async move {
+            tokio::time::sleep(linger).await;
+            if let Some(engine) = engine.upgrade() {
+                engine.end_principal(&workspace, &leaving, arrivals);
+            }
+        }));
+        standing.principal_ends_with(&principal, waiting);
+    }
+
+    /// Stops a principal's connections unless it has come back. It cannot come back in between: a lease of a principal
+    /// that is not known is made under the same lock.
+    fn end_principal(&self, workspace: &WorkspaceId, principal: &str, arrivals: u64) {
+        let _changing = self.changing();
+        let Some(standing) = self.standing(workspace) else { return };
+        if standing.remove_guest(principal, arrivals) {
+            self.release_principal(workspace, principal);
+            self.changed();
+        }
+    }
+
     /// A session has ended: its own connections go. Where it was the last one the workspace goes too: at once if an
     /// agent brought servers along, which are its session's; else after a while.
-    pub(super) fn left(self: &Arc<Self>, workspace: &WorkspaceId, session: &str, left: Left) {
+    fn session_left(self: &Arc<Self>, workspace: &WorkspaceId, session: &str, left: Left) {
         self.claims.leave(workspace, session);
         self.memory.forget_session(session);
         self.unwish(self.wishes.leave(workspace, session));
-        self.pool.release(|holder, _| {
-            holder.workspace == *workspace && holder.of == Of::Session(session.to_owned())
-        });
+        self.release(|holder, _| holder.workspace == *workspace && holder.of.is_session(session));
         match left {
             Left::Others => {}
             Left::Nobody(arrivals) if self.has_inline(workspace) => {
@@ -72,7 +112,12 @@ impl Inner {
 
     fn let_go(&self, workspace: &WorkspaceId) {
         self.claims.end(workspace);
-        self.pool.release(|holder, _| holder.workspace == *workspace);
+        self.release(|holder, _| holder.workspace == *workspace);
         self.changed();
+    }
+
+    /// Lets go of the connections that `is_over` says are over, and of what was wanted of those that end with it.
+    pub(super) fn release(&self, is_over: impl Fn(&Holder, &Key) -> bool) {
+        self.wishes.forget(&self.pool.release(is_over));
     }
 }

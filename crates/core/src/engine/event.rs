@@ -15,8 +15,19 @@ pub struct Event {
     pub workspaces: Vec<WorkspaceId>,
     /// The server, as configured there.
     pub server: String,
+    /// The principal whose connection it happened on, or who called; `None`: a connection that all principals share.
+    pub principal: Option<Arc<str>>,
     /// What.
     pub what: Happened,
+}
+
+// === impl Event ===
+
+impl Event {
+    /// Whether a principal may hear of it.
+    pub fn concerns(&self, principal: &str) -> bool {
+        self.principal.as_deref().is_none_or(|theirs| theirs == principal)
+    }
 }
 
 /// What happened.

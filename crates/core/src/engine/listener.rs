@@ -104,6 +104,7 @@ impl Inner {
                 None => events.push(Event {
                     workspaces: vec![holder.workspace],
                     server: holder.server,
+                    principal: connection.spec().principal.clone(),
                     what: what.clone(),
                 }),
             }
@@ -138,7 +139,7 @@ impl Inner {
     /// A server asks something that belongs to no call. Whoever is the only one to have calls under way there is
     /// meant; else whoever watches the queue; else nobody answers. Either way it had better not be shared from now on.
     fn asked(self: &Arc<Self>, connection: &Arc<Connection>, question: Asked) {
-        self.claims.note_stateful(connection.key());
+        self.claims.note_stateful(connection.server_key());
         let params = question.params().clone();
         let about = match question.method() {
             method::ELICIT => About::Elicitation { params },

@@ -20,6 +20,7 @@ mod options;
 mod parse;
 mod pool;
 mod present;
+mod principal;
 mod queue;
 mod recent;
 mod show;
@@ -46,6 +47,7 @@ pub use event::{Event, Happened};
 pub use in_process::InProcess;
 pub use noted::Noted;
 pub use options::{CredentialSource, EngineOptions, EntriesOnly};
+pub use principal::{AttachError, LOCAL_PRINCIPAL, PrincipalLease};
 pub use queue::{Attendance, Gone, Queue, Waits};
 pub use recent::{Answer, Looking, Said};
 pub use snapshot::{Arrival, ServerView, Snapshot, Status};
@@ -61,7 +63,8 @@ use choose::Claims;
 use eras::Eras;
 use kept::Kept;
 use listener::{Completed, Ear};
-use pool::Pool;
+use pool::{Limits, Pool};
+use principal::PrincipalView;
 use recent::Recent;
 use strays::Strays;
 use under_way::UnderWay;
@@ -129,7 +132,7 @@ impl Engine {
         Self(Arc::new_cyclic(|inner| {
             let shared = Arc::new(shared(&options, logs.clone(), &eras));
             Inner {
-                pool: Pool::new(shared),
+                pool: Pool::new(shared, limits(&options)),
                 listener: Arc::new(Ear::new(inner.clone())),
                 standing: Mutex::default(),
                 changing: Mutex::default(),
@@ -164,37 +167,58 @@ impl Engine {
         self.0.apply(workspace, Arc::new(desired));
     }
 
-    /// What a workspace looks like now. `None` if nothing was applied to it, or it has ended.
+    /// What a workspace looks like now to the local principal. `None` if nothing was applied to it, or it has ended.
     pub fn snapshot(&self, workspace: &WorkspaceId) -> Option<Arc<Snapshot>> {
         let standing = self.0.standing(workspace)?;
-        // Counts and times move without anything having changed; the catalog is taken as it is.
-        let last = self.0.snapshot(&standing);
-        Some(Arc::new(self.0.show(&standing.applied(), &standing, Some(&last))))
+        Some(self.0.fresh_snapshot(&standing, standing.local()))
     }
 
-    /// What a workspace's servers offer, without all the rest of a snapshot.
-    pub fn catalog(&self, workspace: &WorkspaceId) -> Option<Arc<Catalog>> {
-        let standing = self.0.standing(workspace)?;
-        Some(Arc::clone(&self.0.snapshot(&standing).catalog))
+    /// What a workspace looks like now to one principal. `None` if it has ended.
+    pub fn snapshot_for(&self, principal: &PrincipalLease) -> Option<Arc<Snapshot>> {
+        let standing = self.0.standing(&principal.workspace().id)?;
+        Some(self.0.fresh_snapshot(&standing, principal.view()))
+    }
+
+    /// What the servers of a workspace offer to one principal, without all the rest of a snapshot.
+    pub fn catalog_for(&self, principal: &PrincipalLease) -> Option<Arc<Catalog>> {
+        let standing = self.0.standing(&principal.workspace().id)?;
+        Some(Arc::clone(&self.0.snapshot(&standing, principal.view()).catalog))
     }
 
     /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
-    /// then.
+    /// then to the local principal.
     pub async fn settled(
         &self,
         workspace: &WorkspaceId,
         patience: Duration,
     ) -> Option<Arc<Snapshot>> {
+        self.settle(|| self.snapshot(workspace), patience).await
+    }
+
+    /// The same, for one principal.
+    pub async fn settled_for(
+        &self,
+        principal: &PrincipalLease,
+        patience: Duration,
+    ) -> Option<Arc<Snapshot>> {
+        self.settle(|| self.snapshot_for(principal), patience).await
+    }
+
+    async fn settle(
+        &self,
+        snapshot: impl Fn() -> Option<Arc<Snapshot>>,
+        patience: Duration,
+    ) -> Option<Arc<Snapshot>> {
         let mut changes = self.changes();
         let settling = async {
-            while self.snapshot(workspace)?.coming().next().is_some() {
+            while snapshot()?.coming().next().is_some() {
                 changes.changed().await.ok()?;
             }
             Some(())
         };
         // What is not there by then is shown as still coming.
         let _ = tokio::time::timeout(patience, settling).await;
-        self.snapshot(workspace)
+        snapshot()
     }
 
     /// Changes whenever a snapshot would.
@@ -239,12 +263,26 @@ impl Engine {
         &*self.0.sealer
     }
 
-    /// Attaches a session to a workspace. `None` if nothing was applied to it, or it has ended.
-    pub fn attach(&self, workspace: &WorkspaceId, session: Session) -> Option<Caller> {
+    /// A principal's place in a workspace: its servers are started, if they are not yet.
+    pub fn lease_principal(
+        &self,
+        workspace: &WorkspaceId,
+        principal: &str,
+    ) -> Result<PrincipalLease, AttachError> {
+        self.0.lease_principal(workspace, principal)
+    }
+
+    /// Attaches a session to a workspace.
+    pub fn attach(&self, workspace: &WorkspaceId, session: Session) -> Result<Caller, AttachError> {
+        let principal = self.0.lease_principal(workspace, &session.principal)?;
         // Under the lock, so that the workspace cannot end in between.
         let standing = self.0.lock();
-        let standing = standing.get(workspace)?.clone();
-        Some(Caller::new(session, standing))
+        match standing.get(workspace) {
+            Some(standing) if Arc::ptr_eq(standing, principal.workspace()) => {
+                Ok(Caller::new(session, principal))
+            }
+            _ => Err(AttachError::Ended),
+        }
     }
 
     /// Questions of servers that belong to a session but to no call of it come out here; without it they go to
@@ -332,7 +370,8 @@ impl Inner {
         }
         if self.calls.receiver_count() > 0 {
             let (workspaces, server) = (vec![workspace.clone()], called.server.clone());
-            let event = Event { workspaces, server, what: Happened::Called(called) };
+            let principal = Some(called.who.principal.as_str().into());
+            let event = Event { workspaces, server, principal, what: Happened::Called(called) };
             // Whoever listened may have gone in between.
             let _ = self.calls.send(event);
         }
@@ -367,11 +406,17 @@ impl Inner {
         raw.is_some_and(|raw| raw.known())
     }
 
+    /// The snapshot of now. Counts and times move without anything having changed; the catalog is taken as it is.
+    fn fresh_snapshot(&self, standing: &Standing, view: &PrincipalView) -> Arc<Snapshot> {
+        let last = self.snapshot(standing, view);
+        Arc::new(self.show(&view.applied(), standing, Some(&last)))
+    }
+
     /// The snapshot of now, made anew only if something changed since the last.
-    pub(crate) fn snapshot(&self, standing: &Standing) -> Arc<Snapshot> {
+    pub(crate) fn snapshot(&self, standing: &Standing, view: &PrincipalView) -> Arc<Snapshot> {
         let revision = *self.revision.borrow();
         let last = {
-            let shown = standing.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            let shown = view.shown.lock().unwrap_or_else(PoisonError::into_inner);
             shown.clone()
         };
         if let Some((known, snapshot)) = &last
@@ -380,11 +425,15 @@ impl Inner {
             return snapshot.clone();
         }
         let last = last.map(|(_, snapshot)| snapshot);
-        let snapshot = Arc::new(self.show(&standing.applied(), standing, last.as_deref()));
-        let mut shown = standing.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = Arc::new(self.show(&view.applied(), standing, last.as_deref()));
+        let mut shown = view.shown.lock().unwrap_or_else(PoisonError::into_inner);
         *shown = Some((revision, snapshot.clone()));
         snapshot
     }
+}
+
+fn limits(options: &EngineOptions) -> Limits {
+    Limits { per_principal: options.connections_per_principal, in_all: options.connections }
 }
 
 /// What all connections have in common.

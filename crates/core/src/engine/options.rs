@@ -37,6 +37,12 @@ pub struct EngineOptions {
     pub timing: Timing,
     /// How long a workspace stays after its last session.
     pub linger: Duration,
+    /// How long the connections of a principal other than the local one stay after its last session.
+    pub principal_linger: Duration,
+    /// How many connections one principal may have besides those that are configured (256).
+    pub connections_per_principal: usize,
+    /// How many all of them may have together (1024).
+    pub connections: usize,
     /// How long a question waits in the queue.
     pub patience: Duration,
     /// How many bytes of results that were too long are kept, in all (1 GiB).
@@ -91,6 +97,9 @@ impl EngineOptions {
             sealer: None,
             timing: Timing::default(),
             linger: Duration::from_secs(60),
+            principal_linger: Duration::from_secs(600),
+            connections_per_principal: 256,
+            connections: 1024,
             patience: Duration::from_secs(600),
             results_bytes: 1 << 30,
             results_age: Duration::from_secs(7 * DAY),

@@ -7,7 +7,9 @@ use tokio_util::task::TaskTracker;
 
 use super::workspace::WorkspaceId;
 use crate::catalog::Lists;
-use crate::connection::{Connection, Key, Listener, RawLists, Shared, Spec};
+use crate::connection::{
+    Connection, ConnectionLimit, Key, Listener, RawLists, Reach, ServerKey, Shared, Spec,
+};
 
 /// Who holds a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,15 +22,33 @@ pub(crate) struct Holder {
 /// What of a workspace a connection is held for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Of {
-    /// All of it.
+    /// All of it: the entry is configured there.
     Everyone,
-    /// One session.
-    Session(String),
+    /// One principal other than the local one.
+    Principal(Arc<str>),
+    /// One session of a principal.
+    Session { principal: Arc<str>, session: String },
+}
+
+/// A connection that is to be held.
+pub(super) struct Held {
+    pub(super) spec: Spec,
+    pub(super) server_key: ServerKey,
+    pub(super) holder: Holder,
+}
+
+/// How many connections principals and sessions may have besides those that are configured. Servers of this process do
+/// not count.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) per_principal: usize,
+    pub(super) in_all: usize,
 }
 
 /// Every connection there is.
 pub(super) struct Pool {
     shared: Arc<Shared>,
+    limits: Limits,
     kept: Mutex<HashMap<Key, Kept>>,
     stopping: TaskTracker,
 }
@@ -54,21 +74,39 @@ pub(super) struct Parsed {
 // === impl Pool ===
 
 impl Pool {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, kept: Mutex::default(), stopping: TaskTracker::new() }
+    pub(super) fn new(shared: Arc<Shared>, limits: Limits) -> Self {
+        Self { shared, limits, kept: Mutex::default(), stopping: TaskTracker::new() }
     }
 
     /// The connection of a server, started if it is not there yet.
-    pub(super) fn hold(
+    pub(super) fn hold(&self, held: Held, listener: &Arc<dyn Listener>) -> Arc<Connection> {
+        self.add(&mut self.lock(), held, listener)
+    }
+
+    /// The same for a principal or a session that wants it for itself, unless there are too many of those.
+    pub(super) fn hold_within_limits(
         &self,
-        spec: Spec,
-        holder: Holder,
+        held: Held,
+        listener: &Arc<dyn Listener>,
+    ) -> Result<Arc<Connection>, ConnectionLimit> {
+        let mut kept = self.lock();
+        let key = held.spec.key_at(held.server_key);
+        if !kept.contains_key(&key) && counts(&held.spec) {
+            self.limits.check(&kept, held.holder.of.principal())?;
+        }
+        Ok(self.add(&mut kept, held, listener))
+    }
+
+    fn add(
+        &self,
+        kept: &mut HashMap<Key, Kept>,
+        held: Held,
         listener: &Arc<dyn Listener>,
     ) -> Arc<Connection> {
-        let key = spec.key();
-        let mut kept = self.lock();
-        let kept = kept.entry(key).or_insert_with(|| Kept {
-            connection: Connection::start(spec, self.shared.clone(), listener.clone()),
+        let Held { spec, server_key, holder } = held;
+        let (shared, listener) = (self.shared.clone(), listener.clone());
+        let kept = kept.entry(spec.key_at(server_key)).or_insert_with(|| Kept {
+            connection: Connection::start_keyed(server_key, spec, shared, listener),
             holders: HashSet::new(),
             lists: Parsed::default(),
             turn: Arc::default(),
@@ -77,8 +115,8 @@ impl Pool {
         kept.connection.clone()
     }
 
-    /// Lets go of everything that `is_over` says is over; what nobody holds any more is stopped.
-    pub(super) fn release(&self, is_over: impl Fn(&Holder, &Key) -> bool) {
+    /// Lets go of everything that `is_over` says is over; what nobody holds any more is stopped. The keys of those.
+    pub(super) fn release(&self, is_over: impl Fn(&Holder, &Key) -> bool) -> Vec<Key> {
         let mut over = Vec::new();
         self.lock().retain(|key, kept| {
             kept.holders.retain(|holder| !is_over(holder, key));
@@ -87,9 +125,11 @@ impl Pool {
             }
             !kept.holders.is_empty()
         });
+        let keys = over.iter().map(|connection| connection.key()).collect();
         for connection in over {
             self.stopping.spawn(async move { connection.stop().await });
         }
+        keys
     }
 
     /// Stops everything and waits until nothing is left.
@@ -103,7 +143,7 @@ impl Pool {
         self.lock().get(key).map(|kept| kept.connection.clone())
     }
 
-    /// Every connection that is held for a server of a workspace, the one that all share first.
+    /// Every connection that is held for a server of a workspace, the one of its entry first.
     pub(super) fn of(&self, workspace: &WorkspaceId, server: &str) -> Vec<Arc<Connection>> {
         let is_it = |of: &Holder| of.workspace == *workspace && of.server == server;
         let is_own = |kept: &Kept| kept.holders.iter().all(|of| of.of != Of::Everyone);
@@ -145,4 +185,52 @@ impl Pool {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+// === impl Of ===
+
+impl Of {
+    /// Whether it is one session's.
+    pub(super) fn is_session(&self, session: &str) -> bool {
+        matches!(self, Self::Session { session: other, .. } if other == session)
+    }
+
+    /// The principal that it is held for; `None`: the entry is configured for all.
+    fn principal(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Everyone => None,
+            Self::Principal(principal) | Self::Session { principal, .. } => Some(principal),
+        }
+    }
+}
+
+// === impl Limits ===
+
+impl Limits {
+    /// Whether one more is allowed for a principal.
+    fn check(
+        self,
+        kept: &HashMap<Key, Kept>,
+        principal: Option<&Arc<str>>,
+    ) -> Result<(), ConnectionLimit> {
+        let is_extra = |kept: &&Kept| {
+            counts(kept.connection.spec())
+                && kept.holders.iter().all(|holder| holder.of != Of::Everyone)
+        };
+        let is_theirs =
+            |kept: &&Kept| kept.holders.iter().any(|holder| holder.of.principal() == principal);
+        let extra = kept.values().filter(is_extra);
+        if extra.clone().filter(is_theirs).count() >= self.per_principal {
+            return Err(ConnectionLimit::PerPrincipal { limit: self.per_principal });
+        }
+        if extra.count() >= self.in_all {
+            return Err(ConnectionLimit::InAll { limit: self.in_all });
+        }
+        Ok(())
+    }
+}
+
+/// Whether a connection costs a process, or a session elsewhere.
+fn counts(spec: &Spec) -> bool {
+    matches!(spec.reach, Reach::Entry(_))
 }

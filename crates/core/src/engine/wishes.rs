@@ -36,6 +36,14 @@ impl Wishes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Forgets what was wanted of connections that have ended.
+    pub(super) fn forget(&self, ended: &[Key]) {
+        let mut wishes = self.lock();
+        for key in ended {
+            wishes.remove(key);
+        }
+    }
+
     /// Forgets what a session wanted; what nobody wants any more, by connection.
     pub(super) fn leave(&self, workspace: &WorkspaceId, session: &str) -> Vec<(Key, String)> {
         let who = (workspace.clone(), session.to_owned());

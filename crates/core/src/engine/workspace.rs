@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -15,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::applied::Applied;
 use super::in_process::InProcess;
-use super::snapshot::Snapshot;
+use super::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
 use crate::audit::Who;
 
 /// The caller's variables, with what settings put on top of them.
@@ -39,18 +39,38 @@ pub struct Workspace {
 /// A workspace as it stands.
 pub(crate) struct Standing {
     pub(crate) id: WorkspaceId,
-    applied: RwLock<Arc<Applied>>,
-    pub(super) shown: Mutex<Option<(u64, Arc<Snapshot>)>>,
+    /// As the person who runs the engine has it.
+    local: Arc<PrincipalView>,
+    /// As every other principal has it that holds a lease, or did a while ago.
+    guests: Mutex<HashMap<Arc<str>, Guest>>,
     callers: Mutex<Callers>,
     /// Who mentioned a resource last, by session and URI.
     mentions: Mutex<Mentions>,
-    /// Called when a session has ended.
+    /// Called when a session or a principal has left.
     left: Box<Farewell>,
     /// Waits to end it; the latest one counts.
     ending: Mutex<Option<AbortOnDropHandle<Option<()>>>>,
 }
 
-type Farewell = dyn Fn(&WorkspaceId, &str, Left) + Send + Sync;
+type Farewell = dyn Fn(&WorkspaceId, Departure<'_>) + Send + Sync;
+
+/// A principal other than the local one.
+struct Guest {
+    view: Arc<PrincipalView>,
+    leases: usize,
+    /// Counts leases, so that a departure can tell whether the principal came back.
+    arrivals: u64,
+    /// Waits to stop its connections; the latest one counts.
+    ending: Option<AbortOnDropHandle<Option<()>>>,
+}
+
+/// What has left a workspace.
+pub(super) enum Departure<'a> {
+    /// A session.
+    Session { session: &'a str, left: Left },
+    /// The last lease of a principal, at this count of its arrivals.
+    Principal { principal: &'a str, arrivals: u64 },
+}
 
 /// Who is there.
 #[derive(Debug, Default)]
@@ -164,12 +184,12 @@ impl Standing {
     pub(super) fn new(
         applied: Arc<Applied>,
         id: WorkspaceId,
-        left: impl Fn(&WorkspaceId, &str, Left) + Send + Sync + 'static,
+        left: impl Fn(&WorkspaceId, Departure<'_>) + Send + Sync + 'static,
     ) -> Self {
         Self {
             id,
-            applied: RwLock::new(applied),
-            shown: Mutex::default(),
+            local: Arc::new(PrincipalView::new(LOCAL_PRINCIPAL.into(), applied)),
+            guests: Mutex::default(),
             callers: Mutex::default(),
             mentions: Mutex::default(),
             left: Box::new(left),
@@ -177,13 +197,78 @@ impl Standing {
         }
     }
 
+    /// What was applied, as the local principal has it.
     pub(crate) fn applied(&self) -> Arc<Applied> {
-        self.applied.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.local.applied()
     }
 
-    pub(super) fn replace(&self, applied: Arc<Applied>) {
-        *self.applied.write().unwrap_or_else(PoisonError::into_inner) = applied;
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    pub(super) fn local(&self) -> &Arc<PrincipalView> {
+        &self.local
+    }
+
+    /// Every principal's view, the local one's first.
+    pub(super) fn views(&self) -> Vec<Arc<PrincipalView>> {
+        let guests = self.guests();
+        let others = guests.values().map(|guest| Arc::clone(&guest.view));
+        std::iter::once(Arc::clone(&self.local)).chain(others).collect()
+    }
+
+    /// A lease of a principal that has connections here.
+    pub(super) fn lease_principal(self: &Arc<Self>, principal: &str) -> Option<PrincipalLease> {
+        if principal == LOCAL_PRINCIPAL {
+            return Some(PrincipalLease::new(Arc::clone(&self.local), Arc::clone(self)));
+        }
+        let mut guests = self.guests();
+        let guest = guests.get_mut(principal)?;
+        guest.leases += 1;
+        guest.arrivals += 1;
+        guest.ending = None;
+        Some(PrincipalLease::new(Arc::clone(&guest.view), Arc::clone(self)))
+    }
+
+    /// The first lease of a principal that has connections here from now on.
+    pub(super) fn add_guest(self: &Arc<Self>, view: PrincipalView) -> PrincipalLease {
+        let view = Arc::new(view);
+        let guest = Guest { view: Arc::clone(&view), leases: 1, arrivals: 1, ending: None };
+        self.guests().insert(Arc::clone(&view.principal), guest);
+        PrincipalLease::new(view, Arc::clone(self))
+    }
+
+    /// A lease has ended.
+    pub(super) fn return_lease(&self, principal: &str) {
+        let arrivals = {
+            let mut guests = self.guests();
+            let Some(guest) = guests.get_mut(principal) else { return };
+            guest.leases -= 1;
+            if guest.leases > 0 {
+                return;
+            }
+            guest.arrivals
+        };
+        (self.left)(&self.id, Departure::Principal { principal, arrivals });
+    }
+
+    /// Has `waiting` stop a principal's connections in place of whatever would have before.
+    pub(super) fn principal_ends_with(&self, principal: &str, waiting: JoinHandle<Option<()>>) {
+        let waiting = AbortOnDropHandle::new(waiting);
+        if let Some(guest) = self.guests().get_mut(principal) {
+            guest.ending = Some(waiting);
+        }
+    }
+
+    /// Forgets a principal unless it has come back since. `false` if it has.
+    pub(super) fn remove_guest(&self, principal: &str, arrivals: u64) -> bool {
+        let removed = {
+            let mut guests = self.guests();
+            let is_gone = |guest: &Guest| guest.leases == 0 && guest.arrivals == arrivals;
+            guests.get(principal).is_some_and(is_gone).then(|| guests.remove(principal))
+        };
+        // Not under the lock: it may hold the task that calls this.
+        removed.is_some()
+    }
+
+    fn guests(&self) -> MutexGuard<'_, HashMap<Arc<str>, Guest>> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn lease(self: &Arc<Self>, who: &Arc<Who>) -> Lease {
@@ -272,7 +357,7 @@ impl Standing {
             callers.sessions.remove(session);
             if callers.sessions.is_empty() { Left::Nobody(callers.arrivals) } else { Left::Others }
         };
-        (self.left)(&self.id, session, left);
+        (self.left)(&self.id, Departure::Session { session, left });
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn place(
         Some(session) => admin.0.leases.caller(&session, &workspace),
         None => {
             let session = Whose::default().session(admin.0.leases.name());
-            admin.0.engine.attach(&workspace, session)
+            admin.0.engine.attach(&workspace, session).ok()
         }
     };
     let caller = caller.ok_or_else(|| Problem::no_workspace(&id))?;

@@ -11,7 +11,7 @@ use axum::response::sse::Event;
 use futures_util::stream::{self, Stream};
 use serde_json::json;
 use switchboard_core::dispatch::Question;
-use switchboard_core::engine::{Event as Happening, Happened};
+use switchboard_core::engine::{Event as Happening, Happened, LOCAL_PRINCIPAL};
 use switchboard_core::{Caller, WorkspaceId};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::timeout;
@@ -144,7 +144,8 @@ fn hold(admin: Admin, opened: Opened, whose: &Whose, logs: Logs) -> Result<Feed,
     let (changes, events) = (engine.changes(), engine.events());
     let session = admin.0.leases.name();
     let caller = engine.attach(&id, whose.session(session.clone()));
-    let caller = caller.ok_or_else(|| Problem::no_workspace(&id.to_string()))?;
+    // The local principal's own connections are configured: nothing but the end of the workspace is in the way.
+    let caller = caller.map_err(|_| Problem::no_workspace(&id.to_string()))?;
     let strays = engine.strays(&caller);
     admin.0.leases.lock().insert(session.clone(), (id.clone(), caller));
     let first = sse::event("opened", &json!({ "id": id.to_string(), "session": session }));
@@ -199,7 +200,9 @@ impl Feed {
     fn log(&self, event: &Happening) -> Option<Event> {
         match &event.what {
             Happened::Log(params)
-                if self.logs == Logs::Told && event.workspaces.contains(&self.id) =>
+                if self.logs == Logs::Told
+                    && event.workspaces.contains(&self.id)
+                    && event.concerns(LOCAL_PRINCIPAL) =>
             {
                 Some(sse::event("log", &json!({ "server": event.server, "params": params })))
             }

@@ -9,7 +9,7 @@ use http::{StatusCode, Uri};
 use serde_json::json as value;
 use switchboard_core::WorkspaceId;
 use switchboard_core::catalog::Told as Catalog;
-use switchboard_core::engine::Happened;
+use switchboard_core::engine::{Happened, LOCAL_PRINCIPAL};
 use switchboard_core::logs::Follow;
 use switchboard_core::told::{Advice, Server, Snapshot};
 use switchboard_wire::process::Member;
@@ -94,7 +94,7 @@ pub(super) async fn reconnect(
     let begun = async {
         while let Ok(event) = events.recv().await {
             let is_it = event.server == name && event.workspaces.contains(&workspace);
-            if is_it && matches!(event.what, Happened::State) {
+            if is_it && event.concerns(LOCAL_PRINCIPAL) && matches!(event.what, Happened::State) {
                 return;
             }
         }

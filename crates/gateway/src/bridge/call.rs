@@ -149,7 +149,9 @@ impl View {
         if style == Style::Full {
             return name.to_owned();
         }
-        let Some(catalog) = bridge.engine.catalog(&bridge.workspace) else {
+        let principal = self.principal().ok();
+        let Some(catalog) = principal.and_then(|principal| bridge.engine.catalog_for(principal))
+        else {
             return name.to_owned();
         };
         let named = catalog.named(style);

@@ -7,6 +7,7 @@
 //!
 //! This module refuses to know transports, and decides no permission.
 
+mod audience;
 mod call;
 mod consent;
 mod handle;
@@ -24,9 +25,9 @@ use std::time::Duration;
 
 use switchboard_config::Mode;
 use switchboard_core::catalog::Style;
+use switchboard_core::engine::LOCAL_PRINCIPAL;
 use switchboard_core::results::Policy;
 use switchboard_core::{Caller, Engine, Session, WorkspaceId};
-use switchboard_wire::server::Changes;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use own::ToolSearch;
@@ -34,7 +35,7 @@ pub use view::View;
 
 use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
 use crate::hub::Served;
-use lists::Made;
+use audience::Audiences;
 use parked::Parked;
 use tasks::OwnTasks;
 
@@ -49,12 +50,11 @@ struct Inner {
     engine: Engine,
     workspace: WorkspaceId,
     options: BridgeOptions,
-    changes: Changes,
+    audiences: Arc<Audiences>,
     parked: Parked,
     tasks: OwnTasks,
     /// Keeps what is shown current, where that ends with the bridge.
     served: Option<Served>,
-    made: Made,
     /// Keeps the workspace while it is shown, clients or none.
     _lease: Option<Caller>,
     _news: DropGuard,
@@ -113,12 +113,12 @@ impl Bridge {
         options: BridgeOptions,
         served: Option<Served>,
     ) -> Self {
-        let changes = Changes::default();
+        let audiences = Arc::new(Audiences::default());
         let ended = CancellationToken::new();
         tokio::spawn(ended.clone().run_until_cancelled_owned(news::tell(
             engine.clone(),
             workspace.clone(),
-            changes.clone(),
+            Arc::clone(&audiences),
         )));
         let parked = Parked::new(options.patience);
         let lease = engine.attach(&workspace, Session::new("gateway"));
@@ -127,12 +127,11 @@ impl Bridge {
             engine,
             workspace,
             options,
-            changes,
+            audiences,
             parked,
             tasks: OwnTasks::default(),
             served,
-            made: Made::default(),
-            _lease: lease,
+            _lease: lease.ok(),
             _news: news,
         }))
     }
@@ -167,7 +166,12 @@ impl Front for Bridge {
             Part::Agent(name) if self.0.shows_agent(name) => {}
             Part::Server(_) | Part::Agent(_) => return Err(NoSuchPart),
         }
-        let view = Arc::new(View::new(self.clone(), opening));
-        Ok(Opened { view, changes: self.0.changes.clone() })
+        let audience = self.0.audiences.of(&opening.principal);
+        let changes = audience.changes.clone();
+        let view = Arc::new(View::new(self.clone(), opening, audience));
+        if view.opening.principal != LOCAL_PRINCIPAL {
+            view.await_servers().await;
+        }
+        Ok(Opened { view, changes })
     }
 }

@@ -1,23 +1,27 @@
 //! Word of changes, from the engine to the clients of a bridge.
 
+use std::sync::Arc;
+
 use switchboard_core::engine::{Event, Happened};
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_wire::client::List;
-use switchboard_wire::server::{Change, Changes};
+use switchboard_wire::server::Change;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::audience::Audiences;
+
 /// Tells until the engine is gone.
-pub(super) async fn tell(engine: Engine, workspace: WorkspaceId, changes: Changes) {
+pub(super) async fn tell(engine: Engine, workspace: WorkspaceId, audiences: Arc<Audiences>) {
     let mut events = engine.events();
     // Holding the engine would keep it from ending.
     drop(engine);
     loop {
         match events.recv().await {
-            Ok(event) => pass_on(&workspace, event, &changes),
+            Ok(event) => pass_on(&workspace, &event, &audiences),
             // Which ones were missed nobody knows; so all of them.
             Err(RecvError::Lagged(_)) => {
                 for list in [List::Tools, List::Prompts, List::Resources] {
-                    changes.announce(Change::List(list));
+                    audiences.announce_to_all(&Change::List(list));
                 }
             }
             Err(RecvError::Closed) => return,
@@ -25,14 +29,18 @@ pub(super) async fn tell(engine: Engine, workspace: WorkspaceId, changes: Change
     }
 }
 
-fn pass_on(workspace: &WorkspaceId, event: Event, changes: &Changes) {
+fn pass_on(workspace: &WorkspaceId, event: &Event, audiences: &Audiences) {
     if !event.workspaces.contains(workspace) {
         return;
     }
-    match event.what {
-        Happened::List(List::Templates) => changes.announce(Change::List(List::Resources)),
-        Happened::List(list) => changes.announce(Change::List(list)),
-        Happened::ResourceUpdated { uri, .. } => changes.announce(Change::Resource(uri)),
+    match &event.what {
+        Happened::List(List::Templates) => {
+            audiences.announce(event, &Change::List(List::Resources));
+        }
+        Happened::List(list) => audiences.announce(event, &Change::List(*list)),
+        Happened::ResourceUpdated { uri, .. } => {
+            audiences.announce(event, &Change::Resource(uri.clone()));
+        }
         // Of a state, lists are what a client sees; logs of no call are the hub's own.
         _ => {}
     }

@@ -4,6 +4,7 @@ use std::error::Error as _;
 
 use serde_json::json;
 use switchboard_core::CallError;
+use switchboard_core::engine::AttachError;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::{Error as WireError, Remedy};
@@ -25,6 +26,16 @@ pub(super) fn error(error: &CallError) -> RpcError {
     let data = json!({ "remedy": word(error.remedy()) });
     let refused = RpcError::new(code, in_words(error));
     match Raw::of(&data) {
+        Ok(data) => refused.with_data(data),
+        Err(_) => refused,
+    }
+}
+
+/// A session that the engine does not take.
+pub(super) fn not_attached(error: &AttachError) -> RpcError {
+    let remedy = json!({ "remedy": word(Remedy::Retry) });
+    let refused = RpcError::new(code::INTERNAL_ERROR, error.to_string());
+    match Raw::of(&remedy) {
         Ok(data) => refused.with_data(data),
         Err(_) => refused,
     }

@@ -1,21 +1,22 @@
 //! One client's view.
 
 use std::cell::LazyCell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_core::catalog::instructions;
-use switchboard_core::engine::Answers;
+use switchboard_core::engine::{Answers, AttachError, PrincipalLease};
 use switchboard_core::{Caller, Request, Session, Snapshot};
 use switchboard_wire::Version;
 use switchboard_wire::client::List;
-use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
 use switchboard_wire::placed;
 use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
 
+use super::audience::Audience;
 use super::handle::Wanted;
 use super::lists::Seen;
 use super::own::Own;
@@ -35,6 +36,10 @@ const INFO: &str = concat!(
 pub struct View {
     bridge: Bridge,
     pub(super) opening: Opening,
+    /// What all clients of its principal have in common.
+    audience: Arc<Audience>,
+    /// Its principal's place in the workspace, once there was room for it.
+    principal: OnceLock<PrincipalLease>,
     /// Its sessions with the engine, by what its client can do: a modern one says so anew with each request.
     callers: Mutex<Vec<Caller>>,
     /// Whether its tools are looked for, decided when it first asks for a list; it need not be waited for again then.
@@ -44,8 +49,35 @@ pub struct View {
 // === impl View ===
 
 impl View {
-    pub(super) fn new(bridge: Bridge, opening: Opening) -> Self {
-        Self { bridge, opening, callers: Mutex::default(), searched: tokio::sync::OnceCell::new() }
+    pub(super) fn new(bridge: Bridge, opening: Opening, audience: Arc<Audience>) -> Self {
+        Self {
+            bridge,
+            opening,
+            audience,
+            principal: OnceLock::new(),
+            callers: Mutex::default(),
+            searched: tokio::sync::OnceCell::new(),
+        }
+    }
+
+    /// Waits for the servers of its principal, no longer than a first list would: what they say of themselves is told
+    /// to a client once, when it is greeted.
+    pub(super) async fn await_servers(&self) {
+        if let Ok(principal) = self.principal() {
+            let bridge = self.bridge();
+            bridge.engine.settled_for(principal, bridge.options.first_list).await;
+        }
+    }
+
+    /// Its principal's place in the workspace.
+    pub(super) fn principal(&self) -> Result<&PrincipalLease, RpcError> {
+        if let Some(principal) = self.principal.get() {
+            return Ok(principal);
+        }
+        let bridge = self.bridge();
+        let lease = bridge.engine.lease_principal(&bridge.workspace, &self.opening.principal);
+        let lease = lease.map_err(|error| refusal::not_attached(&error))?;
+        Ok(self.principal.get_or_init(|| lease))
     }
 
     pub(super) fn bridge(&self) -> &Inner {
@@ -53,7 +85,7 @@ impl View {
     }
 
     pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.bridge().engine.snapshot(&self.bridge().workspace)
+        self.bridge().engine.snapshot_for(self.principal().ok()?)
     }
 
     /// The session that calls are made in.
@@ -77,7 +109,7 @@ impl View {
             ..Session::new(self.opening.session.clone())
         };
         let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
-        let caller = attached.ok_or_else(ended)?;
+        let caller = attached.map_err(|error| refusal::not_attached(&error))?;
         if callers.len() >= CALLERS {
             callers.clear();
         }
@@ -87,14 +119,14 @@ impl View {
 
     /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
     async fn list(&self, list: List, version: Version) -> Result<Reply, RpcError> {
-        let bridge = self.bridge();
+        let (bridge, principal) = (self.bridge(), self.principal()?);
         let is_searched = self.searched.get_or_init(|| async {
-            let first = bridge.engine.settled(&bridge.workspace, bridge.options.first_list).await;
+            let first = bridge.engine.settled_for(principal, bridge.options.first_list).await;
             first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
         });
         let is_searched = *is_searched.await;
-        let catalog = bridge.engine.catalog(&bridge.workspace).ok_or_else(ended)?;
-        let snapshot = LazyCell::new(|| bridge.engine.snapshot(&bridge.workspace));
+        let catalog = bridge.engine.catalog_for(principal).ok_or_else(ended)?;
+        let snapshot = LazyCell::new(|| bridge.engine.snapshot_for(principal));
         let makes_tasks = |server: &str| {
             let view = snapshot.as_ref().and_then(|snapshot| snapshot.server(server));
             let facts = view.and_then(|view| view.facts.as_ref());
@@ -109,7 +141,7 @@ impl View {
             is_searched,
             spill: bridge.options.results.spill,
         };
-        Ok(Reply::Repeated(bridge.made.list(&seen, list)))
+        Ok(Reply::Repeated(self.audience.made.list(&seen, list)))
     }
 
     fn instructions(&self) -> Option<String> {
@@ -136,7 +168,7 @@ impl View {
                     ..Session::new(self.opening.session.clone())
                 };
                 let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
-                attached.ok_or_else(ended)?
+                attached.map_err(|error| refusal::not_attached(&error))?
             }
         };
         let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
@@ -276,5 +308,5 @@ fn known<'a>(callers: &'a [Caller], capabilities: &Raw) -> Option<&'a Caller> {
 }
 
 fn ended() -> RpcError {
-    RpcError::new(code::INTERNAL_ERROR, "the workspace has ended; connect again")
+    refusal::not_attached(&AttachError::Ended)
 }

@@ -149,6 +149,7 @@ pub(super) fn spec(id: &str, server: &Arc<Scripted>) -> Spec {
         environment: Arc::new([]),
         root: None,
         declared: Declared::default(),
+        principal: None,
         variant: Variant::Shared,
         credentials: Arc::new(NoCredentials),
         credential_id: String::new(),

@@ -115,6 +115,7 @@ fn what_the_server_could_notice_makes_another_connection() {
         ("no root", |spec| spec.root = None),
         ("root", |spec| spec.root = Some("/elsewhere".into())),
         ("sampling", |spec| spec.declared = Declared { sampling: true }),
+        ("principal", |spec| spec.principal = Some("ann@1".into())),
         ("session", |spec| spec.variant = Variant::Session("s".into())),
         ("credential", |spec| spec.credential_id = "you".into()),
     ];

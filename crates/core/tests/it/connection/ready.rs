@@ -16,6 +16,7 @@ async fn wait(bench: &Bench) -> String {
         Err(NotReady::Failed(_)) => "failed".into(),
         Err(NotReady::NeedsAuth(_)) => "needs-auth".into(),
         Err(NotReady::Timeout { .. }) => "timeout".into(),
+        Err(NotReady::Limit(_)) => "limit".into(),
     };
     format!("{what} after {}", tenths(began.elapsed()))
 }

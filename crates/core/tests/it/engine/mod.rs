@@ -4,6 +4,7 @@ mod apply;
 pub(crate) mod call;
 mod elicitation;
 mod handed;
+mod principals;
 pub(crate) mod script;
 mod session;
 mod sign_in;

@@ -89,7 +89,7 @@ impl View {
     /// Whether a 2025-11-25 server says that this tool can be called as a task.
     fn task_support(&self, asked: &Asked) -> bool {
         let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
-        let snapshot = self.bridge().engine.snapshot(&self.bridge().workspace);
+        let snapshot = self.snapshot();
         let (Some(name), Some(snapshot)) = (name, snapshot) else { return false };
         let full = self.full_name(&name, method::TOOLS_CALL);
         let Some(listed) = snapshot.catalog.tool(&full) else { return false };
@@ -240,7 +240,7 @@ impl View {
     }
 
     fn server_of(&self, name: &str) -> String {
-        let snapshot = self.bridge().engine.snapshot(&self.bridge().workspace);
+        let snapshot = self.snapshot();
         let full = self.full_name(name, method::TOOLS_CALL);
         let listed = snapshot.as_ref().and_then(|snapshot| snapshot.catalog.tool(&full));
         listed.map(|listed| listed.server().to_owned()).unwrap_or_default()

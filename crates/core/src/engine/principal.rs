@@ -1,0 +1,174 @@
+//! Principals: the person who runs the engine, and everybody else that a face lets in.
+//!
+//! Every principal has connections of its own in a workspace, and sees the lists of those, so that nothing that one of
+//! them left in a server's memory reaches another. Only servers whose entry says `sharePrincipals` are the same for all.
+//! Sessions and faces hold a [`PrincipalLease`]; how a principal was recognised is not known here.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::Inner;
+use super::applied::{Applied, Placed, Placing};
+use super::pool::{Held, Holder, Of};
+use super::snapshot::Snapshot;
+use super::workspace::{Standing, WorkspaceId};
+use crate::connection::{Connection, ConnectionLimit, Key, Spec};
+
+/// The person who runs the engine.
+pub const LOCAL_PRINCIPAL: &str = "local";
+
+/// What one principal has of a workspace.
+pub(crate) struct PrincipalView {
+    pub(super) principal: Arc<str>,
+    applied: RwLock<Arc<Applied>>,
+    /// The last snapshot, and the revision it was made at.
+    pub(super) shown: Mutex<Option<(u64, Arc<Snapshot>)>>,
+}
+
+/// Keeps a principal's connections in a workspace. Clones share it; some time after the last one is dropped, the
+/// connections of a principal other than the local one are stopped.
+#[derive(Clone)]
+pub struct PrincipalLease(Arc<Lease>);
+
+struct Lease {
+    view: Arc<PrincipalView>,
+    workspace: Arc<Standing>,
+}
+
+/// Why a session cannot be attached to a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AttachError {
+    /// Nothing was applied to the workspace, or it has ended.
+    #[error("the workspace has ended; connect again")]
+    Ended,
+    /// The principal's connections would be too many.
+    #[error(transparent)]
+    Limit(#[from] ConnectionLimit),
+}
+
+// === impl PrincipalView ===
+
+impl PrincipalView {
+    pub(super) fn new(principal: Arc<str>, applied: Arc<Applied>) -> Self {
+        Self { principal, applied: RwLock::new(applied), shown: Mutex::default() }
+    }
+
+    pub(crate) fn applied(&self) -> Arc<Applied> {
+        self.applied.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn replace(&self, applied: Arc<Applied>) {
+        *self.applied.write().unwrap_or_else(PoisonError::into_inner) = applied;
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The keys of its connections, by server.
+    pub(super) fn keys(&self) -> Vec<(String, Key)> {
+        let applied = self.applied();
+        let key = |placed: &Arc<Placed>| (placed.name.clone(), placed.connection.key());
+        applied.placed.iter().map(key).collect()
+    }
+}
+
+// === impl PrincipalLease ===
+
+impl PrincipalLease {
+    pub(super) fn new(view: Arc<PrincipalView>, workspace: Arc<Standing>) -> Self {
+        Self(Arc::new(Lease { view, workspace }))
+    }
+
+    pub(crate) fn view(&self) -> &Arc<PrincipalView> {
+        &self.0.view
+    }
+
+    pub(crate) fn workspace(&self) -> &Arc<Standing> {
+        &self.0.workspace
+    }
+}
+
+impl fmt::Debug for PrincipalLease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PrincipalLease({})", self.0.view.principal)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.workspace.return_lease(&self.view.principal);
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    /// A principal's place in a workspace, with connections of its own if it has none yet.
+    pub(super) fn lease_principal(
+        &self,
+        workspace: &WorkspaceId,
+        principal: &str,
+    ) -> Result<PrincipalLease, AttachError> {
+        if let Some(lease) = self.known_principal(workspace, principal)? {
+            return Ok(lease);
+        }
+        let _changing = self.changing();
+        if let Some(lease) = self.known_principal(workspace, principal)? {
+            return Ok(lease);
+        }
+        let standing = self.standing(workspace).ok_or(AttachError::Ended)?;
+        let principal: Arc<str> = principal.into();
+        let hold = |held| self.pool.hold_within_limits(held, &self.listener);
+        let applied = standing.applied().for_principal(workspace, &principal, hold);
+        let applied = applied.inspect_err(|_| self.release_principal(workspace, &principal))?;
+        let lease = standing.add_guest(PrincipalView::new(principal, Arc::new(applied)));
+        self.changed();
+        Ok(lease)
+    }
+
+    fn known_principal(
+        &self,
+        workspace: &WorkspaceId,
+        principal: &str,
+    ) -> Result<Option<PrincipalLease>, AttachError> {
+        let standing = self.lock();
+        let standing = standing.get(workspace).ok_or(AttachError::Ended)?;
+        Ok(standing.lease_principal(principal))
+    }
+
+    /// Stops the connections of a principal that has no place in a workspace any more.
+    pub(super) fn release_principal(&self, workspace: &WorkspaceId, principal: &str) {
+        self.release(|holder, _| {
+            let of = &holder.of;
+            holder.workspace == *workspace
+                && matches!(of, Of::Principal(other) if **other == *principal)
+        });
+    }
+}
+
+// === impl Applied ===
+
+impl Applied {
+    /// The same with one principal's connections, which `hold` gives; servers that all principals share stay as they are.
+    pub(super) fn for_principal<E>(
+        &self,
+        workspace: &WorkspaceId,
+        principal: &Arc<str>,
+        hold: impl Fn(Held) -> Result<Arc<Connection>, E>,
+    ) -> Result<Self, E> {
+        let own = |placed: &Arc<Placed>| {
+            if placed.spec.principal.is_none() {
+                return Ok(Arc::clone(placed));
+            }
+            let spec = Spec { principal: Some(Arc::clone(principal)), ..placed.spec.clone() };
+            let holder = Holder {
+                workspace: workspace.clone(),
+                server: placed.name.clone(),
+                of: Of::Principal(Arc::clone(principal)),
+            };
+            let server_key = placed.connection.server_key();
+            let connection = hold(Held { spec: spec.clone(), server_key, holder })?;
+            Ok(Arc::new(Placed { spec, connection, ..(**placed).clone() }))
+        };
+        let placed: Placing = self.placed.iter().map(own).collect::<Result<_, E>>()?;
+        Ok(Self { placed, ..self.clone() })
+    }
+}
