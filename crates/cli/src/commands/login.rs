@@ -74,7 +74,10 @@ async fn sign_in(
 /// How that server is reached.
 pub(in crate::commands) fn network(name: &str, desired: &Desired) -> Result<PoolOptions, Failure> {
     let server = named(name, desired)?;
-    let network = server.entry().map(|entry| hub::network(server, entry)).transpose();
+    let network = server
+        .entry()
+        .map(|entry| hub::network(server, entry, &PoolOptions::default()))
+        .transpose();
     let network = network.map_err(|error| {
         Failure::new(format!("cannot reach `{name}`"), error)
             .hinted(format!("change `tls` with `switchboard edit {}`", show::word(name)))

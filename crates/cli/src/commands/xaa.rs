@@ -30,7 +30,7 @@ pub(super) async fn run(xaa: &Xaa, caller: &Caller, printer: &Printer) -> Result
 pub(super) fn provider(caller: &Caller) -> Result<Option<IdentityProvider>, Failure> {
     let guard = Guard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
-    Ok(hub::Sources::new(caller, guard, Presence::Nobody).organisation())
+    Ok(hub::Sources::new(caller, guard, Presence::Nobody).organisation(&caller.variables))
 }
 
 fn named(caller: &Caller) -> Result<IdentityProvider, Failure> {

@@ -46,15 +46,19 @@ impl Sources {
         }
     }
 
-    /// The organisation's identity provider, if the user's settings or the administrator's name one.
-    pub(crate) fn organisation(&self) -> Option<IdentityProvider> {
+    /// The organisation's identity provider, if the user's settings or the administrator's name one, for a caller with
+    /// this environment.
+    pub(crate) fn organisation(
+        &self,
+        environment: &[(OsString, OsString)],
+    ) -> Option<IdentityProvider> {
         let settings = self.workspace.desired().settings.xaa_idp?.value;
         let helper = settings.client_secret_helper.clone().map(|line| {
             let mut env = self.usual.clone();
             env.extend(narrowed_path(&env, &self.home, self.workspace.root()));
             Helper { line, env, cwd: self.home.clone(), guard: self.guard.clone() }
         });
-        Some(IdentityProvider::new(settings, helper, self.store.clone(), PoolOptions::default()))
+        Some(IdentityProvider::new(settings, helper, self.store.clone(), through(environment)))
     }
 
     fn helper(
@@ -80,8 +84,14 @@ impl Sources {
     }
 
     /// Whatever somebody signed in to.
-    fn signed_in(&self, subject: Subject, network: PoolOptions) -> (Arc<dyn Credentials>, String) {
-        let organisation = subject.oauth.xaa.filter(|xaa| *xaa).and_then(|_| self.organisation());
+    fn signed_in(
+        &self,
+        subject: Subject,
+        network: PoolOptions,
+        environment: &Environment,
+    ) -> (Arc<dyn Credentials>, String) {
+        let organisation = subject.oauth.xaa.filter(|xaa| *xaa);
+        let organisation = organisation.and_then(|_| self.organisation(environment));
         let through = organisation.as_ref().map(IdentityProvider::key).unwrap_or_default();
         let key = format!("sign-in {} {through}", subject.key());
         let sign_in = SignIn::new(subject, self.store.clone(), network);
@@ -108,7 +118,11 @@ impl CredentialSource for Sources {
         }
         match signs_in(server, entry) {
             // A file that cannot be read fails the connection itself, and is told there.
-            Some(subject) => self.signed_in(subject, network(server, entry).unwrap_or_default()),
+            Some(subject) => {
+                let usual = through(environment);
+                let network = network(server, entry, &usual).unwrap_or(usual);
+                self.signed_in(subject, network, environment)
+            }
             None => (Arc::new(NoCredentials), String::new()),
         }
     }
@@ -125,13 +139,22 @@ fn helped(entry: &Entry) -> Option<(&Remote, &str)> {
 }
 
 /// How the server of an entry is reached.
-pub(crate) fn network(server: &Server, entry: &Entry) -> Result<PoolOptions, HttpError> {
+pub(crate) fn network(
+    server: &Server,
+    entry: &Entry,
+    usual: &PoolOptions,
+) -> Result<PoolOptions, HttpError> {
     match &entry.transport {
         Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
-            connection::network(remote, &server.working_dir, &PoolOptions::default())
+            connection::network(remote, &server.working_dir, usual)
         }
-        _ => Ok(PoolOptions::default()),
+        _ => Ok(usual.clone()),
     }
+}
+
+/// How servers are reached through the proxies that an environment names.
+fn through(environment: &[(OsString, OsString)]) -> PoolOptions {
+    PoolOptions { proxies: connection::proxies_of(environment), ..PoolOptions::default() }
 }
 
 /// A server that people sign in to: one over HTTP whose entry brings no credentials of its own.

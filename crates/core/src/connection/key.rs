@@ -9,6 +9,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use sha2::{Digest, Sha256};
+use switchboard_wire::http::ProxyVars;
 
 use super::{
     spec::{Reach, Spec, Variant},
@@ -66,10 +67,19 @@ impl Spec {
         ServerKey(fields.0.finalize().into())
     }
 
+    /// The proxies that a server elsewhere is reached through.
+    fn add_proxies<'a>(&self, fields: &'a mut Fields) -> &'a mut Fields {
+        let ProxyVars { http, https, all, no_proxy } = self.proxies();
+        for proxy in [http, https, all, no_proxy] {
+            fields.add_optional(proxy.as_ref().map(|proxy| proxy.as_bytes()));
+        }
+        fields.add("no process")
+    }
+
     /// What a process of it would be. An entry that cannot be started has a key too, if a lonely one.
     fn add_process<'a>(&self, fields: &'a mut Fields) -> &'a mut Fields {
         let Some(command) = target::command(self) else {
-            return fields.add("no process");
+            return self.add_proxies(fields);
         };
         let command = match command {
             Ok(command) => command,

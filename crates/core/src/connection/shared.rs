@@ -3,12 +3,12 @@
 use std::{
     fmt, io,
     path::PathBuf,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use switchboard_wire::{
     client::{EraCache, Implementation},
-    http::{Pool, PoolOptions},
+    http::{Pool, PoolOptions, Proxies, ProxyVars},
     process::{Guard, StderrOptions},
 };
 
@@ -16,6 +16,8 @@ use super::{key::Key, lists::RawLists, slots::Slots, spec::Spec, timing::Timing}
 
 /// Lists kept of servers that are no longer configured.
 const FORMER: usize = 20;
+/// Pools kept, each for other proxies: as many as there are kinds of environments, which are few.
+const MAX_POOLS: usize = 16;
 
 /// What all connections of a hub have in common.
 pub struct Shared {
@@ -29,13 +31,13 @@ pub struct Shared {
     pub eras: Arc<EraCache>,
     /// Where a server's standard error goes.
     pub stderr: Arc<dyn Fn(&Spec) -> StderrOptions + Send + Sync>,
-    /// How connections over HTTP are made.
+    /// How connections over HTTP are made. Proxies of the system stand for those that each caller's environment names.
     pub http: PoolOptions,
     /// Every number.
     pub timing: Timing,
     pub(super) slots: Slots,
     pub(super) former: FormerLists,
-    pool: OnceLock<Pool>,
+    pools: Mutex<Vec<(ProxyVars, Pool)>>,
 }
 
 /// The lists of servers that were taken out of the configuration, should they come back: the most recent
@@ -58,7 +60,7 @@ impl Shared {
             slots: Slots::new(&timing),
             timing,
             former: FormerLists::default(),
-            pool: OnceLock::new(),
+            pools: Mutex::default(),
         }
     }
 
@@ -69,13 +71,29 @@ impl Shared {
         Ok(shared)
     }
 
-    /// The one pool of all; its certificates take a moment to load, so it is made when first needed.
-    pub fn pool(&self) -> Result<Pool, switchboard_wire::Error> {
-        if let Some(pool) = self.pool.get() {
+    /// The pool of all connections that go through these proxies; its certificates take a moment to load, so it is made
+    /// when first needed.
+    pub(super) fn pool(&self, proxies: &ProxyVars) -> Result<Pool, switchboard_wire::Error> {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, pool)) = pools.iter().find(|(other, _)| other == proxies) {
             return Ok(pool.clone());
         }
-        let pool = Pool::new(&self.http)?;
-        Ok(self.pool.get_or_init(|| pool).clone())
+        let pool = Pool::new(&self.network(proxies))?;
+        if pools.len() >= MAX_POOLS {
+            // Connections that use it keep it.
+            pools.remove(0);
+        }
+        pools.push((proxies.clone(), pool.clone()));
+        Ok(pool)
+    }
+
+    /// How connections through these proxies are made.
+    pub(super) fn network(&self, proxies: &ProxyVars) -> PoolOptions {
+        let proxies = match &self.http.proxies {
+            Proxies::System => Proxies::Given(proxies.clone()),
+            other => other.clone(),
+        };
+        PoolOptions { proxies, ..self.http.clone() }
     }
 }
 

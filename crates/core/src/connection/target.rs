@@ -49,8 +49,8 @@ pub(super) fn build(spec: &Spec, shared: &Shared) -> Result<Target, Error> {
         Transport::Http(entry) => remote(Kind::Http, entry, spec, shared),
         Transport::Sse(entry) => remote(Kind::Sse, entry, spec, shared),
         Transport::Ws(entry) => remote(Kind::Ws, entry, spec, shared),
-        Transport::SseIde(ide) => editor(Kind::Sse, ide, shared),
-        Transport::WsIde(ide) => editor(Kind::Ws, ide, shared),
+        Transport::SseIde(ide) => editor(Kind::Sse, ide, spec, shared),
+        Transport::WsIde(ide) => editor(Kind::Ws, ide, spec, shared),
     }
 }
 
@@ -162,15 +162,17 @@ fn remote(kind: Kind, entry: &Remote, spec: &Spec, shared: &Shared) -> Result<Ta
 /// Connections that an entry has certificates for are nobody else's.
 fn pool(entry: &Remote, spec: &Spec, shared: &Shared) -> Result<Pool, wire::Error> {
     if entry.tls.is_none() {
-        return shared.pool();
+        return shared.pool(&spec.proxies());
     }
-    Ok(Pool::new(&network(entry, &spec.working_dir, &shared.http)?)?)
+    let usual = shared.network(&spec.proxies());
+    Ok(Pool::new(&network(entry, &spec.working_dir, &usual)?)?)
 }
 
-fn editor(kind: Kind, ide: &Ide, shared: &Shared) -> Result<Target, Error> {
+fn editor(kind: Kind, ide: &Ide, spec: &Spec, shared: &Shared) -> Result<Target, Error> {
     let token = ide.auth_token.iter();
     let given = token.map(|token| (IDE_AUTHORIZATION.to_owned(), token.clone())).collect();
-    reach(kind, &ide.url, headers(&given)?, Arc::new(NoCredentials), shared.pool()?, shared)
+    let pool = shared.pool(&spec.proxies())?;
+    reach(kind, &ide.url, headers(&given)?, Arc::new(NoCredentials), pool, shared)
 }
 
 fn reach(

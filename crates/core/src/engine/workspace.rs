@@ -123,6 +123,19 @@ struct Mentions {
     order: std::collections::VecDeque<(String, String)>,
 }
 
+/// Variables that decide which programs and which networks all servers of a workspace have.
+const WORKSPACE_VARIABLES: [&str; 9] = [
+    "PATH",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+];
+
 /// Mentions remembered per workspace.
 const MENTIONS: usize = 4096;
 
@@ -130,7 +143,7 @@ const MENTIONS: usize = 4096;
 
 impl WorkspaceId {
     /// The workspace of a desired state: its root, its agent, configuration given for this run, and the values of
-    /// `PATH` and of the variables that its files name.
+    /// `PATH`, of the proxies and of the variables that its files name.
     pub fn of(desired: &Desired, environment: &Environment, given: &str) -> Self {
         let agent = desired.agent.as_ref().map(|agent| agent.name.as_str());
         Self::new(&desired.root, agent, given, environment, &desired.variables)
@@ -151,7 +164,7 @@ impl WorkspaceId {
         part(root.as_os_str().as_encoded_bytes());
         part(agent.unwrap_or_default().as_bytes());
         part(given.as_bytes());
-        for name in std::iter::once("PATH").chain(variables.iter().map(String::as_str)) {
+        for name in WORKSPACE_VARIABLES.into_iter().chain(variables.iter().map(String::as_str)) {
             let value = environment.iter().rev().find(|(other, _)| other == name);
             part(name.as_bytes());
             part(value.map_or(b"", |(_, value)| value.as_encoded_bytes()));

@@ -1,5 +1,6 @@
 //! The one pool of connections that all endpoints share.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ pub enum Proxies {
 
 /// Proxy settings as environment variables hold them. `Debug` shows which are set, no value: proxy
 /// URLs hold passwords.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct ProxyVars {
     /// The proxy for `http` URLs.
     pub http: Option<String>,
@@ -165,9 +166,9 @@ impl ProxyVars {
 
     fn apply(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, HttpError> {
         let proxies = [
-            self.http.as_ref().map(Proxy::http),
-            self.https.as_ref().map(Proxy::https),
-            self.all.as_ref().map(Proxy::all),
+            self.http.as_deref().map(with_scheme).map(|url| Proxy::http(&*url)),
+            self.https.as_deref().map(with_scheme).map(|url| Proxy::https(&*url)),
+            self.all.as_deref().map(with_scheme).map(|url| Proxy::all(&*url)),
         ];
         let except = self.no_proxy.as_deref().and_then(NoProxy::from_string);
         let mut builder = builder;
@@ -176,6 +177,15 @@ impl ProxyVars {
             builder = builder.proxy(proxy.no_proxy(except.clone()));
         }
         Ok(builder)
+    }
+}
+
+/// The address of a proxy as a URL: without a scheme it speaks HTTP, as everywhere else.
+fn with_scheme(address: &str) -> Cow<'_, str> {
+    if address.contains("://") {
+        Cow::Borrowed(address)
+    } else {
+        Cow::Owned(format!("http://{address}"))
     }
 }
 

@@ -133,6 +133,12 @@ fn what_the_server_could_notice_makes_another_connection() {
             let Transport::Http(remote) = &mut entry(spec).transport else { panic!() };
             remote.headers.insert("x-team".into(), "b".into());
         }),
+        ("proxy", |spec| {
+            with_environment(spec, |env| env.push(("https_proxy".into(), "proxy:1".into())));
+        }),
+        ("hosts without a proxy", |spec| {
+            with_environment(spec, |env| env.push(("NO_PROXY".into(), "example.test".into())));
+        }),
         ("credential", |spec| spec.credential_id = "you".into()),
     ];
     check(remote, changes, &Becomes::Another);

@@ -16,8 +16,8 @@ use switchboard_wire::{
     Era, Version,
     client::{Call, HttpTarget, Implementation, Target},
     http::{
-        Challenge, CredentialError, Credentials, EndpointOptions, HttpError, Outgoing, Proxies,
-        Verdict,
+        Challenge, CredentialError, Credentials, EndpointOptions, HttpError, Outgoing, Pool,
+        Proxies, Verdict,
     },
     json::Raw,
     process::Guard,
@@ -66,7 +66,7 @@ async fn legacy() -> (StreamableFace, Arc<Connection>) {
     let face = StreamableFace::start(Arc::new(Fixture::default())).await;
     let shared = shared();
     let url = face.url().parse().unwrap();
-    let (pool, options) = (shared.pool().unwrap(), EndpointOptions::default());
+    let (pool, options) = (Pool::new(&shared.http).unwrap(), EndpointOptions::default());
     let key = Target::Http(HttpTarget { url, pool, options }).key();
     shared.eras.put(&key, Version::LATEST_LEGACY);
     let connection = start(at(&face.url()), shared);

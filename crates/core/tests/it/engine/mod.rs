@@ -5,6 +5,7 @@ pub(crate) mod call;
 mod elicitation;
 mod handed;
 mod principals;
+mod proxies;
 pub(crate) mod script;
 mod session;
 mod sign_in;

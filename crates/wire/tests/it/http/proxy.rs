@@ -36,6 +36,15 @@ async fn plain_http_goes_in_absolute_form() {
 }
 
 #[tokio::test]
+async fn a_proxy_without_a_scheme_speaks_http() {
+    let proxy = Scripted::start(|_| async { Reply::json(200, "{}") }).await;
+    let address = proxy.url("").replace("http://", "");
+    let endpoint = through(vars(&[("http_proxy", &address)]), "http://server.invalid/mcp");
+    post(&endpoint, "{}").await.unwrap();
+    assert_eq!(proxy.requests()[0].path, "http://server.invalid/mcp");
+}
+
+#[tokio::test]
 async fn https_asks_for_a_tunnel_and_shows_the_proxy_no_secrets() {
     let proxy = Scripted::start(|_| async { Reply::empty(403) }).await;
     let endpoint = through(vars(&[("all_proxy", &proxy.url(""))]), "https://server.invalid/mcp");

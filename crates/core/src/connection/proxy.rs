@@ -1,0 +1,29 @@
+//! The proxies that a workspace's connections go through: those that its own environment names, never those of the
+//! process that happens to run the engine. Connections and credentials are made with them.
+
+use std::ffi::OsString;
+
+use switchboard_wire::http::{Proxies, ProxyVars};
+
+use super::spec::Spec;
+
+/// The proxies that an environment names. Where a name comes twice, the last one counts.
+pub fn proxies_of(environment: &[(OsString, OsString)]) -> Proxies {
+    Proxies::Given(proxy_variables(environment))
+}
+
+fn proxy_variables(environment: &[(OsString, OsString)]) -> ProxyVars {
+    ProxyVars::from_lookup(|name| {
+        let found = environment.iter().rev().find(|(other, _)| other == name);
+        found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+    })
+}
+
+// === impl Spec ===
+
+impl Spec {
+    /// The proxies that its environment names.
+    pub(super) fn proxies(&self) -> ProxyVars {
+        proxy_variables(&self.environment)
+    }
+}
