@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use switchboard_config::{self as config, Location, Origin, Scope, Severity};
+use switchboard_config::{
+    self as config, Location, Origin, Scope, Severity, command_line, positional,
+};
 use switchboard_wire::{Error, Remedy, process::SpawnError, sanitize};
 
 /// What an error is about, since the same one is mended in different places.
@@ -58,7 +60,7 @@ fn of_remedy(remedy: Remedy, subject: &Subject<'_>) -> Option<String> {
         (Remedy::SignIn, Subject::Configured(name)) => sign_in(name),
         (Remedy::Reconfigure, Subject::Typed) => "check the URL and its certificate".to_owned(),
         (Remedy::Reconfigure, Subject::Configured(name)) => {
-            format!("check its URL and its certificate with `switchboard edit {name}`")
+            format!("check its URL and its certificate with `{}`", command_line("edit", [name]))
         }
         (Remedy::Retry, _) => down().to_owned(),
         (Remedy::AskUser | Remedy::GiveUp, _) => return None,
@@ -68,7 +70,9 @@ fn of_remedy(remedy: Remedy, subject: &Subject<'_>) -> Option<String> {
 fn of_spawn(error: &SpawnError, subject: &Subject<'_>) -> Option<String> {
     let otherwise = match subject {
         Subject::Typed => "give the command's full path".to_owned(),
-        Subject::Configured(name) => format!("change `command` with `switchboard edit {name}`"),
+        Subject::Configured(name) => {
+            format!("change `command` with `{}`", command_line("edit", [name]))
+        }
     };
     match error {
         SpawnError::NotFound { program, .. } => {
@@ -105,12 +109,14 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
     use config::Error as E;
     Some(match error {
         E::Exists { name, scope, .. } => format!(
-            "change it with `switchboard edit {name}`, or take it away first with `switchboard remove -s {scope} {name}`"
+            "change it with `{}`, or take it away first with `{}`",
+            command_line("edit", [name]),
+            command_line(&format!("remove -s {scope}"), [name])
         ),
         E::NoServer { .. } => no_server(),
         E::Ambiguous { name, scopes } => {
             let first = scopes.first().copied().unwrap_or(Scope::Local);
-            format!("say which one is meant, such as `-s {first} {name}`")
+            format!("say which one is meant, such as `-s {first} {}`", positional([name]))
         }
         E::ReadOnly { scope } => of_read_only(*scope),
         E::Managed { .. } => "ask the administrator of this machine".to_owned(),
@@ -193,7 +199,7 @@ pub(crate) fn place_of_config(error: &config::Error) -> Option<Location> {
 
 /// How something of a project comes to count.
 pub(crate) fn approve(name: &str) -> String {
-    format!("look at it and run `switchboard approve {}`", crate::show::word(name))
+    format!("look at it and run `{}`", command_line("approve", [name]))
 }
 
 /// A call that took too long.
@@ -203,11 +209,11 @@ pub(crate) fn call_timeout() -> String {
 
 /// How somebody signs in.
 pub(crate) fn sign_in(server: &str) -> String {
-    format!("sign in with `switchboard login {}`", crate::show::word(server))
+    format!("sign in with `{}`", command_line("login", [server]))
 }
 
 /// What to do about a server that refuses what its entry brings.
 pub(crate) fn own_credentials(server: &str) -> String {
-    let server = crate::show::word(server);
-    format!("change the headers, or the helper that prints them, with `switchboard edit {server}`")
+    let edit = command_line("edit", [server]);
+    format!("change the headers, or the helper that prints them, with `{edit}`")
 }

@@ -28,6 +28,7 @@
 mod agent;
 mod baseline;
 mod check;
+mod command_line;
 pub mod edit;
 mod entry;
 mod error;
@@ -53,6 +54,7 @@ mod workspace;
 pub use agent::Agent;
 pub use baseline::{baseline_value, is_cut_for_servers};
 pub use check::{Checked, check, parse_entry};
+pub use command_line::{command_line, positional};
 pub use entry::{
     Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Signature, Stdio, Tls, ToolFilter,
     Transport,

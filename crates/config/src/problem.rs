@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::command_line;
 use crate::source::{Location, Origin};
 
 /// How bad it is.
@@ -100,13 +101,19 @@ impl fmt::Display for Hint {
             Self::SetVariable(name) => {
                 write!(f, "set `{name}`, or give it a default with `${{{name}:-default}}`")
             }
-            Self::Approve(name) => write!(f, "look at it and run `switchboard approve {name}`"),
-            Self::EditServer(name) => write!(f, "correct it with `switchboard edit {name}`"),
+            Self::Approve(name) => {
+                write!(f, "look at it and run `{}`", command_line("approve", [name]))
+            }
+            Self::EditServer(name) => {
+                write!(f, "correct it with `{}`", command_line("edit", [name]))
+            }
             Self::EditFile(path) => write!(f, "correct {}", path.display()),
             Self::AskAdministrator => f.write_str("ask the administrator of this machine"),
             Self::MoveToUserSettings => f.write_str("move it to your own settings"),
             Self::AddMember(member) => write!(f, "add `{member}`"),
-            Self::AddServer(name) => write!(f, "configure it with `switchboard add {name} …`"),
+            Self::AddServer(name) => {
+                write!(f, "configure it with `{} …`", command_line("add", [name]))
+            }
             Self::Other(text) => f.write_str(text),
         }
     }

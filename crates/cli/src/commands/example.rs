@@ -3,10 +3,10 @@
 use serde_json::Value;
 use std::sync::Arc;
 
+use switchboard_config::command_line;
 use switchboard_core::catalog::Listed;
 
-use super::named::short_name;
-use crate::show;
+use super::named::path;
 
 /// How many arguments an example has at most.
 const MOST: usize = 6;
@@ -16,9 +16,8 @@ pub(super) fn of(tool: &Arc<Listed>) -> String {
     let schema: Value = tool.tool.input_schema.decode().unwrap_or_default();
     let required = schema["required"].as_array().into_iter().flatten();
     let words = required.filter_map(Value::as_str).take(MOST);
-    let words = words.map(|name| show::word(&argument(name, &schema["properties"][name])));
-    let line = ["switchboard call".to_owned(), short_name(tool)];
-    line.into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    let words = words.map(|name| argument(name, &schema["properties"][name]));
+    command_line("call", std::iter::once(path(tool)).chain(words))
 }
 
 fn argument(name: &str, schema: &Value) -> String {

@@ -9,7 +9,7 @@ use switchboard_auth::{
     Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, ShowCode, SignIn, Subject,
     UserCode, Visit, Visited, Way,
 };
-use switchboard_config::{Desired, Server};
+use switchboard_config::{Desired, Server, command_line};
 use switchboard_wire::http::PoolOptions;
 use switchboard_wire::sanitize;
 use url::Url;
@@ -80,7 +80,7 @@ pub(in crate::commands) fn network(name: &str, desired: &Desired) -> Result<Pool
         .transpose();
     let network = network.map_err(|error| {
         Failure::new(format!("cannot reach `{name}`"), error)
-            .hinted(format!("change `tls` with `switchboard edit {}`", show::word(name)))
+            .hinted(format!("change `tls` with `{}`", command_line("edit", [name])))
     });
     Ok(network?.unwrap_or_default())
 }
@@ -91,7 +91,7 @@ pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Subj
     let Some(entry) = server.entry() else {
         let message = format!("`{name}` is {}", server.state.name());
         return Err(Failure::plain(Kind::Failed, message)
-            .hinted(format!("`switchboard get {}` shows it", show::word(name))));
+            .hinted(format!("`{}` shows it", command_line("get", [name]))));
     };
     hub::signs_in(server, entry).ok_or_else(|| {
         let failure = Failure::plain(Kind::Failed, format!("nobody signs in to `{name}`"));
@@ -147,16 +147,20 @@ fn told(
 
 fn failure(name: &str, error: &Error) -> Failure {
     let failure = Failure::new(format!("cannot sign in to `{name}`"), error);
-    let server = show::word(name);
     match error.root() {
         Error::NoIdentityProvider => failure.hinted(hint::no_identity_provider()),
         Error::NoIdentity { .. } => failure.hinted(format!(
-            "register a client there, and put its id into `oauth` with `switchboard edit {server}`"
+            "register a client there, and put its id into `oauth` with `{}`",
+            command_line("edit", [name])
         )),
         Error::OtherIssuer { .. } => failure.hinted(format!(
-            "run `switchboard logout {server}` if that is right, and change the client with `switchboard edit {server}`"
+            "run `{}` if that is right, and change the client with `{}`",
+            command_line("logout", [name]),
+            command_line("edit", [name])
         )),
-        Error::NoCodes => failure.hinted(format!("run `switchboard login {server}` without `--device`")),
+        Error::NoCodes => {
+            failure.hinted(format!("run `{}` without `--device`", command_line("login", [name])))
+        }
         Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
         _ if error.is_passing() => failure.hinted(hint::down()),
         _ => failure,

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use switchboard_config::Mode;
 use switchboard_config::name::normalize;
+use switchboard_config::{Mode, positional};
 use switchboard_core::CallError;
 use switchboard_core::catalog::{Catalog, Configured, Listed, ListedPrompt, normal_server};
 use switchboard_core::engine::{ServerView, Snapshot};
@@ -17,7 +17,6 @@ use switchboard_core::permission::{Because, Permissions};
 use crate::hub::{self, Hub, Wanted};
 use crate::printer::Printer;
 use crate::report::{Failure, Kind};
-use crate::show;
 
 /// How long servers are waited for that might have something of the same name.
 const OTHERS: Duration = Duration::from_secs(5);
@@ -192,7 +191,12 @@ fn not_found<T: Item>(name: &str, snapshot: &Snapshot) -> Failure {
 
 /// A name as one would type it.
 pub(super) fn short_name<T: Item>(item: &T) -> String {
-    show::word(&format!("{}/{}", item.server(), item.own_name()))
+    positional([path(item)])
+}
+
+/// The same, before it is made safe for a shell.
+pub(super) fn path<T: Item>(item: &T) -> String {
+    format!("{}/{}", item.server(), item.own_name())
 }
 
 // === impl Typed ===

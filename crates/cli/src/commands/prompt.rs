@@ -1,5 +1,6 @@
 //! `switchboard prompt`: one prompt, filled in.
 
+use switchboard_config::command_line;
 use switchboard_core::Request;
 use switchboard_core::catalog::{ListedPrompt, Prompt};
 use switchboard_wire::json::{Raw, quote};
@@ -7,12 +8,11 @@ use switchboard_wire::sanitize;
 
 use super::content::{self, Part};
 use super::follow::follow;
-use super::named::{self, short_name};
+use super::named;
 use crate::args;
 use crate::hub::{self, Hub, Otherwise};
 use crate::printer::{BOLD, Printer, escaped};
 use crate::report::{Failure, Kind};
-use crate::show;
 use crate::surroundings::Caller;
 
 pub(super) async fn run(
@@ -91,12 +91,12 @@ fn check(listed: &ListedPrompt, given: &[(String, String)]) -> Result<(), Failur
         return Ok(());
     }
     let message = format!("the arguments of `{}` are not what it takes", listed.name);
-    let such = format!("such as `switchboard prompt {} {}`", short_name(listed), blanks(prompt));
+    let words = std::iter::once(named::path(listed)).chain(blanks(prompt));
+    let such = format!("such as `{}`", command_line("prompt", words));
     Err(Failure::plain(Kind::Usage, message).because(wrong).hinted(such))
 }
 
-fn blanks(prompt: &Prompt) -> String {
+fn blanks(prompt: &Prompt) -> impl Iterator<Item = String> {
     let required = prompt.arguments.iter().filter(|argument| argument.required);
-    let words = required.map(|argument| format!("{}=TEXT", show::word(&argument.name)));
-    words.collect::<Vec<_>>().join(" ")
+    required.map(|argument| format!("{}=TEXT", argument.name))
 }

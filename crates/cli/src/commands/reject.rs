@@ -1,7 +1,7 @@
 //! `switchboard reject`
 
 use serde_json::json;
-use switchboard_config::Item;
+use switchboard_config::{Item, command_line};
 
 use super::decide;
 use crate::args::Named;
@@ -19,7 +19,7 @@ pub(super) fn run(named: &Named, caller: &Caller, printer: &Printer) -> Result<(
             Failure::plain(Kind::Failed, format!("nothing of this project is called `{name}`"));
         let is_known = desired.named(name).next().is_some();
         return Err(failure.hinted(if is_known {
-            format!("it is your own; switch it off with `switchboard disable {name}`")
+            format!("it is your own; switch it off with `{}`", command_line("disable", [name]))
         } else {
             hint::no_server()
         }));

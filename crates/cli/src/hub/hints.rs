@@ -1,12 +1,12 @@
 //! The advice this program gives, for those who ask the hub.
 
+use switchboard_config::command_line;
 use switchboard_core::CallError;
 use switchboard_core::connection::Error;
 use switchboard_core::told::Advice;
 use switchboard_wire::Error as WireError;
 
 use crate::hint::{self, Subject};
-use crate::show;
 
 /// What a person can do, as every command says it.
 #[derive(Debug, Clone, Copy)]
@@ -34,5 +34,5 @@ impl Advice for Hints {
 
 /// About a server that is this program itself.
 pub(super) fn take_away(server: &str) -> String {
-    format!("take it away with `switchboard remove {}`", show::word(server))
+    format!("take it away with `{}`", command_line("remove", [server]))
 }

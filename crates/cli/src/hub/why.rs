@@ -1,6 +1,6 @@
 //! Why a server is not there, and why a call came to nothing, as failures that say what to do.
 
-use switchboard_config::{Desired, Server};
+use switchboard_config::{Desired, Server, command_line};
 use switchboard_core::CallError;
 use switchboard_core::connection::{Error, NotReady};
 use switchboard_core::engine::{ServerView, Snapshot, Status};
@@ -63,7 +63,6 @@ pub(crate) fn missing(hub: &Hub, snapshot: &Snapshot, server: &str) -> Option<Fa
         let failure = Failure::plain(Kind::Failed, format!("there is no server `{server}`"));
         return Some(failure.hinted(hint::no_server()));
     };
-    let name = show::word(server);
     let plain = |words: String| Failure::plain(Kind::Failed, format!("`{server}` is {words}"));
     Some(match &view.status {
         Status::Connected => return None,
@@ -74,7 +73,8 @@ pub(crate) fn missing(hub: &Hub, snapshot: &Snapshot, server: &str) -> Option<Fa
             failed(&format!("`{server}` is not connected"), view, &hub.desired)?
         }
         Status::Disabled(_) => {
-            plain("disabled".to_owned()).hinted(format!("run `switchboard enable {name}`"))
+            let enable = command_line("enable", [server]);
+            plain("disabled".to_owned()).hinted(format!("run `{enable}`"))
         }
         Status::AwaitingApproval => {
             plain("awaiting approval".to_owned()).hinted(hint::approve(server))
@@ -84,7 +84,7 @@ pub(crate) fn missing(hub: &Hub, snapshot: &Snapshot, server: &str) -> Option<Fa
             plain(view.status.word().to_owned())
                 .because(why.clone().filter(|why| why != view.status.word()))
                 .placed(by.and_then(|reason| reason.by.clone()))
-                .hinted(format!("`switchboard get {name}` shows it"))
+                .hinted(format!("`{}` shows it", command_line("get", [server])))
         }
     })
 }

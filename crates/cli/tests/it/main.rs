@@ -23,6 +23,7 @@ mod gateway;
 mod global;
 mod guarding;
 mod helped;
+mod hints;
 mod hostile;
 mod import;
 mod install;

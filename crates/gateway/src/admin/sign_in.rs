@@ -4,6 +4,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::json as value;
+use switchboard_config::command_line;
 use switchboard_core::WorkspaceId;
 use switchboard_core::connection::SignInError;
 use switchboard_wire::http::SignedOut;
@@ -21,7 +22,7 @@ pub(super) async fn begin(
     let began = admin.0.engine.sign_in(&WorkspaceId::from(&*id), &name).await;
     let began = began.ok_or_else(|| Problem::no_server(&name))?;
     let url = began.map_err(|error| {
-        let hint = format!("`switchboard doctor auth {name}` says what was tried");
+        let hint = format!("`{}` says what was tried", command_line("doctor auth", [&name]));
         refused(format!("nobody can sign in to `{name}` from here"), &error).hinted(hint)
     })?;
     Ok(json(StatusCode::OK, &value!({ "url": url })))
@@ -35,7 +36,7 @@ pub(super) async fn end(
     let ended = admin.0.engine.sign_out(&WorkspaceId::from(&*id), &name).await;
     let ended = ended.ok_or_else(|| Problem::no_server(&name))?;
     let ended = ended.map_err(|error| {
-        let hint = format!("`switchboard logout {name}` does the same");
+        let hint = format!("`{}` does the same", command_line("logout", [&name]));
         refused(format!("cannot sign out of `{name}`"), &error).hinted(hint)
     })?;
     let (signed_out, problem) = match ended {

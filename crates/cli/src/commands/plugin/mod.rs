@@ -7,6 +7,7 @@ mod serve;
 
 use std::path::PathBuf;
 
+use switchboard_config::command_line;
 use switchboard_plugin::{Options, Plugins, Problem, Sources};
 
 use crate::args::{Folders, Plugin};
@@ -62,7 +63,8 @@ fn notice(problem: &Problem) -> Notice {
     let notice = Notice::warning(format!("plugin `{}`: {}", problem.plugin, problem.what));
     match &problem.file {
         Some(file) => {
-            notice.hinted(format!("look closer with `switchboard plugin check {}`", file.display()))
+            let check = command_line("plugin check", [file.to_string_lossy()]);
+            notice.hinted(format!("look closer with `{check}`"))
         }
         None => notice,
     }
