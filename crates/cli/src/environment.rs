@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 
-use switchboard_config::baseline_value;
+use switchboard_config::{baseline_value, is_cut_for_servers};
+
+use crate::notice::Notice;
 
 /// The part of `ours` that every server gets.
 pub(crate) fn baseline(
@@ -11,6 +13,17 @@ pub(crate) fn baseline(
     ours.filter_map(|(name, value)| {
         let value = baseline_value(name.to_str()?, &value)?.into_owned();
         Some((name, value))
+    })
+    .collect()
+}
+
+/// A word about every proxy whose password stays here.
+pub(crate) fn cut_proxies(ours: &[(OsString, OsString)]) -> Vec<Notice> {
+    let texts = ours.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+    let cut = texts.filter(|(name, value)| is_cut_for_servers(name, value));
+    cut.map(|(name, _)| {
+        Notice::note(format!("servers get `{name}` without the user and password in it"))
+            .hinted(format!("an entry that needs them says `\"inheritEnv\": [\"{name}\"]`"))
     })
     .collect()
 }

@@ -29,6 +29,19 @@ fn what_is_wrong() {
     insta::assert_snapshot!("doctor_wrong", story.transcript());
 }
 
+#[test]
+fn the_password_of_a_proxy_stays_here() {
+    let mut story = Story::new();
+    story.set("HTTPS_PROXY", "http://ann:hush@proxy.invalid:3128");
+    story.set("http_proxy", "http://proxy.invalid:3128");
+    let print = "env | grep -i _proxy= | sort >&2; exit 3";
+    story.quietly(&["add", "plain", "sh", "-c", print]);
+    let named = serde_json::json!({ "command": "sh", "args": ["-c", print], "inheritEnv": ["HTTPS_PROXY"] });
+    story.quietly(&["add-json", "named", &named.to_string()]);
+    story.run(&["doctor"]).run(&["reconnect", "plain"]).run(&["reconnect", "named"]);
+    insta::assert_snapshot!("doctor_proxies", story.transcript());
+}
+
 /// An editor in which the project is open is a server like any other, unless there is one of that name.
 #[test]
 fn an_editor_that_is_open() {

@@ -15,6 +15,7 @@ use switchboard_wire::Era;
 use super::list::{Row, Table, is_told, status};
 use super::tools;
 use crate::args::{self, Doctor};
+use crate::environment;
 use crate::hub::{self, Hub, Otherwise, Wanted};
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, GREEN, Printer};
@@ -70,6 +71,7 @@ async fn examine(hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Fa
     let mut notices = tools::wrong(None, hub, caller, &snapshot);
     notices.retain(|notice| !told.contains(&notice.message));
     notices.extend(hub.desired.skipped_folders.iter().map(Notice::from));
+    notices.extend(environment::cut_proxies(&caller.variables));
     let wrong = notices.iter().filter(|notice| notice.severity >= Severity::Warning).count();
     if printer.is_json() {
         printer.json(&json!({
