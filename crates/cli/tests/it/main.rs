@@ -34,6 +34,7 @@ mod managed;
 mod openid;
 mod peers;
 mod plugins;
+mod principals;
 mod probe;
 mod protected;
 mod resources;

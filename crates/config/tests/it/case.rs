@@ -353,6 +353,9 @@ fn server(server: &Server) -> String {
                 write!(line, ": {} {}", transport.name(), transport.url().unwrap_or_default())
             }
         };
+        if entry.share_principals {
+            line.push_str(" (all principals share it)");
+        }
     }
     if let Some(reason) = server.state.reason() {
         let _ = write!(line, ": {}", reason.why);

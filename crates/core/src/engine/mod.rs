@@ -1,7 +1,8 @@
 //! The three verbs: `apply` what is desired, take a `snapshot`, place a `call`.
 //!
-//! Nothing but [`Engine::apply`] starts or stops a server. A workspace stays for a while after its last session and
-//! then ends; what only its agent brought along ends with the agent's last session.
+//! Nothing but [`Engine::apply`] starts or stops a server, except what a principal or a session has to itself. A workspace
+//! stays for a while after its last session and then ends, as a principal's connections do; what only its agent brought
+//! along ends with the agent's last session.
 
 mod applied;
 mod apply;

@@ -55,3 +55,38 @@ impl Audiences {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use switchboard_core::engine::Happened;
+    use switchboard_wire::client::List;
+
+    use super::*;
+
+    #[test]
+    fn a_change_is_announced_to_the_principals_that_it_concerns() {
+        let audiences = Audiences::default();
+        let principals = ["local", "ann@1", "bob@2"].map(|name| audiences.of(name));
+        let check = |principal: Option<&str>, expected: [bool; 3]| {
+            let mut news = principals.each_ref().map(|audience| audience.changes.listen());
+            let principal = principal.map(Into::into);
+            let what = Happened::List(List::Tools);
+            let event = Event { workspaces: Vec::new(), server: "one".to_owned(), principal, what };
+            audiences.announce(&event, &Change::List(List::Tools));
+            let heard = news.each_mut().map(|news| news.next().now_or_never().is_some());
+            assert_eq!(heard, expected, "{event:?}");
+        };
+        check(Some("ann@1"), [false, true, false]);
+        check(Some("local"), [true, false, false]);
+        check(None, [true, true, true]);
+    }
+
+    #[test]
+    fn an_audience_without_views_is_forgotten() {
+        let audiences = Audiences::default();
+        drop(audiences.of("ann@1"));
+        let _bob = audiences.of("bob@2");
+        assert_eq!(audiences.0.lock().unwrap().len(), 1);
+    }
+}

@@ -170,7 +170,9 @@ impl Front for Bridge {
         let changes = audience.changes.clone();
         let view = Arc::new(View::new(self.clone(), opening, audience));
         if view.opening.principal != LOCAL_PRINCIPAL {
-            view.await_servers().await;
+            // Servers of another principal may start only now. What they say of themselves is told to a client once, when
+            // it is greeted. Where there is no room for them, each request is told so.
+            let _ = view.await_servers().await;
         }
         Ok(Opened { view, changes })
     }

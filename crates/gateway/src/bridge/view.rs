@@ -42,8 +42,10 @@ pub struct View {
     principal: OnceLock<PrincipalLease>,
     /// Its sessions with the engine, by what its client can do: a modern one says so anew with each request.
     callers: Mutex<Vec<Caller>>,
-    /// Whether its tools are looked for, decided when it first asks for a list; it need not be waited for again then.
-    searched: tokio::sync::OnceCell<bool>,
+    /// Set once its servers were waited for.
+    settled: tokio::sync::OnceCell<()>,
+    /// Whether its tools are looked for, decided when it first asks for a list.
+    searched: OnceLock<bool>,
 }
 
 // === impl View ===
@@ -56,17 +58,19 @@ impl View {
             audience,
             principal: OnceLock::new(),
             callers: Mutex::default(),
-            searched: tokio::sync::OnceCell::new(),
+            settled: tokio::sync::OnceCell::new(),
+            searched: OnceLock::new(),
         }
     }
 
-    /// Waits for the servers of its principal, no longer than a first list would: what they say of themselves is told
-    /// to a client once, when it is greeted.
-    pub(super) async fn await_servers(&self) {
-        if let Ok(principal) = self.principal() {
-            let bridge = self.bridge();
+    /// Waits, once, for servers of its principal that have not said yet what they offer: some clients never ask again.
+    pub(super) async fn await_servers(&self) -> Result<(), RpcError> {
+        let (bridge, principal) = (self.bridge(), self.principal()?);
+        let wait = || async {
             bridge.engine.settled_for(principal, bridge.options.first_list).await;
-        }
+        };
+        self.settled.get_or_init(wait).await;
+        Ok(())
     }
 
     /// Its principal's place in the workspace.
@@ -119,12 +123,12 @@ impl View {
 
     /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
     async fn list(&self, list: List, version: Version) -> Result<Reply, RpcError> {
+        self.await_servers().await?;
         let (bridge, principal) = (self.bridge(), self.principal()?);
-        let is_searched = self.searched.get_or_init(|| async {
-            let first = bridge.engine.settled_for(principal, bridge.options.first_list).await;
+        let is_searched = *self.searched.get_or_init(|| {
+            let first = bridge.engine.snapshot_for(principal);
             first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
         });
-        let is_searched = *is_searched.await;
         let catalog = bridge.engine.catalog_for(principal).ok_or_else(ended)?;
         let snapshot = LazyCell::new(|| bridge.engine.snapshot_for(principal));
         let makes_tasks = |server: &str| {

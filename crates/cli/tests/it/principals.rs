@@ -1,0 +1,127 @@
+//! What the users of one `serve` share: not what its servers remember, unless an entry of the user's says so.
+
+use serde_json::{Value, json};
+use switchboard_testkit::programs::program;
+use switchboard_wire::Version;
+use switchboard_wire::client::{
+    Call, Client, ClientOptions, Greeting, HttpTarget, Inbox, List, Target,
+};
+use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies};
+use switchboard_wire::json::Raw;
+use switchboard_wire::ws::WsOptions;
+
+use crate::Home;
+use crate::guarding::{Serving, token};
+
+/// What one user stored, and no other may read.
+const SECRET: &str = "hush";
+
+/// Every way in, with a version of each era that it takes.
+const FACES: [(&str, Version); 4] = [
+    ("mcp", Version::LATEST_LEGACY),
+    ("mcp", Version::LATEST),
+    ("sse", Version::V2024_11_05),
+    ("ws", Version::LATEST_LEGACY),
+];
+
+fn home(entry: &Value) -> Home {
+    let home = Home::new();
+    let mut notes = json!({ "command": program("notebook") });
+    notes.as_object_mut().unwrap().extend(entry.as_object().unwrap().clone());
+    let config = home.path().join(".config/switchboard");
+    std::fs::create_dir_all(&config).unwrap();
+    let settings = json!({ "mcpServers": { "notes": notes } }).to_string();
+    std::fs::write(config.join("settings.json"), settings).unwrap();
+    home
+}
+
+async fn connect(
+    serving: &Serving,
+    (face, version): (&str, Version),
+    token: &str,
+) -> (Client, Inbox) {
+    let port = serving.address.port();
+    let pool = Pool::new(&PoolOptions { proxies: Proxies::Off, ..PoolOptions::default() }).unwrap();
+    let bearer = format!("Bearer {token}").parse().unwrap();
+    let mut http = EndpointOptions::default();
+    http.headers.insert("authorization", bearer);
+    let url = |scheme: &str| format!("{scheme}://127.0.0.1:{port}/{face}").parse().unwrap();
+    let target = match face {
+        "ws" => {
+            let options = Box::new(WsOptions { headers: http.headers, ..WsOptions::default() });
+            Target::WebSocket { url: url("ws"), pool, options }
+        }
+        "sse" => Target::Sse(HttpTarget { url: url("http"), pool, options: http }),
+        _ => Target::Http(HttpTarget { url: url("http"), pool, options: http }),
+    };
+    let mut options = ClientOptions::new("test", "1");
+    options.greeting = Greeting::Only(version);
+    Client::connect(target, options).await.unwrap()
+}
+
+async fn write(client: &Client, note: &str) {
+    let arguments = Raw::of(&json!({ "note": note })).unwrap();
+    client.call(Call::tool("notes__write", &arguments)).result().await.unwrap();
+}
+
+/// Everything that a client can learn of the server.
+async fn learned(client: &Client) -> String {
+    let mut learned = String::new();
+    for list in [List::Tools, List::Prompts, List::Resources] {
+        let items = client.list(list).await.unwrap().items;
+        learned.extend(items.iter().map(ToString::to_string));
+    }
+    let read =
+        Call::new("resources/read", Some(Raw::of(&json!({ "uri": "note://last" })).unwrap()));
+    for call in [Call::tool("notes__read", &Raw::empty_object()), read] {
+        learned += &client.call(call).result().await.unwrap().to_string();
+    }
+    learned
+}
+
+#[test]
+fn what_one_user_stored_no_other_reads_unless_the_entry_shares_it() {
+    let check = async |entry: Value, may_read: bool| {
+        let home = home(&entry);
+        let (ann, bob) = (token(&home, "ann"), token(&home, "bob"));
+        let serving = Serving::start(&home, &["--auth", "token"]);
+        let (writer, _inbox) = connect(&serving, FACES[0], &ann).await;
+        write(&writer, SECRET).await;
+        for face in FACES {
+            let (own, _inbox) = connect(&serving, face, &ann).await;
+            assert!(learned(&own).await.contains(SECRET), "{entry} {face:?}: their own");
+            let (other, _inbox) = connect(&serving, face, &bob).await;
+            assert_eq!(learned(&other).await.contains(SECRET), may_read, "{entry} {face:?}");
+            own.close().await;
+            other.close().await;
+        }
+        let said = home.command(&["call", "notes/read"]).output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        assert_eq!(said.contains(SECRET), may_read, "{entry}: the person who runs it: {said}");
+        writer.close().await;
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        check(json!({}), false).await;
+        check(json!({ "share": "always" }), false).await;
+        check(json!({ "sharePrincipals": true }), true).await;
+    });
+}
+
+#[test]
+fn the_first_client_of_a_user_is_told_what_its_servers_say_and_hears_of_changes_there() {
+    let home = home(&json!({}));
+    let ann = token(&home, "ann");
+    let serving = Serving::start(&home, &["--auth", "token"]);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let (reader, mut hears) = connect(&serving, FACES[0], &ann).await;
+        let told = reader.server().instructions.clone().unwrap_or_default();
+        assert!(told.contains("write it down"), "{told}");
+        learned(&reader).await;
+        let (writer, _inbox) = connect(&serving, FACES[3], &ann).await;
+        write(&writer, SECRET).await;
+        let news = tokio::time::timeout(std::time::Duration::from_secs(20), hears.next()).await;
+        news.expect("no news").unwrap();
+    });
+}
