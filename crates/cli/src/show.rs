@@ -4,14 +4,16 @@ use serde_json::Value;
 use switchboard_config::mask;
 use switchboard_wire::sanitize;
 
-use crate::printer::{DIM, escaped};
+use crate::printer::DIM;
 
 /// How long a line about a server gets.
 const SHOWN: usize = 70;
 /// What is left of a text on the narrowest terminal.
 const SHORTEST: usize = 16;
+/// A longer run of spaces is counted, not written: it could push the rest of a command out of sight.
+const MAX_SPACES: usize = 16;
 
-/// What an entry runs or reaches, on one line; `entry` is masked already.
+/// What an entry runs or reaches, on one line, for a table; `entry` is masked already.
 pub(crate) fn target(entry: &Value) -> String {
     match entry["url"].as_str() {
         Some(url) if entry["command"].is_null() => sanitize::line(url).into_owned(),
@@ -38,23 +40,55 @@ pub(crate) fn transport(entry: &Value) -> &str {
     }
 }
 
-fn command_line(entry: &Value) -> String {
-    let command = entry["command"].as_str();
+/// A command and its arguments as a shell would want them; an argument that is no text stands there as JSON.
+pub(crate) fn command_line(entry: &Value) -> String {
+    let command = Some(&entry["command"]).filter(|command| !command.is_null());
     let args = entry["args"].as_array().into_iter().flatten();
-    let words = command.into_iter().chain(args.filter_map(Value::as_str));
-    words.map(word).collect::<Vec<_>>().join(" ")
+    let argument = |value: &Value| value.as_str().map_or_else(|| inline(value), word);
+    command.into_iter().chain(args).map(argument).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell would want it; what cannot be seen is written out.
+/// A word as a shell would want it; what cannot be seen is written out, and nothing is left out.
 pub(crate) fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-${}*".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()
-    } else if sanitize::line(text) == text {
+    } else if text.chars().all(sanitize::is_visible) && !text.contains(&" ".repeat(MAX_SPACES + 1))
+    {
         format!("'{}'", text.replace('\'', r"'\''"))
     } else {
-        format!("$'{}'", sanitize::line(&text.escape_debug().to_string()))
+        format!("$'{}'", written_out(text))
     }
+}
+
+/// Text between `$'` and `'`: escapes for what cannot be seen, long runs of spaces counted.
+fn written_out(text: &str) -> String {
+    let escape = |c: char| match c {
+        '\\' | '\'' => format!("\\{c}"),
+        c if sanitize::is_visible(c) => c.to_string(),
+        c => c.escape_debug().to_string(),
+    };
+    let pieces = spaces_apart(text);
+    let piece = |piece: &str| counted(piece).unwrap_or_else(|| piece.chars().map(escape).collect());
+    pieces.map(piece).collect()
+}
+
+/// How a run of spaces is written that is too long to be written as it is.
+fn counted(piece: &str) -> Option<String> {
+    let is_long = piece.len() > MAX_SPACES && piece.bytes().all(|byte| byte == b' ');
+    is_long.then(|| format!("\\[{} spaces]", grouped(piece.len())))
+}
+
+/// The text in pieces: runs of spaces, and what stands between them.
+fn spaces_apart(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let is_space = rest.starts_with(' ');
+        let end = rest.find(|c: char| (c == ' ') != is_space).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// Text cut after so many characters.
@@ -121,14 +155,27 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", grouped(number))
 }
 
-/// A value as JSON on one line, safe to show.
+/// A value as JSON on one line, for people: what cannot be seen is written out, and nothing is left out.
 pub(crate) fn inline(value: &Value) -> String {
-    escaped(&value.to_string())
+    visible_json(&value.to_string())
 }
 
-/// A value as JSON on several lines, safe to show.
+/// A value as JSON on several lines, for people, likewise.
 pub(crate) fn block(value: &Value) -> String {
-    escaped(&format!("{value:#}"))
+    let text = format!("{value:#}");
+    text.lines().map(visible_json).collect::<Vec<_>>().join("\n")
+}
+
+/// One line of JSON. Its indentation stays; a long run of spaces inside a text is counted.
+fn visible_json(line: &str) -> String {
+    let indentation = line.len() - line.trim_start_matches(' ').len();
+    let (indentation, rest) = line.split_at(indentation);
+    let escape = |c: char| match c {
+        c if sanitize::is_visible(c) => c.to_string(),
+        c => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+    };
+    let piece = |piece: &str| counted(piece).unwrap_or_else(|| piece.chars().map(escape).collect());
+    indentation.to_owned() + &spaces_apart(rest).map(piece).collect::<String>()
 }
 
 /// Whether a member of this name and value would be hidden: it holds a secret as plain text.
@@ -150,9 +197,22 @@ mod tests {
             ("it's", r"'it'\''s'"),
             ("a\nb\u{1b}[2J", r"$'a\nb\u{1b}[2J'"),
             ("a\u{202e}b", r"$'a\u{202e}b'"),
+            ("a\u{3164}b\u{2003}c\\'", r"$'a\u{3164}b\u{2003}c\\\''"),
+            (&format!("a{}b", " ".repeat(16)), &format!("'a{}b'", " ".repeat(16))),
+            (&format!("a{}b", " ".repeat(5000)), r"$'a\[5,000 spaces]b'"),
         ] {
             assert_eq!(word(text), shown);
         }
+    }
+
+    #[test]
+    fn nothing_in_json_can_be_mistaken() {
+        let value = serde_json::json!({ "a": [format!("x{}\r\u{202e}\u{a0}y", " ".repeat(20))] });
+        assert_eq!(inline(&value), r#"{"a":["x\[20 spaces]\r\u202e\u00a0y"]}"#);
+        assert_eq!(
+            block(&value),
+            "{\n  \"a\": [\n    \"x\\[20 spaces]\\r\\u202e\\u00a0y\"\n  ]\n}"
+        );
     }
 
     #[test]

@@ -75,5 +75,7 @@ pub use settings::{
 };
 pub use source::{Located, Location, Member, Node, Origin, Value};
 pub use surroundings::{Asked, Dynamic, Environment, Fetched, Platform, Surroundings};
-pub use trust::{ApprovalStore, Approvals, Change, Item, ItemKind, Verdict, changes};
+pub use trust::{
+    ApprovalStore, Approvals, Change, Item, ItemKind, RedactedChange, Verdict, changes,
+};
 pub use workspace::{Existing, Switch, Workspace};

@@ -1,7 +1,10 @@
-//! Showing an entry without its secrets.
+//! Showing an entry without its secrets: `list`, `get`, the entry forms of the console and the terminal UI, logs, errors.
 //!
 //! References to variables are shown (they say where a secret comes from, not what it is); literal text in a place
 //! where secrets usually stand is not, nor is a default of such a reference.
+//!
+//! Nothing here is for approval. Masking reads text that the author of a project chose, so that author could have it
+//! cover a part of a command. What a person is asked to approve is shown as it stands in the file.
 
 use serde_json::{Map, Value};
 
@@ -138,11 +141,10 @@ fn masked_argument(text: &str) -> Value {
     masked_text(text).into()
 }
 
-/// What a person reads before they agree to it: masked, but variables that carry no secret are shown, wherever an `env`
-/// stands. Some of them decide what runs.
-pub fn reviewed(content: &Value) -> Value {
-    let mut shown = masked(content);
-    show_plain_variables(&mut shown, content);
+/// An entry for a form that edits it: masked, but variables of an `env` that carry no secret are shown.
+pub fn masked_for_editing(entry: &Value) -> Value {
+    let mut shown = masked(entry);
+    show_plain_variables(&mut shown, entry);
     shown
 }
 

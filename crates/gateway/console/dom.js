@@ -31,6 +31,27 @@ const asNode = (child) => (child instanceof Node ? child : clean(String(child)))
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u3164\uffa0\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 const clean = (text) => text.replace(HIDDEN, '');
 
+/** What a person does not see on a page: all of the above, every blank but the space, selectors of a variant. */
+const UNSEEN = new RegExp(`${HIDDEN.source}|(?! )[\\p{Zs}\\t\\n\\u2800\\ufe00-\\ufe0f]`, 'gu');
+/** A longer run of spaces is counted: it could push the rest of a command out of sight. */
+const LONG_BLANK = /(?<=\S) {17,}/g;
+
+/** Text of which nothing is left out: what `h` would take out of it is written as an escape, long runs of spaces are counted. */
+const writtenOut = (text) => text
+  .replace(UNSEEN, (unseen) => `\\u{${unseen.codePointAt(0).toString(16)}}`)
+  .replace(LONG_BLANK, (run) => `\\[${run.length} spaces]`);
+
+/** A value as JSON of which nothing is left out; `indent` as `JSON.stringify` takes it. */
+export const visibleJson = (value, indent = 0) => JSON.stringify(value, null, indent).split('\n').map(writtenOut).join('\n');
+
+/** A word of a command as a shell would want it, of which nothing is left out. */
+export function visibleWord(text) {
+  if (/^[\w@%+=:,./\-${}*]+$/.test(text)) return text;
+  const shown = writtenOut(text.replaceAll('\\', '\\\\').replaceAll("'", "\\'"));
+  // As it is if escapes change nothing but quotes.
+  return shown === text ? `'${text}'` : `$'${shown}'`;
+}
+
 /** A button. `kind` is `main`, `grave` or nothing. */
 export const button = (label, onclick, kind = '') => h('button', { type: 'button', className: kind, onclick }, label);
 

@@ -2,7 +2,7 @@
 
 import { ask, part } from './api.js';
 import { signIn } from './calling.js';
-import { attempt, button, facts, h, notice, open, pre, wrong } from './dom.js';
+import { attempt, button, facts, h, notice, open, pre, visibleJson, visibleWord, wrong } from './dom.js';
 import { at, follow, here, known, look } from './store.js';
 
 const TONES = { connected: 'good', failed: 'bad', invalid: 'bad', blocked: 'bad', rejected: 'bad', 'needs-auth': 'warn', 'awaiting-approval': 'warn' };
@@ -106,28 +106,35 @@ async function processes(name, place) {
 
 const memory = (bytes) => (bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`);
 
-/** What would run, exactly, and what has changed since somebody agreed last. */
+/** What would run: all of it, as it stands in the file, and what has changed since it was approved last. */
 export function openApproval(name) {
   const cases = known.approvals.filter((each) => each.name === name);
   if (!cases.length) return notice(`Nothing called ${name} awaits approval.`);
-  return open(`Approve ${name}?`, (close) => cases.map((each) => {
+  return open(`Approve ${visibleWord(name)}?`, (close) => cases.map((each) => {
     const decide = (verdict, done) => () => attempt(async () => {
       await ask('POST', here('approvals'), { name: each.name, digest: each.digest, verdict });
       close();
       await look();
     }, done);
-    return h('section', {},
+    return h('section', { className: 'approval' },
       h('p', {}, `The ${each.kind} comes from the project's own files. Once approved, exactly this may run:`),
-      each.content?.command && h('p', { className: 'host' }, [each.content.command, ...(each.content.args ?? [])].join(' ')),
-      each.content?.url && h('p', { className: 'host' }, each.content.url),
-      pre(each.content), facts([['File', `${each.at.origin}:${each.at.line}`]]),
+      runs(each.content).map((line) => h('p', { className: 'host' }, line)),
+      h('pre', { tabindex: '0' }, visibleJson(each.content, 2)), facts([['File', visibleWord(`${each.at.origin}:${each.at.line}`)]]),
       each.changes?.length > 0 && h('div', {}, h('h2', {}, 'Changed since you approved it'),
-        facts(each.changes.map(({ field, before, after }) => [field, `${show(before)} → ${show(after)}`]))),
+        facts(each.changes.map(({ field, before, after }) => [visibleWord(field), `${show(before)} → ${show(after)}`]))),
       h('div', { className: 'actions' }, button('Approve', decide('approve', `${name} is approved.`), 'main'), button('Reject', decide('reject', `${name} is rejected.`), 'grave')));
   }));
 }
 
-const show = (value) => (value === undefined ? 'nothing' : JSON.stringify(value));
+/** The command line and the address in something that awaits approval, as far as it has any. */
+function runs(content) {
+  if (typeof content === 'string') return [visibleWord(content)];
+  const { command, args, url } = content ?? {};
+  const words = [command, ...(Array.isArray(args) ? args : [])].map((word) => (typeof word === 'string' ? visibleWord(word) : visibleJson(word)));
+  return [command !== undefined && words.join(' '), typeof url === 'string' && visibleWord(url)].filter(Boolean);
+}
+
+const show = (value) => (value === undefined ? 'nothing' : visibleJson(value));
 
 async function log(name, place) {
   const told = await attempt(() => ask('GET', at(name, 'logs?lines=200')));

@@ -16,6 +16,13 @@ pub fn block(text: &str) -> Cow<'_, str> {
     clean(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }
 
+/// Whether a person sees this character on a screen. A space counts; every other blank, selectors of a variant and all
+/// that [`line`] takes out do not. Where nothing may be left out, these are written as escapes.
+pub fn is_visible(c: char) -> bool {
+    let is_odd_blank = c != ' ' && (c.is_whitespace() || c == '\u{2800}');
+    !is_hidden(c) && !is_odd_blank && !matches!(c, '\u{fe00}'..='\u{fe0f}')
+}
+
 fn clean(text: &str, keep: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
     // Nearly all text is of this kind, and seen to be at a glance.
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
@@ -64,5 +71,16 @@ mod tests {
             assert_eq!(line(hostile), shown);
         }
         assert_eq!(block("two\r\nlines\tand\u{1b}"), "two\nlines\tand");
+    }
+
+    #[test]
+    fn what_is_left_out_elsewhere_is_not_visible() {
+        for c in " aZ0'\"\\~é世नि😀".chars() {
+            assert!(is_visible(c), "{c:?}");
+        }
+        let hidden = "\r\n\t\u{1b}\u{7}\u{9b}\u{a0}\u{2003}\u{3000}\u{2800}\u{202e}\u{2066}\u{200b}\u{feff}\u{3164}\u{fe0f}\u{e0041}";
+        for c in hidden.chars() {
+            assert!(!is_visible(c), "{c:?}");
+        }
     }
 }

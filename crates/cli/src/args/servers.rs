@@ -184,9 +184,9 @@ pub(crate) struct Approve {
     /// Do not ask; wants a name or `--all`
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Show secrets too
-    #[arg(long)]
-    pub(crate) reveal: bool,
+    /// Taken for scripts that still say it: everything is shown as it stands in the file
+    #[arg(long = "reveal", hide = true)]
+    pub(crate) _reveal: bool,
     /// A server, or the name of anything else that waits
     pub(crate) name: Option<String>,
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use switchboard_config::{Desired, Item, ItemKind, Problem, State};
 
-use super::pending::{Case, Hidden, all_json};
+use super::pending::{Case, all_json};
 use super::{decide, problems};
 use crate::args::Approve;
 use crate::hint;
@@ -25,7 +25,6 @@ enum Consent {
 
 pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let desired = caller.workspace.desired();
-    let hidden = if approve.reveal { Hidden::Nothing } else { Hidden::Secrets };
     let cases = match &approve.name {
         Some(name) => decide::approvable(&desired, name),
         None => decide::waiting(&desired),
@@ -36,19 +35,19 @@ pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Resu
     }
     let approved = match consent {
         Consent::Given => {
-            show(&cases, hidden, printer);
+            show(&cases, printer);
             cases.clone()
         }
-        Consent::Asked => ask(&cases, approve.all, hidden, printer),
+        Consent::Asked => ask(&cases, approve.all, printer),
         Consent::Missing => {
-            show(&cases, hidden, printer);
+            show(&cases, printer);
             Vec::new()
         }
     };
     let items: Vec<_> = approved.iter().map(|case| case.item.clone()).collect();
     record(&items, caller)?;
     let problems = concerning(approve, &desired);
-    finish(&cases, &approved, hidden, &problems, printer)?;
+    finish(&cases, &approved, &problems, printer)?;
     match consent {
         Consent::Missing if !cases.is_empty() => Err(nobody_asked(&cases, approve.name.as_deref())),
         _ => Ok(()),
@@ -91,7 +90,7 @@ fn record(items: &[Item], caller: &Caller) -> Result<(), Failure> {
     recorded.map_err(|error| Failure::config("cannot record the approval", &error))
 }
 
-fn show(cases: &[Case], hidden: Hidden, printer: &Printer) {
+fn show(cases: &[Case], printer: &Printer) {
     if printer.is_json() {
         return;
     }
@@ -99,14 +98,14 @@ fn show(cases: &[Case], hidden: Hidden, printer: &Printer) {
         if index > 0 {
             printer.line("");
         }
-        case.print(hidden, printer);
+        case.print(printer);
     }
 }
 
 /// One question for each, or one for all.
-fn ask(cases: &[Case], all: bool, hidden: Hidden, printer: &Printer) -> Vec<Case> {
+fn ask(cases: &[Case], all: bool, printer: &Printer) -> Vec<Case> {
     if all {
-        show(cases, hidden, printer);
+        show(cases, printer);
         let question = format!("\nApprove all {}?", cases.len());
         let is_agreed =
             !cases.is_empty() && prompt::ask(printer, &question, Answer::No) == Answer::Yes;
@@ -117,7 +116,7 @@ fn ask(cases: &[Case], all: bool, hidden: Hidden, printer: &Printer) -> Vec<Case
         if index > 0 {
             printer.line("");
         }
-        case.print(hidden, printer);
+        case.print(printer);
         match prompt::ask(printer, &format!("Approve the {}?", case.title()), Answer::No) {
             Answer::Yes => approved.push(case.clone()),
             Answer::No => {}
@@ -130,7 +129,6 @@ fn ask(cases: &[Case], all: bool, hidden: Hidden, printer: &Printer) -> Vec<Case
 fn finish(
     cases: &[Case],
     approved: &[Case],
-    hidden: Hidden,
     problems: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
@@ -138,7 +136,7 @@ fn finish(
         let names = |case: &Case| json!({ "kind": case.item.kind, "name": case.item.name });
         let approved: Vec<_> = approved.iter().map(names).collect();
         return printer.json(&json!({
-            "pending": all_json(cases, hidden), "approved": approved, "problems": problems,
+            "pending": all_json(cases), "approved": approved, "problems": problems,
         }));
     }
     if cases.is_empty() {

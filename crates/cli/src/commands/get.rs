@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_config::{Change, Desired, Location, Scope, Secrets, Server, Shadowed, State};
+use switchboard_config::{
+    Desired, Location, RedactedChange, Scope, Secrets, Server, Shadowed, State,
+};
 
 use switchboard_wire::sanitize;
 
@@ -37,7 +39,7 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<Location>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Vec<Change>>,
+    changes: Option<Vec<RedactedChange>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     working_dir: String,
@@ -153,7 +155,7 @@ impl Shown {
             printer.line(format_args!("  {reason}{}", by.unwrap_or_default()));
         }
         for change in self.changes.iter().flatten() {
-            printer.line(format_args!("  {}", super::pending::change(change)));
+            printer.line(format_args!("  {}", super::changed::line(change)));
         }
         if let Some(hint) = &self.hint {
             let hint = sanitize::line(hint);

@@ -7,6 +7,7 @@ mod approve;
 mod audit;
 mod builtin;
 mod call;
+mod changed;
 mod complete;
 mod completions;
 mod connect;

@@ -1,12 +1,17 @@
-//! What a project wants and nobody agreed to yet: shown exactly, in words and for machines.
+//! What a project wants and no person agreed to yet: shown whole, as it stands in the file, in words and for machines.
+//!
+//! `approve` uses it. Nothing is masked here: masking reads text that the author of the project chose, so it could be made
+//! to cover a part of what runs. Nothing is cut either, and what cannot be seen on a screen is written out.
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_config::{Change, Item, ItemKind, Location, mask};
-use switchboard_wire::sanitize;
+use switchboard_config::{Change, Item, ItemKind, Location};
 
-use crate::printer::{BOLD, DIM, Printer};
+use crate::printer::{BOLD, Printer, YELLOW};
 use crate::show;
+
+/// A longer description gets a line that says how long it is.
+const LONG_CHARACTERS: usize = 2_000;
 
 /// One thing to decide about.
 #[derive(Debug, Clone)]
@@ -26,20 +31,13 @@ pub(super) struct Shown {
     changes: Option<Vec<Change>>,
 }
 
-/// Whether secrets are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hidden {
-    Secrets,
-    Nothing,
-}
-
 impl Case {
-    pub(super) fn to_json(&self, hidden: Hidden) -> Shown {
+    pub(super) fn to_json(&self) -> Shown {
         Shown {
             kind: self.item.kind,
             name: self.item.name.clone(),
             at: self.item.at.clone(),
-            content: content(&self.item, hidden),
+            content: self.item.content.clone(),
             changes: self.changes.clone(),
         }
     }
@@ -49,7 +47,7 @@ impl Case {
         format!("{} {}", self.item.kind, show::word(&self.item.name))
     }
 
-    pub(super) fn print(&self, hidden: Hidden, printer: &Printer) {
+    pub(super) fn print(&self, printer: &Printer) {
         let news = match &self.changes {
             Some(_) => ", changed since you approved it",
             None => "",
@@ -60,70 +58,66 @@ impl Case {
             self.item.kind,
             printer.places.location(&self.item.at)
         ));
-        let content = content(&self.item, hidden);
-        for (label, text) in lines(self.item.kind, &content) {
-            printer.line(format_args!("  {label}: {text}"));
+        let members = lines(self.item.kind, &self.item.content);
+        let members = members.into_iter().map(|(label, text)| format!("{label}: {text}"));
+        let changes = self.changes.iter().flatten().map(change);
+        let lines: Vec<_> = members.chain(changes).collect();
+        for line in &lines {
+            printer.line(format_args!("  {line}"));
         }
-        for each in self.changes.iter().flatten() {
-            printer.line(format_args!("  {}", change(each)));
-        }
-        if content != self.item.content {
-            printer.line(format_args!("  {DIM}secrets are hidden; `--reveal` shows them{DIM:#}"));
+        let length: usize = lines.iter().map(|line| line.chars().count()).sum();
+        if length > LONG_CHARACTERS {
+            let length = show::grouped(length);
+            printer.line(format_args!(
+                "  {YELLOW}long{YELLOW:#}: {length} characters; read all of them before you agree"
+            ));
         }
     }
 }
 
 /// A difference, on one line.
-pub(super) fn change(change: &Change) -> String {
+fn change(change: &Change) -> String {
     let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), show::inline);
-    let field = sanitize::line(&change.field);
+    let field = show::word(&change.field);
     format!("changed: {field} was {}, is {}", side(&change.before), side(&change.after))
-}
-
-/// As written. Variables that carry no secret are shown: some of them decide what runs.
-fn content(item: &Item, hidden: Hidden) -> Value {
-    if hidden == Hidden::Nothing {
-        return item.content.clone();
-    }
-    mask::reviewed(&item.content)
 }
 
 /// What would happen first, then every other member.
 fn lines(kind: ItemKind, content: &Value) -> Vec<(String, String)> {
-    let mut lines = Vec::new();
-    let mut shown: &[&str] = &[];
-    match kind {
-        ItemKind::Server if content["command"].is_string() => {
-            lines.push(("runs".to_owned(), show::target(content)));
-            shown = &["type", "command", "args"];
+    let (first, told): (Option<(&str, String)>, &[&str]) = match kind {
+        ItemKind::Server if show::transport(content) == "stdio" => {
+            (Some(("runs", show::command_line(content))), &["command", "args"])
         }
         ItemKind::Server => {
-            lines.push(("connects to".to_owned(), show::target(content)));
-            shown = &["type", "url"];
+            let url = content["url"].as_str();
+            (url.map(|url| ("connects to", show::word(url))), &["url"])
         }
         ItemKind::Hook | ItemKind::Classifier => {
             let command = content["command"].as_str().or(content.as_str());
-            lines.push(("runs".to_owned(), show::word(command.unwrap_or_default())));
-            shown = &["command"];
+            (command.map(|command| ("runs", show::word(command))), &["command"])
         }
-        _ => {}
-    }
+        _ => (None, &[]),
+    };
+    let told = if first.is_some() { told } else { &[] };
     let members = content.as_object().into_iter().flatten();
-    let others = members.filter(|(name, value)| !shown.contains(&&***name) && !value.is_null());
-    lines.extend(others.map(|(name, value)| (sanitize::line(name).into_owned(), member(value))));
+    // A hook has every member that hooks may have, also those that its file leaves out.
+    let is_absent = |value: &Value| kind == ItemKind::Hook && value.is_null();
+    let others = members.filter(|(name, value)| !told.contains(&&***name) && !is_absent(value));
+    let mut lines: Vec<_> =
+        first.into_iter().map(|(label, text)| (label.to_owned(), text)).collect();
+    lines.extend(others.map(|(name, value)| (show::word(name), member(value))));
     if lines.is_empty() {
         lines.push(("says".to_owned(), show::inline(content)));
     }
     lines
 }
 
-/// Variables as assignments, everything else as JSON.
+/// Variables and headers as assignments, everything else as JSON.
 fn member(value: &Value) -> String {
     match value {
         Value::Object(members) if members.values().all(Value::is_string) => {
             let pair = |(name, value): (&String, &Value)| {
-                let name = sanitize::line(name).into_owned();
-                format!("{name}={}", show::word(value.as_str().unwrap_or_default()))
+                format!("{}={}", variable(name), show::word(value.as_str().unwrap_or_default()))
             };
             members.iter().map(pair).collect::<Vec<_>>().join(" ")
         }
@@ -132,8 +126,17 @@ fn member(value: &Value) -> String {
     }
 }
 
+/// The name in an assignment; quoted where it could be taken for more than a name.
+fn variable(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    show::inline(&name.into())
+}
+
 /// Several of them, for machines.
-pub(super) fn all_json(cases: &[Case], hidden: Hidden) -> Value {
-    let shown: Vec<_> = cases.iter().map(|case| case.to_json(hidden)).collect();
+pub(super) fn all_json(cases: &[Case]) -> Value {
+    let shown: Vec<_> = cases.iter().map(Case::to_json).collect();
     json!(shown)
 }

@@ -17,7 +17,7 @@ use crate::settings::{
     ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings, Rule,
 };
 use crate::source::{Located, Location, Node};
-use crate::trust::{Change, Item};
+use crate::trust::{Item, RedactedChange};
 
 /// Everything that is desired in one workspace.
 #[derive(Debug, Clone)]
@@ -82,10 +82,11 @@ pub enum State {
     Ready(Box<Entry>),
     /// It is switched off.
     Disabled(Reason),
-    /// A person has to look at it first. Where it was approved before, the differences are given.
+    /// A person has to look at it first. Where it was approved before, the differences are given, without secrets;
+    /// [`Pending`] has them as written.
     AwaitingApproval {
         /// What changed since.
-        changes: Option<Vec<Change>>,
+        changes: Option<Vec<RedactedChange>>,
     },
     /// A person, or a file, refused it.
     Rejected(Reason),

@@ -5,9 +5,9 @@ use crate::trust::{Approvals, Change, Item, Verdict};
 /// Something a person has not decided about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
-    /// What it is.
+    /// What it is. A front that asks a person shows its content whole: as written, unexpanded, unmasked.
     pub item: Item,
-    /// What changed since it was approved last; absent where it never was.
+    /// What changed since it was approved last, as written; absent where it never was.
     pub changes: Option<Vec<Change>>,
 }
 

@@ -155,8 +155,10 @@ impl<'a> Bench<'a> {
         if let (Verdict::Unknown { changes }, Some(item)) = (verdict, &candidate.item)
             && !self.enabled_by_setting(candidate, gate)
         {
-            gate.ask(item, changes.clone());
-            return State::AwaitingApproval { changes };
+            let redacted = |changes: &Vec<Change>| changes.iter().map(Change::to_redacted).collect();
+            let shown = changes.as_ref().map(redacted);
+            gate.ask(item, changes);
+            return State::AwaitingApproval { changes: shown };
         }
         match missing.first() {
             None => State::Ready(Box::new(entry)),

@@ -1,13 +1,33 @@
-//! What changed since something was approved.
+//! What changed since an item was approved.
+//!
+//! A person decides by these differences, so [`Change`] holds both sides as they stand in the files. `list` and `get`
+//! show a change beside other things, without secrets: a [`RedactedChange`].
+
+use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::mask::{MASK, masked};
 
-/// One difference between what was approved and what stands there now. Secrets are masked on both sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// One difference between what was approved and what stands there now, both as written.
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
+    /// The member, as a path such as `args[1]`.
+    pub field: String,
+    /// What it was; absent where it is new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// What it is; absent where it is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+    #[serde(skip)]
+    redacted: RedactedChange,
+}
+
+/// A [`Change`] with the secrets of both sides masked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RedactedChange {
     /// The member, as a path such as `args[1]`.
     pub field: String,
     /// What it was; absent where it is new.
@@ -21,32 +41,72 @@ pub struct Change {
 /// A value beside its masked form.
 #[derive(Clone, Copy)]
 struct Side<'a> {
-    raw: &'a Value,
-    shown: Option<&'a Value>,
+    written: &'a Value,
+    masked: Option<&'a Value>,
 }
+
+// === impl Change ===
+
+impl Change {
+    fn new(field: &str, before: Option<Side<'_>>, after: Option<Side<'_>>) -> Self {
+        Self {
+            field: field.to_owned(),
+            before: before.map(|side| side.written.clone()),
+            after: after.map(|side| side.written.clone()),
+            redacted: RedactedChange {
+                field: field.to_owned(),
+                before: before.map(Side::to_masked),
+                after: after.map(Side::to_masked),
+            },
+        }
+    }
+
+    /// The change without secrets, for every place but the approval itself.
+    pub fn to_redacted(&self) -> RedactedChange {
+        self.redacted.clone()
+    }
+}
+
+// Debug output ends in logs, so secrets stay out of it.
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.redacted.fmt(f)
+    }
+}
+
+// === impl RedactedChange ===
+
+impl RedactedChange {
+    /// Whether both sides look the same, since masking covers what differs.
+    pub fn hides_difference(&self) -> bool {
+        self.before == self.after
+    }
+}
+
+// === impl Side ===
 
 impl Side<'_> {
     fn member(self, name: &str) -> Option<Self> {
-        let shown = self.shown.and_then(|shown| shown.get(name));
-        self.raw.get(name).map(|raw| Self { raw, shown })
+        let masked = self.masked.and_then(|masked| masked.get(name));
+        self.written.get(name).map(|written| Self { written, masked })
     }
 
     fn element(self, index: usize) -> Option<Self> {
-        let shown = self.shown.and_then(|shown| shown.get(index));
-        self.raw.get(index).map(|raw| Self { raw, shown })
+        let masked = self.masked.and_then(|masked| masked.get(index));
+        self.written.get(index).map(|written| Self { written, masked })
     }
 
-    fn to_value(self) -> Value {
-        self.shown.cloned().unwrap_or_else(|| MASK.into())
+    fn to_masked(self) -> Value {
+        self.masked.cloned().unwrap_or_else(|| MASK.into())
     }
 }
 
-/// The differences between two contents. Values are compared as written and shown masked.
+/// The differences between two contents.
 pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
-    let (shown_before, shown_after) = (masked(before), masked(after));
+    let (masked_before, masked_after) = (masked(before), masked(after));
     let mut found = Vec::new();
-    let before = Side { raw: before, shown: Some(&shown_before) };
-    let after = Side { raw: after, shown: Some(&shown_after) };
+    let before = Side { written: before, masked: Some(&masked_before) };
+    let after = Side { written: after, masked: Some(&masked_after) };
     compare("", Some(before), Some(after), &mut found);
     found
 }
@@ -58,16 +118,16 @@ fn compare(
     found: &mut Vec<Change>,
 ) {
     match (before, after) {
-        (Some(old), Some(new)) if old.raw == new.raw => {}
-        (Some(old), Some(new)) if old.raw.is_object() && new.raw.is_object() => {
-            for name in names(old.raw, new.raw) {
+        (Some(old), Some(new)) if old.written == new.written => {}
+        (Some(old), Some(new)) if old.written.is_object() && new.written.is_object() => {
+            for name in names(old.written, new.written) {
                 let path = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };
                 compare(&path, old.member(&name), new.member(&name), found);
             }
         }
-        (Some(old), Some(new)) if old.raw.is_array() && new.raw.is_array() => {
+        (Some(old), Some(new)) if old.written.is_array() && new.written.is_array() => {
             let length = |value: &Value| value.as_array().map_or(0, Vec::len);
-            for index in 0..length(old.raw).max(length(new.raw)) {
+            for index in 0..length(old.written).max(length(new.written)) {
                 compare(
                     &format!("{field}[{index}]"),
                     old.element(index),
@@ -76,11 +136,7 @@ fn compare(
                 );
             }
         }
-        (before, after) => found.push(Change {
-            field: field.to_owned(),
-            before: before.map(Side::to_value),
-            after: after.map(Side::to_value),
-        }),
+        (before, after) => found.push(Change::new(field, before, after)),
     }
 }
 

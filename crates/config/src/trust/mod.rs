@@ -8,7 +8,7 @@ mod diff;
 mod item;
 mod store;
 
-pub use diff::{Change, changes};
+pub use diff::{Change, RedactedChange, changes};
 pub(crate) use item::hex;
 pub use item::{Item, ItemKind};
 pub use store::{ApprovalStore, Approvals, Verdict};

@@ -1,13 +1,14 @@
 //! What a project wants and nobody agreed to yet, and what a person says to it.
 //!
-//! A decision names the digest of what was shown, so that nobody agrees to something else than what they read.
+//! A decision names the digest of what was shown, so that nobody agrees to something else than what they read. What is
+//! shown is the text of the project's file, unexpanded and unmasked: masking could be made to cover a part of a command.
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json as value};
-use switchboard_config::{Change, Desired, Item, ItemKind, Location, mask};
+use switchboard_config::{Change, Desired, Item, ItemKind, Location};
 
 use super::Admin;
 use super::files::{Files, Unchanged};
@@ -20,7 +21,7 @@ struct Case {
     kind: ItemKind,
     name: String,
     at: Location,
-    /// What it says, without secrets.
+    /// What it says, as it stands in the file.
     content: Value,
     /// What differs from what was agreed to last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,7 +108,7 @@ impl Case {
             kind: item.kind,
             name: item.name.clone(),
             at: item.at.clone(),
-            content: mask::reviewed(&item.content),
+            content: item.content.clone(),
             changes,
             digest: item.hash(),
         }

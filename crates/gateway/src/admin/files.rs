@@ -119,7 +119,7 @@ fn entry_of(server: &Server) -> Value {
         "at": server.at,
         "state": server.state.name(),
         "writable": server.scope.is_writable(),
-        "entry": mask::reviewed(&server.template.to_json()),
+        "entry": mask::masked_for_editing(&server.template.to_json()),
     })
 }
 
@@ -159,7 +159,7 @@ pub(super) async fn edit(
     let changed = files.change(format!("cannot edit `{name}`"), move |files| {
         let (scope, path) = files.find(&of, wanted)?;
         let written = written(&of, &path)?;
-        let entry = restored(&editing.entry, &mask::reviewed(&written), &written);
+        let entry = restored(&editing.entry, &mask::masked_for_editing(&written), &written);
         if entry.to_string().contains(mask::MASK) && !written.to_string().contains(mask::MASK) {
             return Err(still_hidden().into());
         }
@@ -307,7 +307,7 @@ mod tests {
     fn what_was_hidden_comes_back_as_it_was() {
         let written = value!({ "url": "https://host/mcp", "headers": { "Authorization": "Bearer s3cret", "X-Team": "a" },
             "args": ["--token", "s3cret", "x"] });
-        let shown = mask::reviewed(&written);
+        let shown = mask::masked_for_editing(&written);
         assert!(!shown.to_string().contains("s3cret"));
         assert_eq!(restored(&shown, &shown, &written), written);
         let mut sent = shown.clone();

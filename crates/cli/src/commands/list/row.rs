@@ -3,11 +3,11 @@
 use anstyle::Style;
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_config::{Change, Desired, Location, Scope, Secrets, Server, State};
+use switchboard_config::{Desired, Location, RedactedChange, Scope, Secrets, Server, State};
 use switchboard_core::engine::ServerView;
 use switchboard_wire::sanitize;
 
-use crate::commands::{own_problem, pending};
+use crate::commands::{changed, own_problem};
 use crate::hint;
 use crate::printer::{BOLD, CYAN, DIM, GREEN, Printer, RED, YELLOW};
 use crate::report::Failure;
@@ -52,7 +52,7 @@ pub(crate) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<Location>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Vec<Change>>,
+    changes: Option<Vec<RedactedChange>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,7 +185,7 @@ impl Row {
         );
         let by = self.by.as_ref().filter(|by| **by != self.at);
         lines.extend(by.map(|by| format!("--> {}", printer.places.location(by))));
-        lines.extend(self.changes.iter().flatten().map(pending::change));
+        lines.extend(self.changes.iter().flatten().map(changed::line));
         for cause in &self.causes {
             let all: Vec<_> = cause.lines().collect();
             lines.extend(

@@ -1,4 +1,4 @@
-//! What somebody is to agree to, exactly as it would be.
+//! What a person is asked to approve: all of it, as it stands in the file, with what cannot be seen written out.
 
 use serde_json::Value;
 
@@ -7,11 +7,12 @@ use super::text::Tone;
 use crate::show;
 use crate::ui::app::Model;
 
-/// What would run, and what has changed since somebody agreed last.
+/// What would run, and what has changed since it was approved last.
 pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
+    let title = format!("approve {}?", show::word(name));
     let Some(case) = model.known.approvals.iter().find(|case| case.name == name) else {
         page.text("Nothing of that name awaits approval any more.", Tone::Faint);
-        return format!("approve {name}?");
+        return title;
     };
     let said = format!(
         "The {} comes from the project's own files. Once approved, exactly this may run:",
@@ -19,8 +20,10 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     );
     page.text(&said, Tone::Plain);
     page.gap();
-    page.text(&format!("  {}", runs(&case.content)), Tone::Strong);
-    page.gap();
+    if let Some(runs) = runs(&case.content) {
+        page.text(&format!("  {runs}"), Tone::Strong);
+        page.gap();
+    }
     if !case.changes.is_empty() {
         page.heading("Changed since you approved it");
     }
@@ -28,25 +31,25 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
         let said =
             |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), show::inline);
         let text = format!("{} → {}", said(&change.before), said(&change.after));
-        page.toned(&change.field, text, Tone::Warn);
+        page.toned(&show::word(&change.field), text, Tone::Warn);
     }
     page.gap();
     page.text(&show::block(&case.content), Tone::Accent);
     page.gap();
     let origin = case.at.get("origin").and_then(Value::as_str).unwrap_or_default();
     let line = case.at.get("line").and_then(Value::as_u64).unwrap_or_default();
-    page.fact("File", format!("{origin}:{line}"));
-    format!("approve {name}?")
+    page.fact("Name", show::word(&case.name));
+    page.fact("File", show::word(&format!("{origin}:{line}")));
+    title
 }
 
-/// A command with its arguments, or an address.
-fn runs(content: &Value) -> String {
-    if let Some(url) = content.get("url").and_then(Value::as_str) {
-        return url.to_owned();
+/// A command with its arguments, or an address; nothing for what neither runs nor connects.
+fn runs(content: &Value) -> Option<String> {
+    match (content.as_str(), content["url"].as_str()) {
+        (Some(line), _) => Some(show::word(line)),
+        (_, Some(url)) if show::transport(content) != "stdio" => Some(show::word(url)),
+        _ => content["command"].is_string().then(|| show::command_line(content)),
     }
-    let args = content.get("args").and_then(Value::as_array).into_iter().flatten();
-    let words = content.get("command").into_iter().chain(args).filter_map(Value::as_str);
-    words.map(show::word).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a server is to be removed.
