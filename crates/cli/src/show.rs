@@ -61,12 +61,19 @@ pub(crate) fn word(text: &str) -> String {
     }
 }
 
+/// An address or a path of members: as it is where no part of it could be taken for something else.
+pub(crate) fn bare(text: &str) -> String {
+    let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+    if is_bare { text.to_owned() } else { word(text) }
+}
+
 /// Text between `$'` and `'`: escapes for what cannot be seen, long runs of spaces counted.
 fn written_out(text: &str) -> String {
     let escape = |c: char| match c {
         '\\' | '\'' => format!("\\{c}"),
         c if sanitize::is_visible(c) => c.to_string(),
-        c => c.escape_debug().to_string(),
+        '\n' | '\r' | '\t' => c.escape_default().to_string(),
+        c => c.escape_unicode().to_string(),
     };
     let pieces = spaces_apart(text);
     let piece = |piece: &str| counted(piece).unwrap_or_else(|| piece.chars().map(escape).collect());

@@ -130,8 +130,9 @@ export function openApproval(name) {
 function runs(content) {
   if (typeof content === 'string') return [visibleWord(content)];
   const { command, args, url } = content ?? {};
-  const words = [command, ...(Array.isArray(args) ? args : [])].map((word) => (typeof word === 'string' ? visibleWord(word) : visibleJson(word)));
-  return [command !== undefined && words.join(' '), typeof url === 'string' && visibleWord(url)].filter(Boolean);
+  const shown = (word) => (typeof word === 'string' ? visibleWord(word) : visibleJson(word));
+  const words = command === undefined ? [] : [command, ...(Array.isArray(args) ? args : [])].map(shown);
+  return [words.join(' '), typeof url === 'string' && visibleWord(url)].filter(Boolean);
 }
 
 const show = (value) => (value === undefined ? 'nothing' : visibleJson(value));

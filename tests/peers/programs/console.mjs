@@ -88,6 +88,20 @@ const steps = {
     await page.getByRole('listitem').filter({ hasText: server }).filter({ hasText: is }).waitFor();
   },
 
+  /** Everything that the windows say in which things that await approval are reviewed, one window after another. */
+  async reviews({ count }) {
+    await view('Problems');
+    const buttons = page.getByRole('button', { name: 'Review and approve', exact: true });
+    await buttons.nth(count - 1).waitFor();
+    const texts = [];
+    for (let index = 0; index < count; index += 1) {
+      await buttons.nth(index).click();
+      texts.push(await top().innerText());
+      await close();
+    }
+    return texts.join('\n');
+  },
+
   async approve({ server, shows }) {
     await openServer(server);
     await press('Review and approve');

@@ -7,7 +7,7 @@ use crate::show;
 
 /// A difference, on one line. Where masking covers what differs, the line says where it is shown.
 pub(super) fn line(change: &RedactedChange) -> String {
-    let field = show::word(&change.field);
+    let field = show::bare(&change.field);
     if change.hides_difference() {
         return format!("changed: {field}; `switchboard approve` shows how");
     }

@@ -78,7 +78,7 @@ impl Case {
 /// A difference, on one line.
 fn change(change: &Change) -> String {
     let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), show::inline);
-    let field = show::word(&change.field);
+    let field = show::bare(&change.field);
     format!("changed: {field} was {}, is {}", side(&change.before), side(&change.after))
 }
 
@@ -90,7 +90,7 @@ fn lines(kind: ItemKind, content: &Value) -> Vec<(String, String)> {
         }
         ItemKind::Server => {
             let url = content["url"].as_str();
-            (url.map(|url| ("connects to", show::word(url))), &["url"])
+            (url.map(|url| ("connects to", show::bare(url))), &["url"])
         }
         ItemKind::Hook | ItemKind::Classifier => {
             let command = content["command"].as_str().or(content.as_str());

@@ -16,7 +16,7 @@ const VIEWS: [&str; 7] =
     ["Servers", "Tools", "Prompts", "Resources", "Queue", "Activity", "Problems"];
 
 /// `serve`, and somebody who looks at its console.
-struct Scene {
+pub(crate) struct Scene {
     story: Story,
     serving: Child,
     page: Child,
@@ -26,7 +26,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(story: Story) -> Self {
+    pub(crate) fn new(story: Story) -> Self {
         // Before anything runs that would be left behind: it may not be installed.
         let mut browser = node("console.mjs");
         let serve = ["serve", "--listen", "127.0.0.1:0", "--json"];
@@ -44,7 +44,7 @@ impl Scene {
     }
 
     /// Does something at the page; what came of it.
-    fn does(&mut self, step: &str, mut how: Value) -> Value {
+    pub(crate) fn does(&mut self, step: &str, mut how: Value) -> Value {
         how["do"] = step.into();
         writeln!(self.to.as_mut().unwrap(), "{how}").unwrap();
         self.hear()

@@ -9,6 +9,7 @@
 
 mod add;
 mod admin;
+mod approval_pages;
 mod approve;
 mod asking;
 mod attached;

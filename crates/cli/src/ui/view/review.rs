@@ -31,7 +31,7 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
         let said =
             |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), show::inline);
         let text = format!("{} → {}", said(&change.before), said(&change.after));
-        page.toned(&show::word(&change.field), text, Tone::Warn);
+        page.toned(&show::bare(&change.field), text, Tone::Warn);
     }
     page.gap();
     page.text(&show::block(&case.content), Tone::Accent);
@@ -47,7 +47,7 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
 fn runs(content: &Value) -> Option<String> {
     match (content.as_str(), content["url"].as_str()) {
         (Some(line), _) => Some(show::word(line)),
-        (_, Some(url)) if show::transport(content) != "stdio" => Some(show::word(url)),
+        (_, Some(url)) if show::transport(content) != "stdio" => Some(show::bare(url)),
         _ => content["command"].is_string().then(|| show::command_line(content)),
     }
 }

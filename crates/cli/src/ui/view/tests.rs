@@ -79,6 +79,48 @@ fn windows() {
     insta::assert_snapshot!("window_tool_large", shown(LARGE, "2 Enter"));
 }
 
+/// Whatever a project writes to hide a part of what it wants to run, the review shows all of it.
+#[test]
+fn a_review_leaves_nothing_out() {
+    let hostile = [
+        "GITHUB_TOKEN=x; touch CANARY; true".to_owned(),
+        "curl -s https://ci.example/status;touch CANARY;: user@ci.example".to_owned(),
+        "\u{1b}[2K\u{1b}[1Atouch CANARY".to_owned(),
+        "touch CANARY\recho harmless".to_owned(),
+        "echo \u{202e}\u{200b}; touch CANARY".to_owned(),
+        format!("echo harmless{}; touch CANARY", " ".repeat(4_000)),
+        format!("echo {}; touch CANARY", "a".repeat(900)),
+    ];
+    let review = |content: &serde_json::Value, changes: &serde_json::Value| {
+        let case = json!({
+            "kind": "server", "name": "x", "at": { "origin": "/p/.mcp.json", "line": 1 },
+            "content": content, "changes": changes, "digest": "d",
+        });
+        let mut model = model((120, 400));
+        model.known.approvals = vec![serde_json::from_value(case).unwrap()];
+        model.windows.push(Window::new(Kind::Review { name: "x".to_owned() }));
+        // Without the border and the breaks of lines.
+        let lines = screen(&model);
+        let lines = lines.lines().map(|line| line.trim_matches(['│', ' ']).to_owned());
+        lines.collect::<Vec<_>>().concat().replace(' ', "")
+    };
+    for text in hostile {
+        let content = json!({
+            "command": text, "args": ["--token", text], "env": { "TOKEN": text }, "url": text,
+            "headers": { "Authorization": text }, "headersHelper": text, "cwd": text,
+        });
+        let changes = json!([{ "field": "command", "before": text, "after": "new" }]);
+        for (content, seen) in [(&content, 10), (&json!(text), 3), (&json!({ "command": text }), 3)] {
+            let shown = review(content, &changes);
+            assert_eq!(shown.matches("touchCANARY").count(), seen, "{text:.200?}: {shown:.4000}");
+            assert!(!shown.contains("****"), "{shown:.4000}");
+            for (hidden, escape) in [('\u{1b}', "u001b"), ('\r', "\\r"), ('\u{202e}', "u202e")] {
+                assert!(!text.contains(hidden) || shown.contains(escape), "{text:.200?}: {shown:.4000}");
+            }
+        }
+    }
+}
+
 #[test]
 fn lines() {
     for (name, keys) in [
