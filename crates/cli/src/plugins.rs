@@ -1,13 +1,20 @@
 //! The plugins of this program and of its user, as the host wants them described.
+//!
+//! The commands and the hub use it. No plugin of the user is loaded without the entry that policy admitted it with.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use switchboard_config::{Desired, PluginSettings, PluginTerms, Surroundings};
+use futures_util::future::BoxFuture;
+use switchboard_config::{
+    AdmittedEntry, BUILTIN_SERVER, Desired, PLUGINS_SERVER, PluginSettings, PluginTerms,
+    Surroundings, native_plugin_paths,
+};
 use switchboard_core::engine::InProcess;
 use switchboard_core::logs::Logs;
+use switchboard_gateway::hub::PluginHost;
 use switchboard_plugin::worker::{Builtin, Builtins, Limits, Sandbox};
 use switchboard_plugin::{Options, Plugins, Sources, Terms};
 use switchboard_plugin_bacio_quote as bacio_quote;
@@ -19,12 +26,9 @@ use switchboard_plugin_weather as weather;
 use switchboard_wire::process::Guard;
 
 use crate::environment;
-use crate::hub::BUILTIN;
 use crate::report::Failure;
 use crate::surroundings;
 
-/// What the user's own plugins are called as a server.
-const NAME: &str = "plugins";
 /// Variables that plugins of ours read.
 const OURS: [&str; 3] = ["SWITCHBOARD_WEATHER_URL", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
@@ -77,34 +81,46 @@ pub(crate) fn of_program() -> Result<Arc<Plugins>, Failure> {
 pub(crate) fn builtin() -> Result<InProcess, Failure> {
     let plugins = of_program()?;
     let changes = plugins.changes();
-    Ok(InProcess::new(BUILTIN, plugins, changes))
+    Ok(InProcess::new(BUILTIN_SERVER, plugins, changes))
 }
 
 /// Where a user's plugins are: their folder, and what settings name.
 pub(crate) fn folders(desired: &Desired, surroundings: &Surroundings) -> Vec<PathBuf> {
-    let own = surroundings.config_dir.join("native");
-    let named = desired.settings.native_plugins.iter();
-    let named = named.map(|path| surroundings.home.join(&path.value));
-    std::iter::once(own).chain(named).filter(|path| path.exists()).collect()
+    let paths = native_plugin_paths(&desired.settings, surroundings);
+    paths.into_iter().filter(|path| path.exists()).collect()
 }
 
-/// The user's plugins as a server of the engine's; `None` where there are none.
+/// The user's plugins as a server of the engine's; `None` where there are none, or they may not run.
 pub(crate) async fn configured(
     desired: &Desired,
     surroundings: &Surroundings,
-    strict: bool,
 ) -> Result<Option<InProcess>, Failure> {
+    let Some(admitted) = desired.native_plugins() else { return Ok(None) };
     let folders = folders(desired, surroundings);
-    if folders.is_empty() || desired.exclusive || strict {
-        return Ok(None);
-    }
-    let plugins = shared(folders, &desired.settings.plugins, surroundings).await?;
+    let plugins = shared(admitted, folders, &desired.settings.plugins, surroundings).await?;
     let changes = plugins.changes();
-    Ok(Some(InProcess::new(NAME, plugins, changes)))
+    Ok(Some(InProcess::new(PLUGINS_SERVER, plugins, changes)))
+}
+
+/// Runs the plugins of every workspace of a hub.
+pub(crate) struct Host;
+
+impl PluginHost for Host {
+    fn serve<'a>(
+        &'a self,
+        desired: &'a Desired,
+        surroundings: &'a Surroundings,
+    ) -> BoxFuture<'a, Result<Option<InProcess>, String>> {
+        Box::pin(async move {
+            let plugins = configured(desired, surroundings).await;
+            plugins.map_err(|failure| failure.in_one_line())
+        })
+    }
 }
 
 /// Workspaces with the same folders and settings share one host.
 async fn shared(
+    admitted: &AdmittedEntry,
     folders: Vec<PathBuf>,
     settings: &PluginSettings,
     surroundings: &Surroundings,
@@ -117,18 +133,19 @@ async fn shared(
         return Ok(host);
     }
     let sources = Sources { builtins: &[], folders: key.0.clone() };
-    let host = Arc::new(Plugins::start(hosted(settings, surroundings)?, sources).await);
+    let host = Arc::new(Plugins::start(hosted(admitted, settings, surroundings)?, sources).await);
     hosts().insert(key, Arc::downgrade(&host));
     Ok(host)
 }
 
-/// How the user's plugins are run.
+/// How the user's plugins are run, once they were admitted.
 pub(crate) fn hosted(
+    _admitted: &AdmittedEntry,
     settings: &PluginSettings,
     surroundings: &Surroundings,
 ) -> Result<Options, Failure> {
     let state = &surroundings.state_dir;
-    let mut options = options(NAME)?;
+    let mut options = options(PLUGINS_SERVER)?;
     options.terms = terms(&settings.all);
     let own = settings.each.iter().map(|(name, own)| (name.clone(), terms(own)));
     options.own = own.collect();

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_auth::Presence;
-use switchboard_config::{Asked, Desired, Mode, Surroundings, resolve};
+use switchboard_config::{Asked, Desired, Mode, Surroundings};
 use switchboard_core::catalog::Style;
 use switchboard_core::connection::Timing;
-use switchboard_core::engine::InProcess;
 use switchboard_core::results::{Policy, Spill};
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
 use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
-use switchboard_gateway::hub::{Agents, Extra, Options, Served, Snapshot};
+use switchboard_gateway::hub::{Agents, Extra, Options, PluginHost, Served, Snapshot};
 use switchboard_wire::process::{Guard, raise_descriptor_limit};
 
 use crate::args::{ModeArg, Names, Search, View};
@@ -84,13 +83,12 @@ pub(crate) fn agents(engine: &Engine, view: &View, whose: &Whose) -> Result<Agen
     let (surroundings, variables) = (whose.surroundings.clone(), whose.variables.clone());
     let (asked, shown) = (whose.asked(view), self::options(view));
     let agents = Agents::new(engine.clone(), surroundings, asked, variables, sources()?, shown);
-    Ok(agents.only(only(view)))
+    Ok(agents.with_plugins(Arc::new(plugins::Host)).only(only(view)))
 }
 
 /// Loads a workspace and keeps it current.
 pub(crate) async fn start(engine: &Engine, view: &View, whose: Whose) -> Result<Served, Failure> {
-    let (asked, mut extra, options) = (whose.asked(view), extra(view)?, sources()?);
-    extra.also.extend(own_plugins(&whose.surroundings, &asked).await?);
+    let (asked, extra, options) = (whose.asked(view), extra(view)?, sources()?);
     let (surroundings, variables) = (whose.surroundings, whose.variables);
     Ok(Served::start(engine.clone(), surroundings, asked, variables, options, extra).await)
 }
@@ -111,7 +109,8 @@ async fn end(served: Arc<Served>) {
 
 /// What is served besides what files name.
 fn extra(view: &View) -> Result<Extra, Failure> {
-    Ok(Extra { otherwise: Some(plugins::builtin()?), also: Vec::new(), only: only(view) })
+    let plugins = Some(Arc::new(plugins::Host) as Arc<dyn PluginHost>);
+    Ok(Extra { otherwise: Some(plugins::builtin()?), plugins, only: only(view) })
 }
 
 /// What of it makes a workspace another one.
@@ -121,17 +120,6 @@ fn only_these(view: &View) -> Extra {
 
 fn only(view: &View) -> Option<Vec<String>> {
     (!view.servers.is_empty()).then(|| view.servers.clone())
-}
-
-/// The user's native plugins.
-async fn own_plugins(
-    surroundings: &Surroundings,
-    asked: &Asked,
-) -> Result<Option<InProcess>, Failure> {
-    let (place, question) = (surroundings.clone(), asked.clone());
-    let desired = tokio::task::spawn_blocking(move || resolve(&place, &question)).await;
-    let desired = desired.map_err(|error| Failure::new("cannot read the settings", error))?;
-    plugins::configured(&desired, surroundings, asked.strict).await
 }
 
 impl Front for Serving {

@@ -61,11 +61,12 @@ pub use entry::{
 };
 pub use error::Error;
 pub use load::project_root;
-pub use policy::{BadPattern, Blocked, Policy, ServerRule, UrlPattern, glob};
+pub use policy::{AdmittedEntry, BadPattern, Blocked, Policy, ServerRule, UrlPattern, glob};
 pub use problem::{Hint, Kind, Problem, Severity};
 pub use resolve::{
-    ClassifierCommand, Desired, Effective, Hook, Pending, PermissionRule, Reason, Rules, Secrets,
-    Server, Shadowed, State, resolve,
+    BUILTIN_SERVER, ClassifierCommand, Desired, EDITOR_SERVER, Effective, FoundServer, Hook,
+    PLUGINS_SERVER, Pending, PermissionRule, Reason, Rules, Secrets, Server, Shadowed, State,
+    native_plugin_paths, resolve,
 };
 pub use scope::{Scope, UnknownScope};
 pub use search_path::{SearchPath, SkipReason, narrowed_path};

@@ -11,7 +11,9 @@ use crate::error::Error;
 use crate::import::{self, Client, Plan};
 use crate::load::{self, Candidate, server_item};
 use crate::name;
-use crate::resolve::{self, Desired, Server, setting_item};
+use crate::resolve::{
+    self, BUILTIN_SERVER, Desired, EDITOR_SERVER, PLUGINS_SERVER, Server, setting_item,
+};
 use crate::scope::Scope;
 use crate::settings::IdentityProvider;
 use crate::source::{Location, Node, Origin};
@@ -148,7 +150,8 @@ impl Workspace {
         if scope == Scope::Project {
             return Err(Error::ReadOnly { scope });
         }
-        if self.desired().named(name).next().is_none() {
+        let is_found = [PLUGINS_SERVER, EDITOR_SERVER, BUILTIN_SERVER].contains(&name);
+        if !is_found && self.desired().named(name).next().is_none() {
             return Err(Error::NoServer { name: name.to_owned() });
         }
         let path = self.file(scope)?;
@@ -234,6 +237,9 @@ impl Workspace {
         let desired = self.desired();
         let is_off = desired.named(name).all(|server| server.state.name() == "disabled");
         match switch {
+            Switch::On if desired.named(name).next().is_none() => {
+                !desired.switched_off.contains_key(name)
+            }
             Switch::On => !desired.named(name).any(|server| server.state.name() == "disabled"),
             Switch::Off => is_off && desired.named(name).next().is_some(),
         }

@@ -38,9 +38,6 @@ use crate::show;
 use crate::surroundings::Caller;
 use own::Own;
 
-/// The name of the server that is there when nothing is configured.
-pub(crate) const BUILTIN: &str = "builtin";
-
 /// How long a server that is connected may take for its lists, beyond the time to connect.
 const LISTS: Duration = Duration::from_secs(30);
 /// How long a person waits without being told what for.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_auth::Presence;
-use switchboard_config::Desired;
+use switchboard_config::{Desired, EDITOR_SERVER};
 use switchboard_core::engine::{Environment, InProcess};
 use switchboard_core::permission::Consent;
 use switchboard_core::{
@@ -35,11 +35,9 @@ impl Own {
         let environment = environment(desired, caller);
         let options = options::engine(desired, caller, Presence::Nobody)?;
         let is_empty = desired.servers.is_empty() && !desired.exclusive;
-        let own = plugins::configured(desired, &caller.surroundings, caller.is_strict()).await?;
-        let own: Vec<InProcess> = own.into_iter().collect();
-        let in_process = match otherwise {
-            Otherwise::Builtin if is_empty && own.is_empty() => vec![plugins::builtin()?],
-            _ => own,
+        let in_process: Vec<InProcess> = match otherwise {
+            Otherwise::Builtin if is_empty => vec![plugins::builtin()?],
+            _ => plugins::configured(desired, &caller.surroundings).await?.into_iter().collect(),
         };
         let id = WorkspaceId::of(desired, &environment, "");
         let workspace = Workspace { id: id.clone(), environment, in_process };
@@ -82,14 +80,14 @@ fn environment(desired: &Desired, caller: &Caller) -> Environment {
     kept.chain(set).collect()
 }
 
-/// The editor in which the project is open becomes a server, unless one of its name is configured.
+/// The editor in which the project is open becomes a server, unless one of its name is configured, or policy forbids it.
 pub(super) fn add_editor(caller: &Caller, desired: &mut Desired) -> Vec<Notice> {
-    if desired.exclusive || caller.is_strict() || desired.named(ide::NAME).next().is_some() {
+    if desired.exclusive || caller.is_strict() || desired.named(EDITOR_SERVER).next().is_some() {
         return Vec::new();
     }
     let (editors, problems) = ide::editors(&caller.editors(), &desired.root);
     if let Some(editor) = editors.first() {
-        desired.servers.push(editor.server(&desired.root));
+        desired.add_found(editor.to_found());
     }
     problems.iter().map(Notice::from).collect()
 }

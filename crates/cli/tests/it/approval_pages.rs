@@ -31,8 +31,20 @@ fn hostile() -> Vec<String> {
 
 /// The fields that a text stands in, each with a canary of its own.
 const FIELDS: [&str; 14] = [
-    "command", "args", "after-flag", "env", "envFile", "cwd", "headers", "headersHelper", "hook",
-    "matcher", "classifier", "agent", "agent-env", "prompt",
+    "command",
+    "args",
+    "after-flag",
+    "env",
+    "envFile",
+    "cwd",
+    "headers",
+    "headersHelper",
+    "hook",
+    "matcher",
+    "classifier",
+    "agent",
+    "agent-env",
+    "prompt",
 ];
 
 /// The text for one field. A header with a control character is invalid, and never asked about.
@@ -61,7 +73,8 @@ fn write(story: &Story, hostile: &str) {
         "hooks": { "PreToolUse": [{ "matcher": at("matcher"), "hooks": [hook] }] },
     });
     story.write(".switchboard/settings.json", &settings.to_string());
-    let inner = json!({ "command": "sh", "args": [at("agent")], "env": { "TOKEN": at("agent-env") } });
+    let inner =
+        json!({ "command": "sh", "args": [at("agent")], "env": { "TOKEN": at("agent-env") } });
     let front = json!({ "mcpServers": [{ "inner": inner }] });
     let agent = format!("---\n{front}\n---\n{}", at("prompt"));
     story.write(".switchboard/agents/helper.md", &agent);
@@ -148,7 +161,9 @@ fn a_change_shows_both_sides() {
         let local = pending.find(|case| case["name"] == "local").unwrap();
         let changes = local["changes"].as_array().unwrap();
         let of = |field: &str| changes.iter().find(|change| change["field"] == field).unwrap();
-        for (field, name) in [("command", "command"), ("args[3]", "after-flag"), ("env.API_TOKEN", "env")] {
+        for (field, name) in
+            [("command", "command"), ("args[3]", "after-flag"), ("env.API_TOKEN", "env")]
+        {
             let change = of(field);
             assert_eq!(change["before"], text(before, name), "{change}");
             assert_eq!(change["after"], text(&after, name), "{change}");
@@ -158,7 +173,8 @@ fn a_change_shows_both_sides() {
     write(&story, "s3cret");
     story.quietly(&["approve", "local"]);
     write(&story, "s3cret too");
-    for args in [&["list", "--no-check"][..], &["list", "--no-check", "--json"], &["get", "local"]] {
+    for args in [&["list", "--no-check"][..], &["list", "--no-check", "--json"], &["get", "local"]]
+    {
         let shown = stdout(&story, args);
         let is_said = shown.contains("env.API_TOKEN; `switchboard approve` shows how");
         assert!(is_said || args.contains(&"--json"), "{shown}");

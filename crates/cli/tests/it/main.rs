@@ -35,6 +35,7 @@ mod managed;
 mod openid;
 mod peers;
 mod plugins;
+mod policy_gate;
 mod principals;
 mod probe;
 mod protected;

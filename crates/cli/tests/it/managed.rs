@@ -7,18 +7,34 @@ use std::process::Command;
 
 use crate::Story;
 
+/// Puts the files in `$1` where the administrator's are.
+const PREPARE: &str = "mount -t tmpfs none /etc && mkdir /etc/switchboard \
+                       && cp -r \"$1\"/. /etc/switchboard";
+
 /// Runs a command where these files stand in the administrator's folder, and writes down what it shows.
 fn run(story: &mut Story, files: &[(&str, &str)], args: &[&str]) {
     for (name, text) in files {
         story.write(&format!("../managed/{name}"), text);
     }
-    let prepare = "mount -t tmpfs none /etc && mkdir /etc/switchboard \
-                   && cp -r \"$1\"/. /etc/switchboard";
-    run_where(story, prepare, args);
+    run_where(story, PREPARE, args);
 }
 
 /// Runs a command in a mount namespace that `prepare` has changed; `$1` there is the folder `managed` of the home.
 fn run_where(story: &mut Story, prepare: &str, args: &[&str]) {
+    let shown = shown_where(story, prepare, args);
+    story.tell(args, &format!("\n{}", shown.trim_end()));
+}
+
+/// Runs a command where these files stand in the administrator's folder; what it shows.
+pub(crate) fn shown_under(story: &Story, files: &[(&str, &str)], args: &[&str]) -> String {
+    std::fs::create_dir_all(story.path("../managed")).unwrap();
+    for (name, text) in files {
+        story.write(&format!("../managed/{name}"), text);
+    }
+    shown_where(story, PREPARE, args)
+}
+
+fn shown_where(story: &Story, prepare: &str, args: &[&str]) -> String {
     let script = format!("{prepare} && shift && exec \"$@\"");
     let typed = story.command(args);
     let mut command = Command::new("unshare");
@@ -29,7 +45,7 @@ fn run_where(story: &mut Story, prepare: &str, args: &[&str]) {
     let output = command.output().unwrap();
     let shown = story.home.shown(&output);
     assert!(!shown.contains("unshare: "), "mount namespaces are needed: {shown}");
-    story.tell(args, &format!("\n{}", shown.trim_end()));
+    shown
 }
 
 fn check(name: &str, files: &[(&str, &str)], lines: &[&[&str]]) {

@@ -57,6 +57,9 @@ pub enum Transport {
     SseIde(Ide),
     /// An editor, over WebSocket.
     WsIde(Ide),
+    /// A server inside this process: the host application's own, or native plugins. No file may say so.
+    #[schemars(skip)]
+    Sdk,
 }
 
 /// A process to start.
@@ -271,13 +274,14 @@ impl Transport {
             Self::Ws(_) => "ws",
             Self::SseIde(_) => "sse-ide",
             Self::WsIde(_) => "ws-ide",
+            Self::Sdk => "sdk",
         }
     }
 
     /// The URL, of a remote one.
     pub fn url(&self) -> Option<&str> {
         match self {
-            Self::Stdio(_) => None,
+            Self::Stdio(_) | Self::Sdk => None,
             Self::Http(remote) | Self::Sse(remote) | Self::Ws(remote) => Some(&remote.url),
             Self::SseIde(ide) | Self::WsIde(ide) => Some(&ide.url),
         }

@@ -1,8 +1,10 @@
 //! Which servers an administrator, or the user, lets run.
 //!
 //! Deny wins. Where an allow list holds a URL, remote servers have to match by URL (a name is chosen by whoever
-//! writes the entry), and where it holds a command, local ones by command.
+//! writes the entry), and where it holds a command, local ones by command. A server inside this process, native plugins
+//! among them, has neither and is meant by its name.
 
+mod admitted;
 mod glob;
 mod rule;
 mod url;
@@ -12,6 +14,7 @@ use crate::problem::{Kind, Problem};
 use crate::scope::Scope;
 use crate::source::{Located, Location};
 
+pub use admitted::AdmittedEntry;
 pub use glob::glob;
 pub use rule::ServerRule;
 pub(crate) use rule::server_rule;
@@ -79,6 +82,7 @@ fn allows(rules: &[Located<ServerRule>], name: &str, entry: Option<&Entry>) -> b
     };
     let decisive: fn(&ServerRule) -> bool = match entry.transport {
         Transport::Stdio(_) => |rule| matches!(rule, ServerRule::ServerCommand(_)),
+        Transport::Sdk => |_| false,
         _ => |rule| matches!(rule, ServerRule::ServerUrl(_)),
     };
     if rules().any(decisive) {

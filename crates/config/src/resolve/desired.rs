@@ -10,7 +10,7 @@ use super::gate::Pending;
 use crate::agent::Agent;
 use crate::entry::{Entry, Signature};
 use crate::mask::masked;
-use crate::policy::Policy;
+use crate::policy::{AdmittedEntry, Policy};
 use crate::problem::Problem;
 use crate::scope::Scope;
 use crate::settings::{
@@ -51,6 +51,10 @@ pub struct Desired {
     /// Whether the administrator's servers are the only ones, so that none can be added.
     pub exclusive: bool,
     pub(crate) policy: Policy,
+    /// The administrator's file that leaves no room for other servers.
+    pub(crate) exclusive_at: Option<Location>,
+    /// The names that settings switch off.
+    pub(crate) switched_off: BTreeMap<String, Location>,
 }
 
 /// One server.
@@ -75,11 +79,12 @@ pub struct Server {
     pub signature: Option<Signature>,
 }
 
-/// What is to become of a server. Only one that is ready carries an expanded entry.
+/// What is to become of a server. Only one that is ready carries an expanded entry, and only one that policy admitted is
+/// ready.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
     /// It is to be started.
-    Ready(Box<Entry>),
+    Ready(Box<AdmittedEntry>),
     /// It is switched off.
     Disabled(Reason),
     /// A person has to look at it first. Where it was approved before, the differences are given, without secrets;
@@ -235,6 +240,12 @@ impl Server {
             State::Ready(entry) => Some(entry),
             _ => None,
         }
+    }
+
+    /// Whether it runs inside this process, or would if it were let. An entry in a file that says so is invalid.
+    pub fn is_in_process(&self) -> bool {
+        let says_so = self.template.get("type").and_then(Node::as_str) == Some("sdk");
+        says_so && !matches!(self.state, State::Invalid(_))
     }
 
     /// Its entry for showing: as written, never expanded.

@@ -6,6 +6,7 @@
 
 mod agent;
 mod desired;
+mod found;
 mod gate;
 mod policy;
 mod principals;
@@ -16,11 +17,13 @@ pub use desired::{
     ClassifierCommand, Desired, Effective, Hook, PermissionRule, Reason, Rules, Secrets, Server,
     Shadowed, State,
 };
+pub use found::{BUILTIN_SERVER, EDITOR_SERVER, FoundServer, PLUGINS_SERVER, native_plugin_paths};
 pub use gate::Pending;
 pub(crate) use servers::setting_item;
 
 use crate::load::{self, Loaded};
 use crate::problem::{Kind, Problem};
+use crate::source::{Location, Origin};
 use crate::surroundings::{Asked, Surroundings};
 use crate::trust::{ApprovalStore, Approvals};
 use gate::Gate;
@@ -41,6 +44,7 @@ pub fn resolve(surroundings: &Surroundings, asked: &Asked) -> Desired {
     let mut desired = put_together(&loaded, Gate::new(approvals), surroundings, asked, problems);
     desired.watched = loaded.shelf.into_looked_at();
     desired.watched.push(store.path());
+    desired.watched.extend(native_plugin_paths(&desired.settings, surroundings));
     desired
 }
 
@@ -79,9 +83,20 @@ fn put_together(
         problems,
         skipped_folders,
         watched: Vec::new(),
+        exclusive_at: loaded.exclusive.then(|| managed_servers_file(surroundings)),
+        switched_off: found::switched_off(loaded, &gate),
         policy,
     };
+    if !asked.strict && !desired.exclusive {
+        let plugins = found::native_plugins(&desired.settings, surroundings);
+        plugins.into_iter().for_each(|plugins| desired.add_found(plugins));
+    }
     agent::apply(&choice, &mut desired);
     desired.pending = gate.into_pending();
     desired
+}
+
+/// The file whose servers, where it has any, are the only ones.
+fn managed_servers_file(surroundings: &Surroundings) -> Location {
+    Origin::file(&surroundings.managed_dir.join("managed-mcp.json")).start()
 }

@@ -155,13 +155,17 @@ impl<'a> Bench<'a> {
         if let (Verdict::Unknown { changes }, Some(item)) = (verdict, &candidate.item)
             && !self.enabled_by_setting(candidate, gate)
         {
-            let redacted = |changes: &Vec<Change>| changes.iter().map(Change::to_redacted).collect();
+            let redacted =
+                |changes: &Vec<Change>| changes.iter().map(Change::to_redacted).collect();
             let shown = changes.as_ref().map(redacted);
             gate.ask(item, changes);
             return State::AwaitingApproval { changes: shown };
         }
         match missing.first() {
-            None => State::Ready(Box::new(entry)),
+            None => match self.policy.admit(&candidate.name, entry) {
+                Ok(entry) => State::Ready(Box::new(entry)),
+                Err(blocked) => State::Blocked(Reason::new(blocked.why, blocked.by)),
+            },
             Some(first) => {
                 problems.extend(
                     missing.iter().map(|missing| missing_variable(&candidate.name, missing)),
@@ -239,21 +243,16 @@ impl<'a> Bench<'a> {
     /// its command was looked up in all of `PATH`.
     fn start_changes(&self, candidate: &Candidate, entry: &Entry) -> Vec<Change> {
         let (before, after) = (&self.loaded.root, &candidate.start_folder);
-        let change = |field: &str, before: &Path, after: Option<&Path>| Change {
-            field: field.to_owned(),
-            before: Some(before.to_string_lossy().into()),
-            after: after.map(|after| after.to_string_lossy().into()),
-        };
         let mut changes = Vec::new();
         if before.canonicalize().ok() != after.canonicalize().ok() {
-            changes.push(change("start folder", before, Some(after)));
+            changes.push(Change::of_paths("start folder", before, Some(after)));
         }
         if let Transport::Stdio(stdio) = &entry.transport
             && is_bare(&stdio.command)
             && let Some(path) = self.search_path(after)
             && let Some(program) = path.skipped_program(&stdio.command, before)
         {
-            changes.push(change("program", &program, None));
+            changes.push(Change::of_paths("program", &program, None));
         }
         changes
     }

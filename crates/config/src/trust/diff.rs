@@ -4,6 +4,7 @@
 //! show a change beside other things, without secrets: a [`RedactedChange`].
 
 use std::fmt;
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -45,9 +46,20 @@ struct Side<'a> {
     masked: Option<&'a Value>,
 }
 
+fn path_text(path: &Path) -> Value {
+    path.to_string_lossy().into()
+}
+
 // === impl Change ===
 
 impl Change {
+    /// A difference between two paths, which are no secret.
+    pub(crate) fn of_paths(field: &str, before: &Path, after: Option<&Path>) -> Self {
+        let (before, after) = (path_text(before), after.map(path_text));
+        let side = |written| Side { written, masked: Some(written) };
+        Self::new(field, Some(side(&before)), after.as_ref().map(side))
+    }
+
     fn new(field: &str, before: Option<Side<'_>>, after: Option<Side<'_>>) -> Self {
         Self {
             field: field.to_owned(),

@@ -15,8 +15,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use switchboard_config::{
-    Asked, Desired, Dynamic, Fetched, Origin, PermissionRule, PluginTerms, Problem, Server, State,
-    Surroundings, Transport, Workspace,
+    Asked, Desired, Dynamic, EDITOR_SERVER, Entry, Fetched, FoundServer, Ide, Node, Origin,
+    PermissionRule, PluginTerms, Problem, Scope, Server, State, Surroundings, Transport, Workspace,
 };
 
 /// One case.
@@ -50,6 +50,8 @@ pub(crate) struct World {
     pub(crate) asked: Asked,
     /// Whether the rendering says where commands start.
     shows_start_folders: bool,
+    /// What is found besides what files say.
+    found: Vec<FoundServer>,
 }
 
 impl World {
@@ -81,6 +83,7 @@ impl World {
             surroundings,
             asked: Asked::default(),
             shows_start_folders: false,
+            found: Vec::new(),
         }
     }
 
@@ -101,7 +104,9 @@ impl World {
     }
 
     pub(crate) fn desired(&self) -> Desired {
-        self.workspace().desired()
+        let mut desired = self.workspace().desired();
+        self.found.iter().cloned().for_each(|found| desired.add_found(found));
+        desired
     }
 
     /// Approves until nothing more comes up: approving one thing may bring up another.
@@ -219,6 +224,18 @@ fn ask(world: &mut World, line: &str) {
         "connectors" => {
             let origin = Origin::text("https://connectors.example");
             world.asked.connectors.push(Fetched { origin, text: rest.to_owned() });
+        }
+        "editor" => {
+            let at = Origin::text("an editor").start();
+            let ide = Ide { url: rest.to_owned(), ide_name: None, auth_token: None };
+            let (name, entry) = (EDITOR_SERVER.to_owned(), Entry::new(Transport::WsIde(ide)));
+            let template = Node::from_json(&entry.to_json(), &at);
+            let scope = Scope::Dynamic;
+            world.found.push(FoundServer { name, scope, at, template, entry });
+        }
+        "in-process" => {
+            let at = Origin::text("this program").start();
+            world.found.push(FoundServer::in_process(rest, Scope::Dynamic, at));
         }
         "owner" => world.surroundings.owner = world.surroundings.owner.map(|owner| owner + 1),
         "corrupt-approvals" => world.write("state/approvals.json", "{"),

@@ -16,6 +16,9 @@ pub enum Error {
     /// The entry starts this program again, beneath itself.
     #[error("the server is this program itself, started beneath itself")]
     Loop,
+    /// A server inside this process that has no link to it.
+    #[error("the server is not in this process")]
+    NotInProcess,
     /// The file of variables cannot be read.
     #[error("cannot read its `envFile` {}", path.display())]
     EnvFile {
@@ -122,6 +125,7 @@ impl Error {
             Self::Wire(error) => error.remedy(),
             Self::Preparing(_) => Remedy::Retry,
             Self::Loop
+            | Self::NotInProcess
             | Self::EnvFile { .. }
             | Self::EnvLine { .. }
             | Self::EnvVariable { .. }

@@ -51,6 +51,8 @@ pub(super) fn build(spec: &Spec, shared: &Shared) -> Result<Target, Error> {
         Transport::Ws(entry) => remote(Kind::Ws, entry, spec, shared),
         Transport::SseIde(ide) => editor(Kind::Sse, ide, spec, shared),
         Transport::WsIde(ide) => editor(Kind::Ws, ide, spec, shared),
+        // The engine has a link for it, or does not start it.
+        Transport::Sdk => Err(Error::NotInProcess),
     }
 }
 

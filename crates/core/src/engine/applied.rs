@@ -8,9 +8,7 @@ use switchboard_config::{
     Desired, Entry, Mode, Scope, Server, Share, Signature, ToolFilter, Transport,
 };
 
-use super::in_process::InProcess;
 use super::numbers::Numbers;
-use super::workspace::Workspace;
 use crate::catalog::{Configured, normal_server};
 use crate::connection::{Connection, Spec};
 use crate::hooks::Hooks;
@@ -121,13 +119,8 @@ impl FromIterator<Arc<Placed>> for Placing {
 // === impl Plan ===
 
 impl Plan {
-    /// A server of the configuration.
-    pub(super) fn configured(
-        server: &Server,
-        entry: &Entry,
-        desired: &Desired,
-        spec: Spec,
-    ) -> Self {
+    /// A server that is ready.
+    pub(super) fn new(server: &Server, entry: &Entry, desired: &Desired, spec: Spec) -> Self {
         Self {
             name: server.name.clone(),
             scope: server.scope,
@@ -137,21 +130,6 @@ impl Plan {
             share: entry.share,
             transport: entry.transport.name(),
             signature: server.signature.clone(),
-            spec,
-        }
-    }
-
-    /// A server of the host application.
-    pub(super) fn in_process(server: &InProcess, spec: Spec) -> Self {
-        Self {
-            name: server.name.clone(),
-            scope: Scope::Dynamic,
-            filter: ToolFilter::default(),
-            always_load: false,
-            timeout: None,
-            share: Share::Auto,
-            transport: "sdk",
-            signature: None,
             spec,
         }
     }
@@ -179,13 +157,11 @@ pub(crate) fn normal(server: &str, scope: Scope) -> String {
 }
 
 /// Every server that has a name, started or not: names of tools never depend on who is connected.
-pub(super) fn configured(desired: &Desired, workspace: &Workspace) -> Vec<(String, Scope)> {
+pub(super) fn configured(desired: &Desired) -> Vec<(String, Scope)> {
     let mut configured: Vec<(String, Scope)> = Vec::new();
-    let files = desired.servers.iter().map(|server| (server.name.as_str(), server.scope));
-    let ours = workspace.in_process.iter().map(|server| (server.name.as_str(), Scope::Dynamic));
-    for (name, scope) in files.chain(ours) {
-        if !configured.iter().any(|(known, _)| known == name) {
-            configured.push((name.to_owned(), scope));
+    for server in &desired.servers {
+        if !configured.iter().any(|(known, _)| *known == server.name) {
+            configured.push((server.name.clone(), server.scope));
         }
     }
     configured

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use switchboard_config::{Desired, Entry, Mode, Scope, Server};
+use switchboard_config::{Desired, Entry, FoundServer, Mode, Origin, Reason, Scope, Server, State};
 use switchboard_wire::http::NoCredentials;
 
 use super::applied::{self, Applied, Placing, Plan};
@@ -58,14 +58,11 @@ impl Inner {
         let mut plans: Vec<Plan> = Vec::new();
         for (server, entry) in desired.ready() {
             if !plans.iter().any(|plan| plan.name == server.name) {
-                let spec = self.spec(workspace, desired, server, entry);
-                plans.push(Plan::configured(server, entry, desired, spec));
-            }
-        }
-        for server in &workspace.in_process {
-            if !plans.iter().any(|plan| plan.name == server.name) {
-                let spec = own(workspace, desired, server);
-                plans.push(Plan::in_process(server, spec));
+                let spec = match workspace.in_process(server) {
+                    Some(link) => in_process(workspace, desired, server, link),
+                    None => self.spec(workspace, desired, server, entry),
+                };
+                plans.push(Plan::new(server, entry, desired, spec));
             }
         }
         plans
@@ -98,7 +95,7 @@ impl Inner {
     }
 
     fn assemble(&self, workspace: &Workspace, desired: Arc<Desired>, placed: Placing) -> Applied {
-        let configured = applied::configured(&desired, workspace);
+        let configured = applied::configured(&desired);
         let normal: Vec<String> =
             configured.iter().map(|(name, scope)| applied::normal(name, *scope)).collect();
         let mode = desired.rules.mode.as_ref().map(|mode| mode.value);
@@ -161,13 +158,32 @@ fn current_keys(standing: &Standing) -> HashMap<(Arc<str>, String), Key> {
     keys.collect()
 }
 
-/// A server of the host application: nobody else's workspace reaches it.
-fn own(workspace: &Workspace, desired: &Desired, server: &InProcess) -> Spec {
+/// What is desired, with the servers inside this process among it: each judged as a server that was found, by the same
+/// gate as every other. One that is desired and that nobody gave a link to cannot be used.
+pub(super) fn with_in_process(workspace: &Workspace, mut desired: Desired) -> Desired {
+    for given in &workspace.in_process {
+        // Native plugins are desired already.
+        if !desired.named(&given.name).any(Server::is_in_process) {
+            let at = Origin::text("this program").start();
+            desired.add_found(FoundServer::in_process(&given.name, Scope::Dynamic, at));
+        }
+    }
+    for server in desired.servers.iter_mut().filter(|server| server.is_in_process()) {
+        if server.entry().is_some() && workspace.in_process(server).is_none() {
+            let why = "this program does not run it".to_owned();
+            server.state = State::Invalid(Reason { why, by: None });
+        }
+    }
+    desired
+}
+
+/// A server inside this process: nobody else's workspace reaches it.
+fn in_process(workspace: &Workspace, desired: &Desired, server: &Server, link: &InProcess) -> Spec {
     let id = format!("{}/{}", workspace.id, server.name);
     Spec {
         server: server.name.clone(),
-        scope: Scope::Dynamic,
-        reach: Reach::InProcess(connection::InProcess { id, open: server.open.clone() }),
+        scope: server.scope,
+        reach: Reach::InProcess(connection::InProcess { id, open: link.open.clone() }),
         working_dir: desired.root.clone(),
         environment: workspace.environment.clone(),
         root: None,

@@ -163,8 +163,10 @@ impl Engine {
     }
 
     /// Makes connections match what is desired in a workspace. What did not change is not touched; calls of servers
-    /// that are gone, or became others, fail.
+    /// that are gone, or became others, fail. Servers inside this process are judged by the policy of what is desired,
+    /// like all others.
     pub fn apply(&self, workspace: &Workspace, desired: Desired) {
+        let desired = apply::with_in_process(workspace, desired);
         self.0.apply(workspace, Arc::new(desired));
     }
 

@@ -38,7 +38,7 @@ pub struct ServerView {
     pub name: String,
     /// Where it comes from.
     pub scope: Scope,
-    /// Where its entry stands; absent for one of the host application.
+    /// Where its entry stands, or where it was found.
     pub at: Option<Location>,
     /// How it is reached; absent where the entry cannot be used.
     pub transport: Option<&'static str>,
@@ -205,8 +205,6 @@ pub(super) fn servers(applied: &Applied, lists: impl Fn(&Placed) -> Arrival) -> 
         };
         views.push(ServerView { at: Some(server.at.clone()), ..view });
     }
-    let ours = applied.placed.iter().filter(|placed| placed.transport == "sdk");
-    views.extend(ours.map(|placed| of_placed(placed, lists(placed))));
     views
 }
 

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
-use switchboard_config::Desired;
+use switchboard_config::{Desired, Server};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -34,6 +34,16 @@ pub struct Workspace {
     pub environment: Environment,
     /// Servers of the host application itself.
     pub in_process: Vec<InProcess>,
+}
+
+// === impl Workspace ===
+
+impl Workspace {
+    /// The way to a server inside this process; `None` for every other, and for one that nobody gave.
+    pub(super) fn in_process(&self, server: &Server) -> Option<&InProcess> {
+        let given = self.in_process.iter().find(|given| given.name == server.name);
+        given.filter(|_| server.is_in_process())
+    }
 }
 
 /// A workspace as it stands.

@@ -8,14 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use switchboard_config::{
-    Entry, Ide, Location, Member, Node, Origin, Scope, Server, State, Transport, Value,
+    EDITOR_SERVER, Entry, FoundServer, Ide, Location, Member, Node, Origin, Scope, Transport, Value,
 };
 use switchboard_wire::sanitize;
 
 use crate::problem::{Problem, ProblemKind};
-
-/// The name of the server that an editor becomes.
-pub const NAME: &str = "ide";
 
 /// The largest file that is read; a longer one is not of this kind.
 const LARGEST: u64 = 64 * 1024;
@@ -87,18 +84,15 @@ impl Editor {
         Some(Self { name, folders: lock.workspace_folders, file, transport, fits })
     }
 
-    /// The editor as a server to be started; `root` is the project's.
-    pub fn server(&self, root: &Path) -> Server {
+    /// The editor as a server, for [`Desired::add_found`](switchboard_config::Desired::add_found) to judge.
+    pub fn to_found(&self) -> FoundServer {
         let at = Origin::file(&self.file).start();
-        Server {
-            name: NAME.to_owned(),
+        FoundServer {
+            name: EDITOR_SERVER.to_owned(),
             scope: Scope::Dynamic,
             template: self.template(&at),
             at,
-            state: State::Ready(Box::new(Entry::new(self.transport.clone()))),
-            working_dir: root.to_owned(),
-            item: None,
-            signature: None,
+            entry: Entry::new(self.transport.clone()),
         }
     }
 
@@ -161,7 +155,7 @@ fn runs(pid: i32) -> bool {
 fn unusable(file: &Path, reason: &str) -> Problem {
     let message = format!("the editor's file {} cannot be used: {reason}", file.display());
     let message = sanitize::line(&message).into_owned();
-    Problem::new(ProblemKind::Editor, message).of_server(NAME)
+    Problem::new(ProblemKind::Editor, message).of_server(EDITOR_SERVER)
 }
 
 #[cfg(test)]
@@ -175,11 +169,9 @@ mod tests {
             fs::write(folder.path().join(name), text).unwrap();
         }
         let (editors, problems) = editors(folder.path(), Path::new("/work/app"));
-        let shown = |editor: &Editor| match editor.server(Path::new("/work/app")).state {
-            State::Ready(entry) => {
-                format!("{} {}", entry.transport.name(), entry.transport.url().unwrap())
-            }
-            _ => unreachable!(),
+        let shown = |editor: &Editor| {
+            let transport = editor.to_found().entry.transport;
+            format!("{} {}", transport.name(), transport.url().unwrap())
         };
         (editors.iter().map(shown).collect(), problems.len())
     }

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use switchboard_config::{Asked, Surroundings};
 use switchboard_core::Engine;
 use tokio::sync::Mutex;
 
-use super::{Extra, Options, Served};
+use super::{Extra, Options, PluginHost, Served};
 use crate::bridge::{Bridge, BridgeOptions, Seen, View};
 use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
 
@@ -39,6 +40,13 @@ impl Agents {
     ) -> Self {
         let (extra, open) = (Extra::default(), Mutex::default());
         Self { engine, surroundings, asked, variables, options, extra, shown, open }
+    }
+
+    /// Has `plugins` run the native plugins that an agent works with.
+    #[must_use]
+    pub fn with_plugins(mut self, plugins: Arc<dyn PluginHost>) -> Self {
+        self.extra.plugins = Some(plugins);
+        self
     }
 
     /// Starts these servers only, whatever an agent names besides.

@@ -63,6 +63,6 @@ pub use connectors::{
 };
 pub use options::{Options, Timing, Watching};
 pub use problem::Problem;
-pub use served::{Extra, Served};
+pub use served::{Extra, PluginHost, Served};
 pub use snapshot::Snapshot;
 pub use sources::Sources;

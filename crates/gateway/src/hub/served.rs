@@ -4,7 +4,10 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use switchboard_config::{self as config, Asked, Desired, Surroundings, resolve};
+use futures_util::future::BoxFuture;
+use switchboard_config::{
+    self as config, Asked, Desired, PLUGINS_SERVER, Reason, State, Surroundings, resolve,
+};
 use switchboard_core::engine::{Environment, InProcess};
 use switchboard_core::{Engine, Workspace, WorkspaceId};
 use tokio::sync::watch;
@@ -23,13 +26,24 @@ pub struct Served {
     following: JoinHandle<()>,
 }
 
+/// Runs native plugins. Asked whenever what is desired changes, so that plugins which policy forbids from then on end,
+/// and those which it allows from then on start.
+pub trait PluginHost: Send + Sync {
+    /// The plugins of this workspace as one server; `None` where none may run. The error says why they cannot.
+    fn serve<'a>(
+        &'a self,
+        desired: &'a Desired,
+        surroundings: &'a Surroundings,
+    ) -> BoxFuture<'a, Result<Option<InProcess>, String>>;
+}
+
 /// What is served besides what files name.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Extra {
     /// A server that is there while no other is configured.
     pub otherwise: Option<InProcess>,
-    /// Servers that are there beside whatever is configured.
-    pub also: Vec<InProcess>,
+    /// What runs the native plugins that are desired.
+    pub plugins: Option<Arc<dyn PluginHost>>,
     /// The only servers to start, by name; all if absent.
     pub only: Option<Vec<String>>,
 }
@@ -48,6 +62,7 @@ struct Loaded {
 struct Follower {
     engine: Engine,
     id: WorkspaceId,
+    surroundings: Surroundings,
     variables: Vec<(OsString, OsString)>,
     extra: Extra,
 }
@@ -65,7 +80,7 @@ impl Served {
         extra: Extra,
     ) -> Self {
         let loaded = Loaded::new(surroundings, asked, options, &extra).await;
-        Self::follow(engine, loaded, variables, extra)
+        Self::follow(engine, loaded, variables, extra).await
     }
 
     /// The same for an agent. `None` if there is none of that name: then nothing is applied.
@@ -83,10 +98,10 @@ impl Served {
             loaded.sources.shutdown().await;
             return None;
         }
-        Some(Self::follow(engine, loaded, variables, extra))
+        Some(Self::follow(engine, loaded, variables, extra).await)
     }
 
-    fn follow(
+    async fn follow(
         engine: Engine,
         loaded: Loaded,
         variables: Vec<(OsString, OsString)>,
@@ -95,13 +110,14 @@ impl Served {
         let Loaded { given, whose, sources, mut snapshots, first } = loaded;
         let environment = environment(&variables, &first.desired);
         let id = WorkspaceId::of(&first.desired, &environment, &given);
-        let follower = Follower { engine, id: id.clone(), variables, extra };
-        follower.apply(&first);
+        let surroundings = whose.0.clone();
+        let follower = Follower { engine, id: id.clone(), surroundings, variables, extra };
+        follower.apply(&first).await;
         let (done, applied) = watch::channel(first.generation);
         let following = tokio::spawn(async move {
             while snapshots.changed().await.is_ok() {
                 let snapshot = snapshots.borrow_and_update().clone();
-                follower.apply(&snapshot);
+                follower.apply(&snapshot).await;
                 done.send_replace(snapshot.generation);
             }
         });
@@ -183,36 +199,43 @@ impl Loaded {
     }
 }
 
-// === impl Extra ===
-
-impl Extra {
-    /// What is served from this process. Where an administrator's servers are the only ones, there is nothing beside
-    /// them.
-    fn in_process(&self, desired: &Desired) -> Vec<InProcess> {
-        let lonely = desired.servers.is_empty() && self.also.is_empty();
-        let is_wanted = |server: &&InProcess| {
-            self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == server.name()))
-        };
-        let also = self.also.iter().filter(|_| !desired.exclusive).filter(is_wanted);
-        also.chain(self.otherwise.iter().filter(|_| lonely)).cloned().collect()
-    }
-}
-
 // === impl Follower ===
 
 impl Follower {
-    fn apply(&self, snapshot: &Snapshot) {
-        let desired = &snapshot.desired;
-        let workspace = Workspace {
-            id: self.id.clone(),
-            environment: environment(&self.variables, desired),
-            in_process: self.extra.in_process(desired),
-        };
-        let mut desired = desired.clone();
+    async fn apply(&self, snapshot: &Snapshot) {
+        let mut desired = snapshot.desired.clone();
         if let Some(only) = &self.extra.only {
             desired.servers.retain(|server| only.contains(&server.name));
         }
+        let workspace = Workspace {
+            id: self.id.clone(),
+            environment: environment(&self.variables, &desired),
+            in_process: self.in_process(&snapshot.desired, &mut desired).await,
+        };
         self.engine.apply(&workspace, desired);
+    }
+
+    /// The servers of this process. Where an administrator's servers are the only ones there is none beside them.
+    async fn in_process(&self, all: &Desired, desired: &mut Desired) -> Vec<InProcess> {
+        let is_alone = all.servers.is_empty() && !all.exclusive;
+        let otherwise = self.extra.otherwise.clone().filter(|_| is_alone);
+        let plugins = match &self.extra.plugins {
+            Some(host) => host.serve(desired, &self.surroundings).await,
+            None => Ok(None),
+        };
+        let plugins = plugins.unwrap_or_else(|why| {
+            cannot_run(desired, PLUGINS_SERVER, &why);
+            None
+        });
+        plugins.into_iter().chain(otherwise).collect()
+    }
+}
+
+/// Says why a server that is desired does not run.
+fn cannot_run(desired: &mut Desired, name: &str, why: &str) {
+    let is_meant = |server: &&mut config::Server| server.name == name && server.is_in_process();
+    for server in desired.servers.iter_mut().filter(is_meant) {
+        server.state = State::Invalid(Reason { why: why.to_owned(), by: None });
     }
 }
 

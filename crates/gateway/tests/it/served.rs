@@ -1,12 +1,14 @@
 //! What files say reaches the engine, and only what they change is touched.
 
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::json;
-use switchboard_config::{Asked, Platform, Surroundings};
-use switchboard_core::engine::Status;
+use switchboard_config::{Asked, Desired, PLUGINS_SERVER, Platform, Surroundings};
+use switchboard_core::engine::{InProcess, Status};
 use switchboard_core::{Engine, EngineOptions};
-use switchboard_gateway::hub::{Extra, Options, Served};
+use switchboard_gateway::hub::{Extra, Options, PluginHost, Served};
 use switchboard_testkit::{guard_path, programs::program};
 use switchboard_wire::process::Guard;
 
@@ -55,6 +57,87 @@ async fn a_file_that_changes_starts_and_stops_only_what_it_names() {
     connected("new").await;
     assert_eq!(connected("kept").await, kept, "it was started again");
     assert!(engine.snapshot(&id).unwrap().server("gone").is_none());
+    served.shutdown().await;
+    engine.shutdown().await;
+}
+
+/// A host of plugins of which nothing is left once nobody holds its server.
+struct Host {
+    /// What every server it made holds.
+    running: std::sync::Mutex<Weak<()>>,
+}
+
+impl PluginHost for Host {
+    fn serve<'a>(
+        &'a self,
+        desired: &'a Desired,
+        _: &'a Surroundings,
+    ) -> BoxFuture<'a, Result<Option<InProcess>, String>> {
+        let running = desired.native_plugins().map(|_| Arc::new(()));
+        if let Some(running) = &running {
+            *self.running.lock().unwrap() = Arc::downgrade(running);
+        }
+        let server = running.map(|running| {
+            InProcess::linked(PLUGINS_SERVER, move || {
+                let _held = &running;
+                Ok(switchboard_wire::link::pair::pair().0)
+            })
+        });
+        Box::pin(async move { Ok(server) })
+    }
+}
+
+/// Plugins that an administrator forbids while a hub runs end, and start once they are allowed.
+#[tokio::test]
+async fn a_policy_that_changes_reaches_native_plugins() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().to_str().unwrap().to_owned();
+    let env = [("HOME".to_owned(), home.clone())].into();
+    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+    surroundings.managed_dir = folder.path().join("managed");
+    let policy = surroundings.managed_dir.join("managed-settings.json");
+    std::fs::create_dir_all(&surroundings.managed_dir).unwrap();
+    std::fs::create_dir_all(surroundings.config_dir.join("native")).unwrap();
+    let guard = Guard::at(guard_path()).unwrap();
+    let engine = Engine::start(EngineOptions::new("test", "1", guard.clone())).await;
+    let host = Arc::new(Host { running: std::sync::Mutex::default() });
+    let plugins: Option<Arc<dyn PluginHost>> = Some(host.clone());
+    let extra = Extra { plugins, ..Extra::default() };
+    let (asked, options) = (Asked::default(), Options::new(guard));
+    let served =
+        Served::start(engine.clone(), surroundings, asked, Vec::new(), options, extra).await;
+    let id = served.workspace().clone();
+    let becomes = async |is: &str| {
+        let mut changes = engine.changes();
+        let waiting = async {
+            loop {
+                let snapshot = engine.snapshot(&id).unwrap();
+                let view = snapshot.server(PLUGINS_SERVER).unwrap();
+                let word = if view.stats.is_some() { "started" } else { view.status.word() };
+                if word == is {
+                    return;
+                }
+                changes.changed().await.unwrap();
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+        assert!(waited.is_ok(), "it is not {is}");
+    };
+    let is_running = || host.running.lock().unwrap().upgrade().is_some();
+    becomes("started").await;
+    assert!(is_running());
+    for (text, state) in [
+        (r#"{"allowedMcpServers": []}"#, "blocked"),
+        (r#"{"deniedMcpServers": [{"serverName": "plugins"}]}"#, "blocked"),
+        (r#"{"disabledMcpServers": ["plugins"]}"#, "disabled"),
+        ("{", "blocked"),
+    ] {
+        std::fs::write(&policy, text).unwrap();
+        becomes(state).await;
+        assert!(!is_running(), "{text}");
+        std::fs::write(&policy, "{}").unwrap();
+        becomes("started").await;
+    }
     served.shutdown().await;
     engine.shutdown().await;
 }

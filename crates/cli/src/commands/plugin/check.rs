@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use switchboard_config::PLUGINS_SERVER;
 use switchboard_plugin::{Offer, Plugins, Sources};
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
@@ -27,7 +28,7 @@ pub(super) async fn run(file: &Path, caller: &Caller, printer: &Printer) -> Resu
         return Err(Failure::usage(message, "give the shared object that was built"));
     }
     let sources = Sources { builtins: &[], folders: vec![path] };
-    let plugins = Plugins::start(options(caller)?, sources).await;
+    let plugins = Plugins::start(options(PLUGINS_SERVER, caller)?, sources).await;
     let problems = plugins.problems();
     let offer = plugins.shown().into_iter().find_map(|plugin| plugin.offer);
     if printer.is_json() {

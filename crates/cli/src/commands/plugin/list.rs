@@ -4,7 +4,7 @@ use serde_json::json;
 use switchboard_plugin::{Plugins, Shown};
 use switchboard_wire::sanitize;
 
-use super::{notices, options, sources};
+use super::{name_of, notices, options, sources};
 use crate::args::Folders;
 use crate::printer::{DIM, Printer};
 use crate::report::Failure;
@@ -16,7 +16,8 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let sources = sources(folders, caller)?;
-    let plugins = Plugins::start(options(caller)?, sources).await;
+    let options = options(name_of(&sources), caller)?;
+    let plugins = Plugins::start(options, sources).await;
     let shown = plugins.shown();
     if printer.is_json() {
         let problems = plugins.problems();

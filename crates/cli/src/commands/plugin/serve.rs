@@ -14,7 +14,7 @@ use switchboard_wire::server::{ServeOptions, serve, stdio};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{notices, options, sources};
+use super::{name_of, notices, options, sources};
 use crate::args::ServePlugins;
 use crate::guarding::Door;
 use crate::printer::{BOLD, DIM, Printer};
@@ -45,7 +45,7 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let sources = sources(&asked.folders, caller)?;
-    let mut options = options(caller)?;
+    let mut options = options(name_of(&sources), caller)?;
     options.name.clone_from(&asked.name);
     for terms in options.own.values_mut().chain([&mut options.terms]) {
         terms.pool = asked.pool.map_or(terms.pool, usize::from);

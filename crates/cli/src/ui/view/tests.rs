@@ -110,12 +110,16 @@ fn a_review_leaves_nothing_out() {
             "headers": { "Authorization": text }, "headersHelper": text, "cwd": text,
         });
         let changes = json!([{ "field": "command", "before": text, "after": "new" }]);
-        for (content, seen) in [(&content, 10), (&json!(text), 3), (&json!({ "command": text }), 3)] {
+        for (content, seen) in [(&content, 10), (&json!(text), 3), (&json!({ "command": text }), 3)]
+        {
             let shown = review(content, &changes);
             assert_eq!(shown.matches("touchCANARY").count(), seen, "{text:.200?}: {shown:.4000}");
             assert!(!shown.contains("****"), "{shown:.4000}");
             for (hidden, escape) in [('\u{1b}', "u001b"), ('\r', "\\r"), ('\u{202e}', "u202e")] {
-                assert!(!text.contains(hidden) || shown.contains(escape), "{text:.200?}: {shown:.4000}");
+                assert!(
+                    !text.contains(hidden) || shown.contains(escape),
+                    "{text:.200?}: {shown:.4000}"
+                );
             }
         }
     }

@@ -112,6 +112,52 @@ async fn two_workspaces_with_one_server_name_never_mix() {
     assert!(processes.iter().all(|process| !process.is_alive()), "a process is left");
 }
 
+/// The gate of configured servers is the gate of those inside this process, and is asked again with every change.
+#[tokio::test(start_paused = true)]
+async fn a_server_in_this_process_obeys_policy() {
+    let denied = r#"{"deniedMcpServers": [{"serverName": "mine"}]}"#;
+    for (file, text, state) in [
+        ("managed-settings.json", r#"{"allowedMcpServers": []}"#, "blocked"),
+        (
+            "managed-settings.json",
+            r#"{"allowedMcpServers": [{"serverCommand": ["x"]}]}"#,
+            "blocked",
+        ),
+        ("managed-settings.json", denied, "blocked"),
+        ("managed-settings.json", r#"{"disabledMcpServers": ["mine"]}"#, "disabled"),
+        ("managed-settings.json", "{", "blocked"),
+        ("managed-settings.d/1.json", denied, "blocked"),
+        ("managed-mcp.json", "{", "blocked"),
+        ("managed-mcp.json", r#"{"mcpServers": {}}"#, "blocked"),
+        (
+            "managed-settings.json",
+            r#"{"allowedMcpServers": [{"serverName": "mine"}]}"#,
+            "connected",
+        ),
+        ("managed-settings.json", "{}", "connected"),
+    ] {
+        let mut bench = Bench::new().await;
+        let path = bench.folder.path().join("managed").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let script = bench.serve("mine", Script::new(&["echo"]).legacy());
+        let view = |snapshot: &switchboard_core::Snapshot| {
+            let view = snapshot.server("mine").unwrap();
+            (view.status.word(), view.tools, script.opened.load(Ordering::SeqCst))
+        };
+        let runs = usize::from(state == "connected");
+        assert_eq!(view(&*bench.settled().await), (state, runs, runs), "{text}");
+        // What is allowed from now on runs, and what is forbidden again ends.
+        std::fs::remove_file(&path).unwrap();
+        bench.engine.apply(&bench.workspace, bench.desired(&json!({})));
+        assert_eq!(view(&*bench.settled().await), ("connected", 1, 1), "{text}");
+        std::fs::write(&path, text).unwrap();
+        bench.engine.apply(&bench.workspace, bench.desired(&json!({})));
+        assert_eq!(view(&*bench.settled().await), (state, runs, 1), "{text}");
+        bench.engine.shutdown().await;
+    }
+}
+
 fn desired_with(
     folder: &std::path::Path,
     configuration: &serde_json::Value,
