@@ -35,7 +35,7 @@ const SECTIONS: [Section; 17] = [
     Section {
         title: "`allowedMcpServers[]`, `deniedMcpServers[]`",
         of: "ServerRule",
-        lead: "Each rule has one of these.",
+        lead: "Each rule has one of these. They judge every server, whatever its source; see [for administrators](../features/scopes.md#for-administrators).",
     },
     Section { title: "`connectors`", of: "ConnectorSource", lead: "" },
     Section { title: "`xaaIdp`", of: "IdentityProvider", lead: "" },

@@ -86,7 +86,7 @@ fn change(change: &Change) -> String {
 fn lines(kind: ItemKind, content: &Value) -> Vec<(String, String)> {
     let (first, told): (Option<(&str, String)>, &[&str]) = match kind {
         ItemKind::Server if show::transport(content) == "stdio" => {
-            (Some(("runs", show::command_line(content))), &["command", "args"])
+            (Some(("runs", show::command_line(content))), &["type", "command", "args"])
         }
         ItemKind::Server => {
             let url = content["url"].as_str();

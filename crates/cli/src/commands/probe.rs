@@ -10,12 +10,14 @@ use switchboard_wire::{
     sanitize,
 };
 
+use super::admission;
 use crate::{
     args::Probe,
     hint::Subject,
     printer::{BOLD, DIM, Printer},
     report::Failure,
     show::shortened,
+    surroundings::Caller,
     target::{self, Named},
     wait::{self, millis},
 };
@@ -66,11 +68,12 @@ struct Called {
     result: Raw,
 }
 
-pub(crate) async fn run(probe: &Probe, printer: &Printer) -> Result<(), Failure> {
+pub(crate) async fn run(probe: &Probe, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let arguments = Raw::parse(probe.arguments.clone()).map_err(|error| {
         Failure::usage(format!("`--arguments` is not JSON: {error}"), "quote it for your shell")
     })?;
     let named = target::resolve(probe)?;
+    admission::admit(&caller.workspace.desired(), named.policy_name, named.entry.clone())?;
     tokio::select! {
         found = explore(probe, named, &arguments, printer) => found,
         _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),

@@ -3,6 +3,7 @@
 use std::{env, ffi::OsString, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use switchboard_config::{self as config, BUILTIN_SERVER, Entry};
 use switchboard_wire::{client::Target, http::NoCredentials, process::Command};
 use url::Url;
 
@@ -14,9 +15,16 @@ use crate::{
     surroundings,
 };
 
+/// What rules of a policy call a server that was typed.
+const TYPED_SERVER: &str = "probe";
+
 /// What to connect to, and what to call it.
 pub(crate) struct Named {
     pub(crate) name: String,
+    /// What rules of a policy call it.
+    pub(crate) policy_name: &'static str,
+    /// The entry that would be the same server, for the policy to judge.
+    pub(crate) entry: Entry,
     pub(crate) transport: &'static str,
     pub(crate) target: Target,
 }
@@ -45,7 +53,13 @@ fn builtin() -> Result<Named, Failure> {
     let mut command = Command::new(program);
     command.args = vec![OsString::from("builtin")];
     command.env = environment::baseline(surroundings::variables().into_iter());
-    Ok(Named { name: "the built-in server".into(), transport: "stdio", target: stdio(command)? })
+    Ok(Named {
+        name: "the built-in server".into(),
+        policy_name: BUILTIN_SERVER,
+        entry: Entry::new(config::Transport::Sdk),
+        transport: "stdio",
+        target: stdio(command)?,
+    })
 }
 
 fn local(probe: &Probe, program: &str, args: &[String]) -> Result<Named, Failure> {
@@ -55,7 +69,15 @@ fn local(probe: &Probe, program: &str, args: &[String]) -> Result<Named, Failure
     for variable in &probe.env {
         command.env.push(parse_variable(variable)?);
     }
-    Ok(Named { name: format!("`{program}`"), transport: "stdio", target: stdio(command)? })
+    let typed =
+        config::Stdio { command: program.to_owned(), args: args.to_vec(), ..Default::default() };
+    Ok(Named {
+        name: format!("`{program}`"),
+        policy_name: TYPED_SERVER,
+        entry: Entry::new(config::Transport::Stdio(typed)),
+        transport: "stdio",
+        target: stdio(command)?,
+    })
 }
 
 fn parse_variable(text: &str) -> Result<(OsString, OsString), Failure> {
@@ -91,8 +113,15 @@ fn remote(probe: &Probe, text: &str) -> Result<Named, Failure> {
     };
     let headers = headers(&probe.header)?;
     let name = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
+    let typed = config::Remote { url: text.to_owned(), ..Default::default() };
+    let entry = Entry::new(match transport {
+        Transport::Http => config::Transport::Http(typed),
+        Transport::Sse => config::Transport::Sse(typed),
+        Transport::Ws => config::Transport::Ws(typed),
+    });
     let target = super::remote(transport, url, headers, Arc::new(NoCredentials))?;
-    Ok(Named { name, transport: transport.name(), target })
+    let (policy_name, transport) = (TYPED_SERVER, transport.name());
+    Ok(Named { name, policy_name, entry, transport, target })
 }
 
 fn headers(given: &[String]) -> Result<HeaderMap, Failure> {

@@ -116,8 +116,8 @@ fn is_readable(shown: &str, hostile: &str) {
     assert!(!shown.contains(acts), "{shown:.4000?}");
     let escapes = [("\u{1b}", "1b}"), ("\r", "\\r"), ("\u{202e}", "202e"), ("\u{3164}", "3164")];
     for (hidden, escape) in escapes.into_iter().filter(|(hidden, _)| hostile.contains(hidden)) {
-        let shows = shown.contains(escape) || shown.contains("u{d}");
-        assert!(shows, "{hidden:?} was left out: {shown:.4000}");
+        let is_escaped = shown.contains(escape) || shown.contains("u{d}");
+        assert!(is_escaped, "{hidden:?} was left out: {shown:.4000}");
     }
     assert!(!shown.contains(&" ".repeat(400)), "what follows is out of sight");
 }

@@ -56,6 +56,7 @@ impl Scene {
         story.write(&format!("../editors/{port}.lock"), &lock.to_string());
         let editors = story.path("../editors");
         story.set("SWITCHBOARD_IDE_DIR", editors.to_str().unwrap());
+        story.replace(&port.to_string(), "PORT");
         // An editor that never answers is not waited for.
         story.set("MCP_TIMEOUT", "1000");
         story.quietly(&["plugin", "new", "canary", "--lang", "c"]);
@@ -66,7 +67,7 @@ impl Scene {
         std::fs::create_dir_all(story.path("../.config/switchboard/native")).unwrap();
         let built = Command::new("gcc")
             .args(["-shared", "-fPIC", "-Iinclude", "plugin.c"])
-            .arg(format!("-DCANARY={:?}", story.path("../CANARY")))
+            .arg(format!("-DCANARY=\"{}\"", story.path("../CANARY").display()))
             .args(["-o", "../../.config/switchboard/native/canary.so"])
             .current_dir(story.path("canary"))
             .status();
@@ -173,4 +174,35 @@ fn a_found_server_that_is_blocked_says_by_what() {
         });
     let port = scene.editor.local_addr().unwrap().port().to_string();
     insta::assert_snapshot!("policy_found_blocked", shown.join("\n").replace(&port, "PORT"));
+}
+
+/// A server that is typed is judged like a configured one.
+#[test]
+fn what_is_typed_obeys_policy() {
+    let story = Story::new();
+    let editor = TcpListener::bind("127.0.0.1:0").unwrap();
+    editor.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/mcp", editor.local_addr().unwrap());
+    let commands = [
+        &["probe"][..],
+        &["probe", "sh", "-c", "touch CANARY"],
+        &["probe", "--timeout", "1", &url],
+    ];
+    let everything =
+        r#"{"deniedMcpServers": [{"serverName": "builtin"}, {"serverName": "probe"}]}"#;
+    let denied = r#"{"deniedMcpServers": [{"serverName": "builtin"}, {"serverUrl": "http://127.0.0.1:*"},
+        {"serverCommand": ["sh", "-c", "touch*"]}]}"#;
+    for text in [r#"{"allowedMcpServers": []}"#, everything, denied, "{"] {
+        for args in commands {
+            let shown = shown_under(&story, &[("managed-settings.json", text)], args);
+            assert!(shown.starts_with("exit 4"), "{args:?} under {text}: {shown}");
+        }
+        assert!(!story.path("CANARY").exists(), "{text}");
+        assert_eq!(editor.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "{text}");
+    }
+    for args in commands {
+        shown_under(&story, &[("managed-settings.json", "{}")], args);
+    }
+    assert!(story.path("CANARY").exists());
+    assert!(editor.accept().is_ok());
 }

@@ -87,9 +87,11 @@ fn put_together(
         switched_off: found::switched_off(loaded, &gate),
         policy,
     };
-    if !asked.strict && !desired.exclusive {
-        let plugins = found::native_plugins(&desired.settings, surroundings);
-        plugins.into_iter().for_each(|plugins| desired.add_found(plugins));
+    let may_be_found = !asked.strict && !desired.exclusive;
+    if let Some(plugins) =
+        found::native_plugins(&desired.settings, surroundings).filter(|_| may_be_found)
+    {
+        desired.add_found(plugins);
     }
     agent::apply(&choice, &mut desired);
     desired.pending = gate.into_pending();
@@ -98,5 +100,5 @@ fn put_together(
 
 /// The file whose servers, where it has any, are the only ones.
 fn managed_servers_file(surroundings: &Surroundings) -> Location {
-    Origin::file(&surroundings.managed_dir.join("managed-mcp.json")).start()
+    Origin::file(surroundings.managed_dir.join("managed-mcp.json")).start()
 }

@@ -79,7 +79,7 @@ impl PluginHost for Host {
         }
         let server = running.map(|running| {
             InProcess::linked(PLUGINS_SERVER, move || {
-                let _held = &running;
+                debug_assert_eq!(Arc::strong_count(&running), 1);
                 Ok(switchboard_wire::link::pair::pair().0)
             })
         });

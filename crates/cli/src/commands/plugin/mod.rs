@@ -7,14 +7,15 @@ mod serve;
 
 use std::path::PathBuf;
 
-use switchboard_config::{BUILTIN_SERVER, Entry, PLUGINS_SERVER, State, Transport, command_line};
+use switchboard_config::{BUILTIN_SERVER, Entry, PLUGINS_SERVER, Transport, command_line};
 use switchboard_plugin::{Options, Plugins, Problem, Sources};
 
+use super::admission;
 use crate::args::{Folders, Plugin};
 use crate::notice::Notice;
 use crate::plugins;
 use crate::printer::Printer;
-use crate::report::{Failure, Kind};
+use crate::report::Failure;
 use crate::surroundings::Caller;
 
 pub(crate) async fn run(
@@ -34,27 +35,13 @@ pub(crate) async fn run(
 /// same name as the user's own, those of the program by theirs.
 fn options(name: &str, caller: &Caller) -> Result<Options, Failure> {
     let desired = caller.workspace.desired();
-    let admitted = desired.admit(name, Entry::new(Transport::Sdk));
-    let admitted = admitted.map_err(|state| refused(name, &state))?;
+    let admitted = admission::admit(&desired, name, Entry::new(Transport::Sdk))?;
     plugins::hosted(&admitted, &desired.settings.plugins, &caller.surroundings)
 }
 
 /// The name by which policy and switches mean the plugins of these sources.
 fn name_of(sources: &Sources) -> &'static str {
     if sources.folders.is_empty() { BUILTIN_SERVER } else { PLUGINS_SERVER }
-}
-
-fn refused(name: &str, state: &State) -> Failure {
-    let failure = Failure::plain(Kind::Denied, format!("`{name}` is {}", state.name()));
-    let reason = state.reason();
-    let failure = failure.because(reason.map(|reason| reason.why.clone()));
-    let failure = failure.placed(reason.and_then(|reason| reason.by.clone()));
-    match state {
-        State::Disabled(_) => failure.hinted(format!("run `switchboard enable {name}`")),
-        _ => failure.hinted(
-            "the rule stands in that file; ask the administrator of this machine if it is theirs",
-        ),
-    }
 }
 
 /// The plugins that are meant: those of folders, else those of the program.
