@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::secret::Secret;
 
 /// Everything kept for one server. An authorization server's part is never shown to another.
@@ -53,6 +56,10 @@ pub struct Account {
     /// Who signed in, in the words of an identity provider.
     #[serde(default)]
     pub id_token: Option<Secret<String>>,
+    /// Names the sign-in: every token it is renewed to has the same, the next sign-in has another. Empty in records
+    /// that were written before sign-ins had names.
+    #[serde(default)]
+    pub sign_in_id: String,
 }
 
 /// As whom we are known to an authorization server.
@@ -92,6 +99,13 @@ pub struct Registration {
 // === impl Account ===
 
 impl Account {
+    /// A name for a new sign-in.
+    pub(crate) fn new_sign_in_id() -> Result<String, Error> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(|_| Error::Random)?;
+        Ok(URL_SAFE_NO_PAD.encode(bytes))
+    }
+
     /// Whether it is time for another token, `now` being seconds since 1970. Five minutes before the end, or a fifth of
     /// the token's life where that is less: one that lives for a minute is not renewed with every request.
     pub fn is_due(&self, now: u64) -> bool {
@@ -147,6 +161,7 @@ mod tests {
                 refresh: None,
                 key: None,
                 id_token: None,
+                sign_in_id: String::new(),
             };
             account.is_due(10_000 + life - left)
         };

@@ -3,7 +3,7 @@
 
 use switchboard_config::Grant;
 
-use crate::account::{Account, Client};
+use crate::account::{Account, Client, Record};
 use crate::error::{Error, Leg};
 use crate::flow::Visit;
 use crate::identity;
@@ -43,6 +43,25 @@ impl SignIn {
     /// Whether somebody has to go to a page of this server's.
     pub(crate) fn takes_a_person(&self) -> bool {
         self.way() == Way::Person
+    }
+
+    /// Whether the identity provider's sign-in is what opens this server.
+    pub(crate) fn goes_through_organisation(&self) -> bool {
+        self.way() == Way::Organisation
+    }
+
+    /// Names the sign-in that a token belongs to which was asked for now, `before` being what was kept until then. A
+    /// program that signs in as itself stays signed in from one token to the next.
+    pub(crate) async fn sign_in_id(&self, before: &Record) -> Result<String, Error> {
+        let of_organisation = match (self.way(), self.organisation()) {
+            (Way::Organisation, Some(provider)) => provider.sign_in_id().await?,
+            _ => None,
+        };
+        let before = before.account.as_ref().filter(|_| !self.takes_a_person());
+        match of_organisation.or_else(|| before.map(|account| account.sign_in_id.clone())) {
+            Some(id) => Ok(id),
+            None => Account::new_sign_in_id(),
+        }
     }
 
     /// Signs in, with somebody at hand who may be brought to the identity provider.

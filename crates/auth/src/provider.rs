@@ -1,13 +1,15 @@
 //! What connections ask for headers: the account of one server, kept fresh.
 //!
+//! Every request is made with the sign-in that the store holds at that moment (`known`).
+//!
 //! Any number of tasks and processes share an account. Whoever finds the token ended takes the lock, looks whether
 //! somebody else has renewed it meanwhile, and only then asks for another; the new one is stored before it is used. So
 //! however many requests are refused at once, the refresh token is shown once.
 
+mod known;
 mod proof;
 mod renewal;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,26 +17,25 @@ use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use switchboard_wire::http::{
-    self as wire_http, CredentialError, Credentials, Outgoing, SignInPage, SignedOut, Verdict,
+    self as wire_http, CredentialError, Credentials, Outgoing, SignInPage, SignInRevision,
+    SignedOut, Verdict,
 };
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
-use crate::account::{Account, Record};
+use crate::account::Account;
 use crate::background::Background;
 use crate::challenge::Challenges;
-use crate::dpop::{self, Prover};
+use crate::dpop;
 use crate::error::Error;
 use crate::flow::Visit;
 use crate::headers::authorization;
-use crate::organisation::IdentityProvider;
 use crate::scopes;
 use crate::sign_in::{Demand, SignIn};
 use crate::sign_out::sign_out;
-use crate::store::{Stamp, StoreError};
+use crate::store::StoreError;
 use crate::token::now;
+use known::Known;
 
-/// How often the store is looked at for somebody who signed in elsewhere.
-const LOOK: Duration = Duration::from_secs(1);
 /// How long a renewal in good time is put off after one that failed.
 const QUIET: Duration = Duration::from_secs(30);
 /// How often the same scopes are signed in for again.
@@ -60,28 +61,10 @@ pub struct Provider {
 struct Inner {
     sign_in: SignIn,
     presence: Presence,
-    seen: Mutex<Seen>,
+    known: Mutex<Known>,
     /// Renewing and signing in happen one at a time; the next in line then finds it done.
     turn: tokio::sync::Mutex<()>,
     background: Background,
-}
-
-/// What was last read of the store, and what was tried since.
-#[derive(Default)]
-struct Seen {
-    looked: Option<Instant>,
-    stamp: Option<Stamp>,
-    account: Option<Arc<Account>>,
-    lost: Option<String>,
-    quiet_until: Option<Instant>,
-    /// What a refusal was last answered with.
-    answer: Option<Arc<Account>>,
-    steps: HashMap<String, u32>,
-    prover: Option<Arc<Prover>>,
-    /// What the server wants to see in the next proof.
-    nonce: Option<String>,
-    /// The identity provider's record, as it was when it was last needed.
-    organisation: Option<Stamp>,
 }
 
 // === impl Provider ===
@@ -89,9 +72,9 @@ struct Seen {
 impl Provider {
     /// Headers for the server of `sign_in`.
     pub fn new(sign_in: SignIn, presence: Presence) -> Self {
-        let (seen, turn) = (Mutex::default(), tokio::sync::Mutex::default());
+        let (known, turn) = (Mutex::default(), tokio::sync::Mutex::default());
         let background = Background::default();
-        Self { inner: Arc::new(Inner { sign_in, presence, seen, turn, background }) }
+        Self { inner: Arc::new(Inner { sign_in, presence, known, turn, background }) }
     }
 }
 
@@ -115,7 +98,7 @@ impl Credentials for Provider {
     fn answered(&self, headers: &HeaderMap) {
         let nonce = headers.get(dpop::NONCE).and_then(|nonce| nonce.to_str().ok());
         if let Some(nonce) = nonce {
-            self.inner.seen().nonce = Some(nonce.to_owned());
+            self.inner.known().nonce = Some(nonce.to_owned());
         }
     }
 
@@ -128,8 +111,12 @@ impl Credentials for Provider {
         Box::pin(self.inner.clone().judge(challenge, challenges))
     }
 
-    fn renewed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.inner.renewed())
+    fn sign_in_revision(&self) -> BoxFuture<'_, SignInRevision> {
+        Box::pin(self.inner.revision())
+    }
+
+    fn sign_in_changed(&self, since: SignInRevision) -> BoxFuture<'_, ()> {
+        Box::pin(self.inner.changed(since))
     }
 
     fn sign_in_page(&self) -> Option<&dyn SignInPage> {
@@ -156,21 +143,14 @@ impl SignInPage for Provider {
 // === impl Inner ===
 
 impl Inner {
-    /// The account, if nothing has to be done about it.
-    fn fresh(&self) -> Option<Arc<Account>> {
-        self.seen().account.clone().filter(|account| !account.is_due(now()))
-    }
-
     /// The account, after doing what can be done about it without anybody.
     async fn prepare(self: Arc<Self>) -> Result<Option<Arc<Account>>, CredentialError> {
-        if self.seen().looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
-            self.look().await.map_err(unusable)?;
-        }
-        let Some(account) = self.seen().account.clone() else {
+        self.look().await.map_err(unusable)?;
+        let Some(account) = self.known().account.clone() else {
             return if self.sign_in.takes_a_person() { Ok(None) } else { self.first().await };
         };
         let is_over = account.is_over(now());
-        let is_quiet = self.seen().quiet_until.is_some_and(|until| Instant::now() < until);
+        let is_quiet = self.known().quiet_until.is_some_and(|until| Instant::now() < until);
         let is_renewable = account.refresh.is_some() || !self.sign_in.takes_a_person();
         if !account.is_due(now()) || !is_renewable || (is_quiet && !is_over) {
             return Ok(Some(account));
@@ -188,7 +168,7 @@ impl Inner {
             // It is good for a while yet, or the server says what it thinks of it.
             Err(error) => {
                 tracing::warn!(error = error.in_one_line(), "a token could not be renewed");
-                self.seen().quiet_until = Some(Instant::now() + QUIET);
+                self.known().quiet_until = Some(Instant::now() + QUIET);
                 Ok(Some(account))
             }
         }
@@ -205,8 +185,9 @@ impl Inner {
         if let Some(account) = self.fresh() {
             return Ok(account);
         }
-        self.look_at_organisation();
-        Ok(self.adopt(self.sign_in.by_itself(&Demand::default()).await?))
+        let signed_in = self.sign_in.by_itself(&Demand::default()).await;
+        self.known().has_failed = signed_in.is_err();
+        Ok(self.adopt(signed_in?).await?)
     }
 
     // --- refusals
@@ -218,9 +199,9 @@ impl Inner {
     ) -> Verdict {
         let _turn = self.turn.lock().await;
         if let Err(error) = self.look().await {
-            return Verdict::SignIn { reason: Error::from(error).in_one_line() };
+            return verdict(unusable(error));
         }
-        let account = self.seen().account.clone();
+        let account = self.known().account.clone();
         let ours = account.as_deref().and_then(authorization);
         if ours.is_some() && ours.as_ref() != refused.sent.get(AUTHORIZATION) {
             return Verdict::Retry; // Somebody was faster.
@@ -245,11 +226,11 @@ impl Inner {
     ) -> Verdict {
         let mut reason = self.reason(account.as_deref());
         // A token that was renewed for this very request, and is refused in its turn, is not what is wrong.
-        let is_answer = retries > 0 && self.seen().answer == account;
+        let is_answer = retries > 0 && self.known().answer == account;
         if let Some(account) = account.filter(|account| account.refresh.is_some() && !is_answer) {
             match self.renew(&account).await {
                 Ok(renewed) => {
-                    self.seen().answer = Some(renewed);
+                    self.known().answer = Some(renewed);
                     return Verdict::Retry;
                 }
                 Err(error) if !error.is_final() => {
@@ -267,8 +248,8 @@ impl Inner {
         let mut wanted = account.map(|account| account.scopes.clone()).unwrap_or_default();
         scopes::add(&mut wanted, &missing);
         let steps = {
-            let mut seen = self.seen();
-            let steps = seen.steps.entry(wanted.join(" ")).or_default();
+            let mut known = self.known();
+            let steps = known.steps.entry(wanted.join(" ")).or_default();
             *steps += 1;
             *steps
         };
@@ -285,24 +266,25 @@ impl Inner {
 
     /// Signs in again, if somebody can.
     async fn again(&self, demand: &Demand, reason: String) -> Verdict {
-        self.look_at_organisation();
         let signed_in = match &self.presence {
             Presence::Somebody(visit) => self.sign_in.run(demand, &**visit).await,
             _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
             Presence::Nobody | Presence::Later => return Verdict::SignIn { reason },
         };
-        match signed_in {
-            Ok(account) => {
-                self.adopt(account);
-                Verdict::Retry
-            }
+        self.known().has_failed = signed_in.is_err();
+        let adopted = match signed_in {
+            Ok(account) => self.adopt(account).await.map_err(Error::from),
+            Err(error) => Err(error),
+        };
+        match adopted {
+            Ok(_) => Verdict::Retry,
             Err(error) if error.is_passing() => Verdict::Failed { reason: error.in_one_line() },
             Err(error) => Verdict::SignIn { reason: error.in_one_line() },
         }
     }
 
     fn reason(&self, account: Option<&Account>) -> String {
-        let lost = self.seen().lost.clone();
+        let lost = self.known().lost.clone();
         lost.unwrap_or_else(|| match account {
             None => "nobody has signed in to it".to_owned(),
             Some(account) if account.is_over(now()) => "the sign-in has expired".to_owned(),
@@ -315,7 +297,6 @@ impl Inner {
         let (record, _) = self.sign_in.shelf().load().await?;
         if record.wanted != wanted {
             self.sign_in.change(|record| record.wanted = wanted).await?;
-            self.seen().stamp = self.sign_in.shelf().stamp();
         }
         Ok(())
     }
@@ -332,70 +313,8 @@ impl Inner {
         })
     }
 
-    // --- what is known
-
-    /// Reads the store, if it changed.
-    async fn look(&self) -> Result<(), StoreError> {
-        let kept = self.sign_in.shelf();
-        let known = {
-            let mut seen = self.seen();
-            let first = seen.looked.is_none();
-            seen.looked = Some(Instant::now());
-            (!first).then_some(seen.stamp)
-        };
-        if known == Some(kept.stamp()) {
-            return Ok(());
-        }
-        let (record, stamp) = kept.load().await?;
-        self.remember(&record, stamp);
-        Ok(())
-    }
-
-    fn remember(&self, record: &Record, stamp: Option<Stamp>) {
-        let mut seen = self.seen();
-        seen.stamp = stamp;
-        seen.lost.clone_from(&record.lost);
-        if seen.account.as_deref() != record.account.as_ref() {
-            seen.account = record.account.clone().map(Arc::new);
-            seen.quiet_until = None;
-        }
-    }
-
-    fn adopt(&self, account: Account) -> Arc<Account> {
-        let stamp = self.sign_in.shelf().stamp();
-        let account = Arc::new(account);
-        let mut seen = self.seen();
-        (seen.stamp, seen.lost, seen.account) = (stamp, None, Some(account.clone()));
-        account
-    }
-
-    /// Looks for a change of the store until there is one.
-    async fn renewed(&self) {
-        loop {
-            tokio::select! {
-                () = sleep(LOOK) => {}
-                () = self.background.done() => {}
-            }
-            let now = (self.sign_in.shelf().stamp(), self.organisation());
-            let seen = self.seen();
-            if (seen.stamp, seen.organisation) != now {
-                return;
-            }
-        }
-    }
-
-    /// Notes who was signed in to the identity provider: if that changes, there is something to try.
-    fn look_at_organisation(&self) {
-        let stamp = self.organisation();
-        self.seen().organisation = stamp;
-    }
-
-    fn organisation(&self) -> Option<Stamp> {
-        self.sign_in.organisation().and_then(IdentityProvider::stamp)
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -404,6 +323,13 @@ fn failed(error: Error) -> CredentialError {
         return CredentialError::Failed(Box::new(error));
     }
     CredentialError::SignIn(error.in_one_line())
+}
+
+fn verdict(error: CredentialError) -> Verdict {
+    match error {
+        CredentialError::SignIn(reason) => Verdict::SignIn { reason },
+        CredentialError::Failed(error) => Verdict::Failed { reason: error.to_string() },
+    }
 }
 
 /// What cannot be opened has to be signed in for again; a disk may do better the next time.

@@ -342,6 +342,7 @@ impl SignIn {
             refresh: granted.refresh,
             key: granted.key,
             id_token: None,
+            sign_in_id: self.sign_in_id(&learnt).await?,
         };
         if account.key.is_none() && self.subject.oauth.dpop == Some(true) {
             return Err(Error::NotBound { issuer: account.issuer });

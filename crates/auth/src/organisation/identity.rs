@@ -97,6 +97,10 @@ impl IdentityProvider {
             refresh: granted.refresh.or_else(|| before.and_then(|before| before.refresh.clone())),
             key: None,
             id_token: Some(id_token),
+            sign_in_id: match before {
+                Some(before) => before.sign_in_id.clone(),
+                None => Account::new_sign_in_id()?,
+            },
         })
     }
 }

@@ -29,7 +29,7 @@ use crate::metadata::{AuthorizationServer, Issued, discover_server};
 use crate::scopes;
 use crate::sign_in::SignIn;
 use crate::sign_out::sign_out;
-use crate::store::{Shelf, Stamp, Store};
+use crate::store::{Shelf, Stamp, Store, StoreError};
 use crate::token::{Desk, Granted};
 pub(crate) use exchange::Target;
 pub use identity::Identity;
@@ -80,6 +80,12 @@ impl IdentityProvider {
     /// Changes whenever somebody signs in or out.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         self.shelf.stamp()
+    }
+
+    /// Names the sign-in of the person who is signed in; `None` if no one is.
+    pub(crate) async fn sign_in_id(&self) -> Result<Option<String>, StoreError> {
+        let (record, _) = self.shelf.load().await?;
+        Ok(record.account.map(|account| account.sign_in_id))
     }
 
     /// Who is signed in.

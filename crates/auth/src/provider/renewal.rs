@@ -31,7 +31,7 @@ impl Inner {
         let _lock = self.sign_in.shelf().lock().await?;
         let (record, stamp) = self.sign_in.shelf().load().await?;
         self.remember(&record, stamp);
-        match self.seen().account.clone() {
+        match self.known().account.clone() {
             Some(account) if account.access != before.access => return Ok(account),
             _ => {}
         }
@@ -39,7 +39,8 @@ impl Inner {
             Ok(account) => {
                 self.store(Record { account: Some(account), lost: None, ..record }).await
             }
-            Err(error) if error.is_refusal("invalid_grant") => {
+            // After a sign-out there is nothing to note: the record is gone, and stays so.
+            Err(error) if error.is_refusal("invalid_grant") && record.account.is_some() => {
                 self.drop_refresh_token(record, &error).await;
                 Err(error)
             }
@@ -76,7 +77,7 @@ impl Inner {
             }
         };
         self.remember(&record, stamp);
-        self.seen().account.clone().ok_or(Error::Random)
+        self.known().account.clone().ok_or(Error::Random)
     }
 
     /// The one case in which a refresh token is given up: its authorization server says that it is no good.

@@ -81,6 +81,12 @@ impl House {
         self.server.requests().into_iter().map(|request| request.path).collect()
     }
 
+    /// What each request to the server itself was sent with.
+    pub(crate) fn authorizations(&self) -> Vec<Option<String>> {
+        let calls = self.server.requests().into_iter().filter(|request| request.path == "/mcp");
+        calls.map(|request| request.header("authorization").map(str::to_owned)).collect()
+    }
+
     pub(crate) fn books(&self) -> std::sync::MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }

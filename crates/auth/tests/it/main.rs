@@ -7,6 +7,7 @@ mod house;
 mod keychain;
 mod office;
 mod organisation;
+mod other_process;
 mod proving;
 mod real;
 mod renewing;

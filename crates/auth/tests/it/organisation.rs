@@ -43,10 +43,12 @@ async fn nobody_there_is_said_and_signing_in_anywhere_helps() {
         "{reason}"
     );
     // `login` of one server brings somebody to the provider, and the others notice.
-    let renewed = credentials.renewed();
+    let before = credentials.sign_in_revision().await;
+    let changed = credentials.sign_in_changed(before);
     let sign_in = office.sign_in("/two", folder.path());
     sign_in.run(&Demand::default(), &office.employee()).await.unwrap();
-    renewed.await;
+    changed.await;
+    assert_ne!(credentials.sign_in_revision().await, before);
     assert_eq!(call(&client).await.unwrap(), 200);
     assert_eq!(office.files().visits, 1);
 }

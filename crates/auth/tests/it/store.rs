@@ -46,6 +46,7 @@ fn record() -> Record {
         refresh: Some(Secret::new("s3cret-refresh".into())),
         key: Some(Secret::new("s3cret-key".into())),
         id_token: Some(Secret::new("s3cret-identity".into())),
+        sign_in_id: String::new(),
     };
     Record { server: "house".into(), account: Some(account), ..Record::default() }
 }

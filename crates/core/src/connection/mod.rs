@@ -34,6 +34,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use switchboard_wire::{self as wire, Remedy, client::List};
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use admission::Admission;
@@ -163,21 +164,55 @@ impl Connection {
     /// A server that is waited for does not queue, and an attempt that lies ahead is made now, though
     /// not within a second of the one before. Where no attempt lies ahead one is made if the last is
     /// long ago, and its error is given again if not. Returns as soon as one attempt has failed.
+    ///
+    /// A session that was opened before a person signed in or out is never given: it ends, and another is waited for.
     pub async fn ready(&self) -> Result<Arc<Live>, NotReady> {
-        let mut state = self.state.clone();
-        let seen = match self.begin_waiting(&state.borrow_and_update()) {
-            Waiting::Over(over) => return over,
-            Waiting::After(number) => number,
-        };
-        self.core.requests.ask(|asked| asked.wanted = true);
         let after = self.core.spec.connect_timeout(self.core.shared.timing.connect);
-        let settling = state.wait_for(|state| settled(state, seen).is_some());
-        match tokio::time::timeout(after, settling).await {
-            Err(_) => Err(NotReady::Timeout { after }),
-            // The task is gone, which it is only together with its runtime.
-            Ok(Err(_)) => Err(NotReady::Stopped),
-            Ok(Ok(state)) => settled(&state, seen).unwrap_or(Err(NotReady::Stopped)),
+        let mut waiting = match self.outdated_attempt().await {
+            Some(number) => Waiting::After(number),
+            None => self.begin_waiting(&self.state.borrow()),
+        };
+        let deadline = Instant::now() + after;
+        loop {
+            let number = match waiting {
+                Waiting::Over(over) => return over,
+                Waiting::After(number) => number,
+            };
+            let Ok(settled) = timeout_at(deadline, self.settled_after(number)).await else {
+                return Err(NotReady::Timeout { after });
+            };
+            // The attempt may have begun before a person signed in or out.
+            match self.outdated_attempt().await {
+                Some(number) => waiting = Waiting::After(number),
+                None => return settled,
+            }
         }
+    }
+
+    /// What comes of the next attempt after `number`, which is made as soon as may be.
+    async fn settled_after(&self, number: u64) -> Result<Arc<Live>, NotReady> {
+        self.core.requests.ask(|asked| asked.wanted = true);
+        let mut state = self.state.clone();
+        match state.wait_for(|state| settled(state, number).is_some()).await {
+            Ok(state) => settled(&state, number).unwrap_or(Err(NotReady::Stopped)),
+            // The task is gone, which it is only together with its runtime.
+            Err(_) => Err(NotReady::Stopped),
+        }
+    }
+
+    /// The attempt that led to the present session, or to its refusal, if a person has signed in or out since: another
+    /// one is made then.
+    async fn outdated_attempt(&self) -> Option<u64> {
+        let (number, sign_in) = match &*self.state.borrow() {
+            State::Connected(live) => (live.number, live.sign_in),
+            State::NeedsAuth(needs) => (needs.number, needs.sign_in),
+            _ => return None,
+        };
+        if self.core.spec.credentials.sign_in_revision().await == sign_in {
+            return None;
+        }
+        self.core.requests.ask(|asked| asked.sign_in_changed = Some(number));
+        Some(number)
     }
 
     /// Whether there is anything to wait for.
@@ -295,7 +330,7 @@ enum Waiting {
 fn settled(state: &State, seen: u64) -> Option<Result<Arc<Live>, NotReady>> {
     match state {
         State::Pending(_) => None,
-        State::Connected(live) => Some(Ok(live.clone())),
+        State::Connected(live) => (live.number > seen).then(|| Ok(live.clone())),
         State::Failed(failed) => {
             (failed.number > seen).then(|| Err(NotReady::Failed(failed.clone())))
         }

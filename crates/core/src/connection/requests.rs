@@ -21,6 +21,8 @@ pub(super) struct Asked {
     pub(super) reconnect: bool,
     /// Somebody waits for the connection.
     pub(super) wanted: bool,
+    /// A person has signed in or out since the attempt of this number.
+    pub(super) sign_in_changed: Option<u64>,
     /// This session is no good, and why.
     pub(super) lost: Option<(u64, Error)>,
     /// Lists to read again.

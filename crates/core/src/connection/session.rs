@@ -51,12 +51,14 @@ impl Task {
         let mut reading = Reading::new(live.client.clone(), between);
         self.read_all(live, &mut reading);
         let core = self.core.clone();
+        let mut sign_in_changed = core.spec.credentials.sign_in_changed(live.sign_in);
         loop {
             if let Some(ended) = self.obey(live, &mut reading) {
                 return ended;
             }
             tokio::select! {
                 () = core.stop.cancelled() => return Ended::Stopped,
+                () = &mut sign_in_changed => return Ended::Asked,
                 () = core.requests.changed() => {}
                 read = reading.next() => self.keep(live, read),
                 incoming = inbox.next() => match incoming {
@@ -71,7 +73,7 @@ impl Task {
     fn obey(&self, live: &Live, reading: &mut Reading) -> Option<Ended> {
         let mut asked = self.core.requests.lock();
         asked.wanted = false;
-        if asked.reconnect {
+        if asked.reconnect || asked.sign_in_changed.take() == Some(live.number) {
             return Some(Ended::Asked);
         }
         for (list, urgency) in std::mem::take(&mut asked.refresh) {

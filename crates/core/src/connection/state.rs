@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use switchboard_wire::{
     self as wire,
     client::{Client, ServerFacts},
-    http::HttpError,
+    http::{HttpError, SignInRevision},
     ws::WsError,
 };
 use tokio::time::Instant;
@@ -51,6 +51,8 @@ pub struct Live {
     pub connect_took: Duration,
     /// Which attempt made it. Names this session among those of its connection.
     pub(super) number: u64,
+    /// The sign-in that it was opened with.
+    pub(super) sign_in: SignInRevision,
 }
 
 /// A connection that is not up.
@@ -87,6 +89,8 @@ pub struct NeedsAuth {
     pub number: u64,
     /// Since when.
     pub since: Instant,
+    /// The sign-in that was not good enough.
+    pub(super) sign_in: SignInRevision,
 }
 
 // === impl State ===
@@ -124,12 +128,12 @@ impl Live {
 // === impl NeedsAuth ===
 
 impl NeedsAuth {
-    pub(super) fn new(error: Error, number: u64) -> Self {
+    pub(super) fn new(error: Error, number: u64, sign_in: SignInRevision) -> Self {
         let (reason, challenges) = match &error {
             Error::Wire(error) => asked_for(error),
             _ => (String::new(), Vec::new()),
         };
-        Self { reason, challenges, error, number, since: Instant::now() }
+        Self { reason, challenges, error, number, since: Instant::now(), sign_in }
     }
 }
 

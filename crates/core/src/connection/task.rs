@@ -11,13 +11,14 @@ use std::{
 use switchboard_wire::{
     self as wire, Remedy,
     client::{Client, Inbox},
+    http::SignInRevision,
 };
 use tokio::{sync::watch, time::Instant};
 
 use super::{
     Connection, Core, Error,
     listener::{Listener, Notice},
-    lists::RawLists,
+    lists::{LISTS, RawLists},
     slots::Slot,
     spec::Reach,
     state::{Failed, Live, NeedsAuth, Pending, State},
@@ -41,6 +42,8 @@ pub(super) struct Task {
     last: Option<Error>,
     /// What it was to, as eras are remembered.
     target: Option<String>,
+    /// The sign-in that the last attempt was made with.
+    sign_in: Option<SignInRevision>,
 }
 
 /// Why an attempt or a session is over.
@@ -83,6 +86,7 @@ impl Task {
             began: Instant::now(),
             last: None,
             target: None,
+            sign_in: None,
         };
         (task, reading_state, reading_lists)
     }
@@ -112,6 +116,10 @@ impl Task {
         self.publish_pending();
         let slot = self.unless_stopped(self.turn()).await?;
         self.began = Instant::now();
+        // From before the first request: a person who signs in or out meanwhile is noticed afterwards.
+        let sign_in = self.core.spec.credentials.sign_in_revision();
+        let sign_in = self.unless_stopped(sign_in).await?;
+        self.follow_sign_in(sign_in);
         let connected = self.connect(slot).await;
         let asked_anew = {
             let mut asked = self.core.requests.lock();
@@ -173,7 +181,8 @@ impl Task {
     fn live(&self, client: Client) -> Arc<Live> {
         let facts = client.server();
         let connect_took = self.began.elapsed();
-        Arc::new(Live { client, facts, since: Instant::now(), connect_took, number: self.number })
+        let (number, sign_in) = (self.number, self.sign_in.unwrap_or_default());
+        Arc::new(Live { client, facts, since: Instant::now(), connect_took, number, sign_in })
     }
 
     // --- between sessions
@@ -184,7 +193,8 @@ impl Task {
         self.last = Some(error.clone());
         let remedy = error.remedy();
         if remedy == Remedy::SignIn {
-            let needs = NeedsAuth::new(error, self.number);
+            let sign_in = self.sign_in.unwrap_or_default();
+            let needs = NeedsAuth::new(error, self.number, sign_in);
             return self.publish(State::NeedsAuth(Arc::new(needs)));
         }
         let timing = &self.core.shared.timing;
@@ -218,18 +228,22 @@ impl Task {
                 biased;
                 () = self.core.stop.cancelled() => return None,
                 () = coming => return Some(()),
-                () = self.renewed() => return Some(()),
+                () = self.sign_in_changed() => return Some(()),
                 () = self.core.requests.changed() => {}
             }
         }
     }
 
-    /// Ends when somebody has signed in, where that is what is missing.
-    async fn renewed(&self) {
-        if matches!(&*self.state.borrow(), State::NeedsAuth(_)) {
-            return self.core.spec.credentials.renewed().await;
+    /// Ends when a person has signed in, where that is what is missing.
+    async fn sign_in_changed(&self) {
+        let since = match &*self.state.borrow() {
+            State::NeedsAuth(needs) => Some(needs.sign_in),
+            _ => None,
+        };
+        match since {
+            Some(since) => self.core.spec.credentials.sign_in_changed(since).await,
+            None => std::future::pending().await,
         }
-        std::future::pending::<()>().await;
     }
 
     /// When the next attempt is to be made, as things stand.
@@ -239,6 +253,7 @@ impl Task {
         let (now, soonest) = (Instant::now(), self.began + timing.between_attempts);
         match &*self.state.borrow() {
             _ if asked.reconnect => Some(now),
+            State::NeedsAuth(needs) if asked.sign_in_changed == Some(needs.number) => Some(now),
             State::Failed(failed) => match failed.retry_at {
                 Some(at) if asked.wanted => Some(soonest.min(at)),
                 Some(at) => Some(at),
@@ -252,6 +267,18 @@ impl Task {
         }
     }
 
+    /// What was read under one sign-in is not shown under another.
+    fn follow_sign_in(&mut self, sign_in: SignInRevision) {
+        let before = self.sign_in.replace(sign_in);
+        if before.is_none_or(|before| before == sign_in) {
+            return;
+        }
+        self.retries = 0;
+        self.last = None;
+        self.forget_lists();
+        LISTS.into_iter().for_each(|list| self.tell(Notice::ListsChanged(list)));
+    }
+
     /// Somebody wants to begin anew: what was learnt of the server does not count.
     fn forget_if_asked(&mut self) {
         if !std::mem::take(&mut self.core.requests.lock().reconnect) {
@@ -262,6 +289,10 @@ impl Task {
         if let Some(target) = self.target.take() {
             self.core.shared.eras.forget(&target);
         }
+        self.forget_lists();
+    }
+
+    fn forget_lists(&mut self) {
         self.change_lists(|lists| {
             *lists = RawLists { generation: lists.generation, ..RawLists::default() };
         });

@@ -25,9 +25,15 @@ pub trait Credentials: Send + Sync + 'static {
     /// newer headers by now, somebody else has refreshed them already and `Retry` is the answer.
     fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict>;
 
-    /// Ends once there is something to try that was not there when the provider last had nothing to offer: somebody
-    /// signed in, here or in another process. Never, by default.
-    fn renewed(&self) -> BoxFuture<'_, ()> {
+    /// Which sign-in requests use now. A session that was opened under another revision must not be used any more: a
+    /// person has signed in or out since, in this process or in another. Renewing a token changes nothing. Always the
+    /// same, by default.
+    fn sign_in_revision(&self) -> BoxFuture<'_, SignInRevision> {
+        Box::pin(std::future::ready(SignInRevision::default()))
+    }
+
+    /// Ends once [`sign_in_revision`](Self::sign_in_revision) is another one than `since`. Never, by default.
+    fn sign_in_changed(&self, _since: SignInRevision) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 
@@ -42,6 +48,10 @@ pub trait Credentials: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(SignedOut::Nobody)))
     }
 }
+
+/// Tells one sign-in to a server from the next. Only the provider that gave it can compare it with anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignInRevision(pub u64);
 
 /// What came of signing out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +70,7 @@ pub enum SignedOut {
 /// A way to sign in that begins here and is finished by somebody in their browser.
 pub trait SignInPage: Send + Sync {
     /// Begins, and gives the address of the page. The rest happens without the caller; once it is done
-    /// [`Credentials::renewed`] ends. `challenges` are the server's `WWW-Authenticate` values.
+    /// [`Credentials::sign_in_changed`] ends. `challenges` are the server's `WWW-Authenticate` values.
     fn open<'a>(
         &'a self,
         challenges: &'a [String],

@@ -30,8 +30,8 @@ mod tls;
 
 pub use answer::{Answer, Body};
 pub use credentials::{
-    Challenge, CredentialError, Credentials, NoCredentials, Outgoing, SignInPage, SignedOut,
-    StaticHeaders, Verdict,
+    Challenge, CredentialError, Credentials, NoCredentials, Outgoing, SignInPage, SignInRevision,
+    SignedOut, StaticHeaders, Verdict,
 };
 pub use endpoint::Endpoint;
 pub use error::{Break, ConnectKind, Doing, HttpError, Received, RedirectRefusal};

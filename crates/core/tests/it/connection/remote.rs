@@ -1,5 +1,6 @@
 //! Servers behind a URL, over real sockets, on the real clock.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
@@ -17,7 +18,7 @@ use switchboard_wire::{
     client::{Call, HttpTarget, Implementation, Target},
     http::{
         Challenge, CredentialError, Credentials, EndpointOptions, HttpError, Outgoing, Pool,
-        Proxies, Verdict,
+        Proxies, SignInRevision, Verdict,
     },
     json::Raw,
     process::Guard,
@@ -136,7 +137,7 @@ impl Credentials for Nobody {
         Box::pin(std::future::ready(Verdict::SignIn { reason: "nobody".into() }))
     }
 
-    fn renewed(&self) -> BoxFuture<'_, ()> {
+    fn sign_in_changed(&self, _: SignInRevision) -> BoxFuture<'_, ()> {
         Box::pin(self.0.notified())
     }
 }
@@ -153,6 +154,44 @@ async fn a_sign_in_elsewhere_is_noticed() {
     let again =
         |state: &State| matches!(state, State::NeedsAuth(next) if next.number > first.number);
     bounded(connection.watch().wait_for(again)).await.unwrap();
+    bounded(connection.stop()).await;
+}
+
+/// Credentials that nothing asks for, and a sign-in that changes without a word.
+#[derive(Default)]
+struct SignIns(AtomicU64);
+
+impl Credentials for SignIns {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+        Box::pin(std::future::ready(Ok(HeaderMap::new())))
+    }
+
+    fn challenged<'a>(&'a self, _: &'a Challenge) -> BoxFuture<'a, Verdict> {
+        Box::pin(std::future::ready(Verdict::GiveUp))
+    }
+
+    fn sign_in_revision(&self) -> BoxFuture<'_, SignInRevision> {
+        Box::pin(std::future::ready(SignInRevision(self.0.load(Ordering::Relaxed))))
+    }
+}
+
+/// A server that knows a client by its session would let anyone in with the session of a person who has signed out.
+#[tokio::test]
+async fn a_session_is_not_used_under_another_sign_in() {
+    let face = StreamableFace::start(Arc::new(Fixture::default())).await;
+    let shared = shared();
+    let url = face.url().parse().unwrap();
+    let (pool, options) = (shared.pool().unwrap(), EndpointOptions::default());
+    let key = Target::Http(HttpTarget { url, pool, options }).key();
+    shared.eras.put(&key, Version::LATEST_LEGACY);
+    let sign_ins = Arc::new(SignIns::default());
+    let connection = start(Spec { credentials: sign_ins.clone(), ..at(&face.url()) }, shared);
+    for made in 1..4 {
+        let first = bounded(connection.ready()).await.unwrap();
+        let again = bounded(connection.ready()).await.unwrap();
+        assert_eq!((first.number(), face.sessions()), (again.number(), (1, made)));
+        sign_ins.0.fetch_add(1, Ordering::Relaxed);
+    }
     bounded(connection.stop()).await;
 }
 

@@ -1,7 +1,7 @@
 //! A server that somebody has to sign in to: the one tool it offers meanwhile, and what takes its place.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -14,7 +14,7 @@ use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::Remedy;
 use switchboard_wire::client::List;
 use switchboard_wire::http::{
-    Challenge, CredentialError, Credentials, Outgoing, SignInPage, Verdict,
+    Challenge, CredentialError, Credentials, Outgoing, SignInPage, SignInRevision, Verdict,
 };
 use tokio::sync::Notify;
 
@@ -26,8 +26,17 @@ const PAGE: &str = "https://as.example/authorize?state=s";
 #[derive(Default)]
 struct Door {
     is_open: AtomicBool,
+    /// Of the person who is signed in while it is open.
+    number: AtomicU64,
     changed: Notify,
     asked: AtomicUsize,
+}
+
+impl Door {
+    fn revision(&self) -> SignInRevision {
+        let number = self.number.load(Ordering::Relaxed);
+        SignInRevision(number + u64::from(self.is_open.load(Ordering::Relaxed)))
+    }
 }
 
 impl Credentials for Door {
@@ -41,8 +50,16 @@ impl Credentials for Door {
         Box::pin(std::future::ready(Verdict::SignIn { reason: "nobody has been there".into() }))
     }
 
-    fn renewed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.changed.notified())
+    fn sign_in_revision(&self) -> BoxFuture<'_, SignInRevision> {
+        Box::pin(std::future::ready(self.revision()))
+    }
+
+    fn sign_in_changed(&self, since: SignInRevision) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            while self.revision() == since {
+                self.changed.notified().await;
+            }
+        })
     }
 
     fn sign_in_page(&self) -> Option<&dyn SignInPage> {
@@ -172,4 +189,38 @@ async fn what_is_denied_is_not_offered() {
         scene.call("mcp__web__authenticate").await.unwrap_err();
         assert_eq!(scene.door.asked.load(Ordering::Relaxed), 0);
     }
+}
+
+/// No event says that somebody signed in or out: the credentials are looked at for each call, as for a sign-in in
+/// another process.
+#[tokio::test]
+async fn a_call_goes_by_the_sign_in_of_its_moment() {
+    let scene = Scene::new(&json!({}), &json!({})).await;
+    for _ in 0..3 {
+        let refused = scene.call("mcp__web__echo").await.unwrap_err();
+        assert_eq!(refused.remedy(), Remedy::SignIn, "{refused:?}");
+        assert_eq!(scene.tools(), ["mcp__web__authenticate"]);
+        scene.door.is_open.store(true, Ordering::Relaxed);
+        assert_eq!(said(&scene.call("mcp__web__echo").await.unwrap().result), "the server's own");
+        assert!(scene.tools().contains(&"mcp__web__echo".to_owned()), "{:?}", scene.tools());
+        scene.door.is_open.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Of calls that are made at the same time, all go by it, and one new connection is made for all of them.
+#[tokio::test]
+async fn calls_of_one_moment_share_the_new_connection() {
+    let scene = Scene::new(&json!({}), &json!({})).await;
+    scene.sign_in().await;
+    let connects = |scene: &Scene| {
+        let snapshot = scene.bench.engine.snapshot(&scene.bench.workspace.id).unwrap();
+        snapshot.server("web").unwrap().stats.as_ref().unwrap().connects
+    };
+    let before = connects(&scene);
+    scene.door.number.fetch_add(2, Ordering::Relaxed);
+    let calls = (0..8).map(|_| scene.call("mcp__web__echo"));
+    for outcome in futures_util::future::join_all(calls).await {
+        assert_eq!(said(&outcome.unwrap().result), "the server's own");
+    }
+    assert_eq!(connects(&scene), before + 1);
 }

@@ -1,0 +1,187 @@
+//! What a provider knows of the store, and when a person has signed in or out.
+//!
+//! The store's files are the truth for every process. Their stamps are compared before each request, which costs a
+//! `stat`; a file is read only when its stamp is another one. So a sign-in or a sign-out counts from the next request
+//! on, in whichever process it happened.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_wire::http::SignInRevision;
+use tokio::time::{Instant, sleep};
+
+use super::{Inner, Presence};
+use crate::account::{Account, Record};
+use crate::dpop::Prover;
+use crate::organisation::IdentityProvider;
+use crate::store::{Stamp, StoreError};
+use crate::token::now;
+
+/// How often the store is compared with what was read of it while no request asks.
+const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What was last read of the store, and what was tried since.
+#[derive(Default)]
+pub(super) struct Known {
+    /// The stamps of what was last read, or tried to.
+    stamps: Option<Stamps>,
+    /// Whether it could be read.
+    is_readable: bool,
+    /// Counts sign-ins and sign-outs.
+    revision: u64,
+    /// The sign-in with the identity provider, where the server is opened by one.
+    identity: Option<String>,
+    pub(super) account: Option<Arc<Account>>,
+    pub(super) lost: Option<String>,
+    pub(super) quiet_until: Option<Instant>,
+    /// What a refusal was last answered with.
+    pub(super) answer: Option<Arc<Account>>,
+    /// Whether the program could not sign in as itself when it last tried.
+    pub(super) has_failed: bool,
+    pub(super) steps: HashMap<String, u32>,
+    pub(super) prover: Option<Arc<Prover>>,
+    /// What the server wants to see in the next proof.
+    pub(super) nonce: Option<String>,
+}
+
+/// Tells one state of the files that a sign-in consists of from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamps {
+    record: Option<Stamp>,
+    organisation: Option<Stamp>,
+}
+
+// === impl Inner ===
+
+impl Inner {
+    /// The account, if nothing has to be done about it.
+    pub(super) fn fresh(&self) -> Option<Arc<Account>> {
+        let stamps = self.stamps();
+        let known = self.known();
+        known.account.clone().filter(|account| known.is_of(stamps) && !account.is_due(now()))
+    }
+
+    /// Reads the store, if it changed or could not be read before. What cannot be read any more is not used any more.
+    pub(super) async fn look(&self) -> Result<(), StoreError> {
+        // From before it is read: a change in between is seen the next time.
+        let stamps = self.stamps();
+        if self.known().is_of(stamps) {
+            return Ok(());
+        }
+        match self.read().await {
+            Ok((record, identity)) => {
+                let mut known = self.known();
+                let is_other_person = known.stamps.is_some() && known.identity != identity;
+                known.revision += u64::from(is_other_person);
+                known.identity = identity;
+                known.is_readable = true;
+                self.take(&mut known, &record, stamps);
+                Ok(())
+            }
+            Err(error) => {
+                let mut known = self.known();
+                known.is_readable = false;
+                self.take(&mut known, &Record::default(), stamps);
+                Err(error)
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<(Record, Option<String>), StoreError> {
+        let identity = match self.sign_in.organisation() {
+            Some(organisation) => organisation.sign_in_id().await?,
+            None => None,
+        };
+        let (record, _) = self.sign_in.shelf().load().await?;
+        Ok((record, identity))
+    }
+
+    /// Takes in a record that was read or written while the record's lock was held.
+    pub(super) fn remember(&self, record: &Record, stamp: Option<Stamp>) {
+        let mut known = self.known();
+        let organisation = known.stamps.and_then(|stamps| stamps.organisation);
+        self.take(&mut known, record, Stamps { record: stamp, organisation });
+    }
+
+    fn take(&self, known: &mut Known, record: &Record, stamps: Stamps) {
+        // A token that came through the identity provider is of the person who was signed in there.
+        let is_theirs = |account: &&Account| {
+            !self.sign_in.goes_through_organisation()
+                || known.identity.as_ref() == Some(&account.sign_in_id)
+        };
+        let account = record.account.as_ref().filter(is_theirs);
+        if known.stamps.is_some() && self.is_change(known, account) {
+            known.revision += 1;
+        }
+        known.stamps = Some(stamps);
+        known.lost.clone_from(&record.lost);
+        if known.account.as_deref() != account {
+            known.account = account.cloned().map(Arc::new);
+            known.quiet_until = None;
+        }
+    }
+
+    /// Whether a session that was opened before must not be used with `account`. The first sign-in by this provider
+    /// itself, in the middle of a request, is no such change: that request goes on with it.
+    fn is_change(&self, known: &Known, account: Option<&Account>) -> bool {
+        let signs_in_here =
+            !self.sign_in.takes_a_person() || matches!(self.presence, Presence::Somebody(_));
+        match (known.account.as_deref(), account) {
+            (None, None) => false,
+            (None, Some(_)) => !signs_in_here || known.has_failed,
+            (Some(_), None) => true,
+            (Some(before), Some(after)) => before.sign_in_id != after.sign_in_id,
+        }
+    }
+
+    /// Takes in what this provider has just signed in to and stored.
+    pub(super) async fn adopt(&self, account: Account) -> Result<Arc<Account>, StoreError> {
+        self.look().await?;
+        let mut known = self.known();
+        known.has_failed = false;
+        // Another process may have signed out meanwhile; then this request was before that, and the next is after.
+        Ok(known.account.clone().unwrap_or_else(|| Arc::new(account)))
+    }
+
+    /// Which sign-in counts now.
+    pub(super) async fn revision(&self) -> SignInRevision {
+        if let Err(error) = self.look().await {
+            // The request that follows fails with it.
+            tracing::debug!(%error, "a stored sign-in cannot be read");
+        }
+        SignInRevision(self.known().revision)
+    }
+
+    /// Compares the store with what was read of it until another sign-in counts than at `since`.
+    pub(super) async fn changed(&self, since: SignInRevision) {
+        loop {
+            let stamps = Some(self.stamps());
+            let is_other = self.known().stamps != stamps;
+            if is_other {
+                self.revision().await;
+            }
+            if self.known().revision != since.0 {
+                return;
+            }
+            tokio::select! {
+                () = sleep(STORE_CHECK_INTERVAL) => {}
+                () = self.background.done() => {}
+            }
+        }
+    }
+
+    fn stamps(&self) -> Stamps {
+        let organisation = self.sign_in.organisation().and_then(IdentityProvider::stamp);
+        Stamps { record: self.sign_in.shelf().stamp(), organisation }
+    }
+}
+
+// === impl Known ===
+
+impl Known {
+    /// Whether the files are as they were when they were read.
+    fn is_of(&self, stamps: Stamps) -> bool {
+        self.is_readable && self.stamps == Some(stamps)
+    }
+}
