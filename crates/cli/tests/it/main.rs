@@ -41,6 +41,7 @@ mod probe;
 mod protected;
 mod resources;
 mod secrets;
+mod signed_out;
 mod signing_in;
 mod start_folder;
 mod story;

@@ -31,6 +31,10 @@ impl Task {
         match &ended {
             Ended::Stopped => {}
             Ended::Asked => self.publish_pending(),
+            Ended::SignInChanged => {
+                self.forget_session();
+                self.publish_pending();
+            }
             Ended::Failed(error) => {
                 if live.since.elapsed() >= self.core.shared.timing.longest_pause {
                     self.retries = 0;
@@ -58,7 +62,7 @@ impl Task {
             }
             tokio::select! {
                 () = core.stop.cancelled() => return Ended::Stopped,
-                () = &mut sign_in_changed => return Ended::Asked,
+                () = &mut sign_in_changed => return Ended::SignInChanged,
                 () = core.requests.changed() => {}
                 read = reading.next() => self.keep(live, read),
                 incoming = inbox.next() => match incoming {
@@ -73,8 +77,11 @@ impl Task {
     fn obey(&self, live: &Live, reading: &mut Reading) -> Option<Ended> {
         let mut asked = self.core.requests.lock();
         asked.wanted = false;
-        if asked.reconnect || asked.sign_in_changed.take() == Some(live.number) {
+        if asked.reconnect {
             return Some(Ended::Asked);
+        }
+        if asked.sign_in_changed.take() == Some(live.number) {
+            return Some(Ended::SignInChanged);
         }
         for (list, urgency) in std::mem::take(&mut asked.refresh) {
             if live.facts.offers(&[list.capability()]) {
@@ -121,7 +128,7 @@ impl Task {
     }
 
     /// Whether there is anything in a list.
-    fn has(&self, list: List) -> bool {
+    pub(super) fn has(&self, list: List) -> bool {
         let lists = self.lists.borrow();
         lists.get(list).listing.as_ref().is_some_and(|listing| !listing.items.is_empty())
     }

@@ -11,6 +11,9 @@ use super::{Connection, State};
 /// How long signing out may take at least: a server that is not waited for long to connect may have to be told.
 const SIGN_OUT: Duration = Duration::from_secs(30);
 
+/// How long a connection may take to let go of a session.
+const FOLLOW_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Why nobody signed in or out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -44,6 +47,20 @@ impl Connection {
         };
         let page = self.spec().credentials.sign_in_page().ok_or(SignInError::NoPage)?;
         in_time(self.core.shared.timing.connect, page.open(&challenges)).await
+    }
+
+    /// Has the connection begin anew if a person has signed in or out since its session began, and waits until that
+    /// shows. Whether it is so.
+    pub async fn follow_sign_in(&self) -> bool {
+        let Some(number) = self.outdated_attempt().await else { return false };
+        let is_other = |state: &State| match state {
+            State::Connected(live) => live.number > number,
+            State::NeedsAuth(needs) => needs.number > number,
+            _ => true,
+        };
+        // A task that is busy for longer, or gone, has nothing to show yet.
+        let _ = timeout(FOLLOW_TIMEOUT, self.watch().wait_for(is_other)).await;
+        true
     }
 
     /// Signs out, and connects anew without what was signed in to.

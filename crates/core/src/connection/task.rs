@@ -52,6 +52,8 @@ pub(super) enum Ended {
     Stopped,
     /// Somebody wants it anew.
     Asked,
+    /// A person has signed in or out.
+    SignInChanged,
     /// It cannot be made, or is gone.
     Failed(Error),
 }
@@ -111,15 +113,15 @@ impl Task {
     // --- one attempt
 
     async fn attempt(&mut self) -> Result<(Arc<Live>, Inbox), Ended> {
+        // From before the first request: a person who signs in or out meanwhile is noticed afterwards.
+        let sign_in = self.core.spec.credentials.sign_in_revision();
+        let sign_in = self.unless_stopped(sign_in).await?;
+        self.follow_sign_in(sign_in);
         self.forget_if_asked();
         self.number += 1;
         self.publish_pending();
         let slot = self.unless_stopped(self.turn()).await?;
         self.began = Instant::now();
-        // From before the first request: a person who signs in or out meanwhile is noticed afterwards.
-        let sign_in = self.core.spec.credentials.sign_in_revision();
-        let sign_in = self.unless_stopped(sign_in).await?;
-        self.follow_sign_in(sign_in);
         let connected = self.connect(slot).await;
         let asked_anew = {
             let mut asked = self.core.requests.lock();
@@ -267,16 +269,20 @@ impl Task {
         }
     }
 
-    /// What was read under one sign-in is not shown under another.
     fn follow_sign_in(&mut self, sign_in: SignInRevision) {
         let before = self.sign_in.replace(sign_in);
-        if before.is_none_or(|before| before == sign_in) {
-            return;
+        if before.is_some_and(|before| before != sign_in) {
+            self.forget_session();
         }
+    }
+
+    /// What was learnt under one sign-in is not shown under another.
+    pub(super) fn forget_session(&mut self) {
         self.retries = 0;
         self.last = None;
+        let gone: Vec<_> = LISTS.into_iter().filter(|list| self.has(*list)).collect();
         self.forget_lists();
-        LISTS.into_iter().for_each(|list| self.tell(Notice::ListsChanged(list)));
+        gone.into_iter().for_each(|list| self.tell(Notice::ListsChanged(list)));
     }
 
     /// Somebody wants to begin anew: what was learnt of the server does not count.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use switchboard_wire::http::SignedOut;
 use switchboard_wire::process::{Member, Process};
 
@@ -28,6 +29,15 @@ impl Engine {
         server: &str,
     ) -> Option<Result<String, SignInError>> {
         Some(self.connection_of(workspace, server)?.sign_in().await)
+    }
+
+    /// Looks whether a person has signed in to servers of a workspace or out of them, in whichever process, and has
+    /// those connect anew. Whether there are any. Calls need not do so: each looks by itself.
+    pub async fn follow_sign_ins(&self, workspace: &WorkspaceId) -> bool {
+        let Some(standing) = self.0.standing(workspace) else { return false };
+        let applied = standing.applied();
+        let following = applied.placed.iter().map(|placed| placed.connection.follow_sign_in());
+        join_all(following).await.contains(&true)
     }
 
     /// Signs out of a server. `None` if none of that name is to be started.

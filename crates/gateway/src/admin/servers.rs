@@ -64,7 +64,9 @@ async fn tell(
     id: &str,
     tell: fn(&switchboard_core::Snapshot, &dyn Advice) -> serde_json::Result<Vec<u8>>,
 ) -> Result<Response, Problem> {
-    let snapshot = admin.0.engine.snapshot(&WorkspaceId::from(id));
+    let workspace = WorkspaceId::from(id);
+    admin.0.engine.follow_sign_ins(&workspace).await;
+    let snapshot = admin.0.engine.snapshot(&workspace);
     let snapshot = snapshot.ok_or_else(|| Problem::no_workspace(id))?;
     let advice = admin.0.advice.clone();
     // A catalog may hold ten thousand definitions.

@@ -129,6 +129,9 @@ impl View {
             let first = bridge.engine.snapshot_for(principal);
             first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
         });
+        if bridge.engine.follow_sign_ins(&bridge.workspace).await {
+            bridge.engine.settled_for(principal, bridge.options.first_list).await;
+        }
         let catalog = bridge.engine.catalog_for(principal).ok_or_else(ended)?;
         let snapshot = LazyCell::new(|| bridge.engine.snapshot_for(principal));
         let makes_tasks = |server: &str| {
