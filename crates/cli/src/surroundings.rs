@@ -10,7 +10,6 @@ use switchboard_config::{Asked, Dynamic, Environment, Platform, Surroundings, Wo
 
 use switchboard_auth::{FileStore, Keychain, NoKeychain, SystemKeychain};
 use switchboard_gateway::hub;
-use switchboard_wire::http::Credentials;
 use switchboard_wire::process::Guard;
 
 use crate::args::Global;
@@ -29,7 +28,7 @@ pub(crate) struct Caller {
     /// Whether nothing is to be shared with the hub.
     standalone: bool,
     /// What the servers of the organisation's catalogue are reached with.
-    pub(crate) catalogue: Option<Arc<dyn Credentials>>,
+    pub(crate) catalogue: Option<Arc<hub::CatalogueCredentials>>,
     /// What went wrong before the command began.
     pub(crate) notices: Vec<Notice>,
     /// Everything in the environment, whatever bytes it is made of.

@@ -46,6 +46,15 @@ pub(crate) fn decode(
     (entry::entry(name, &node, completeness, problems), missing)
 }
 
+/// Decodes an entry in which `${VAR}` is text like any other.
+pub(crate) fn decode_literally(
+    name: &str,
+    template: &Node,
+    problems: &mut Vec<Problem>,
+) -> Option<Entry> {
+    entry::entry(name, template, Completeness::Complete, problems)
+}
+
 pub(crate) fn missing_variable(name: &str, missing: &Missing) -> Problem {
     let Missing { field, variable, at } = missing;
     let message =

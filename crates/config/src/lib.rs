@@ -48,6 +48,7 @@ mod search_path;
 mod settings;
 mod source;
 mod surroundings;
+mod transit;
 mod trust;
 mod workspace;
 
@@ -76,6 +77,7 @@ pub use settings::{
 };
 pub use source::{Located, Location, Member, Node, Origin, Value};
 pub use surroundings::{Asked, Dynamic, Environment, Fetched, Platform, Surroundings};
+pub use transit::is_encrypted_or_local;
 pub use trust::{
     ApprovalStore, Approvals, Change, Item, ItemKind, RedactedChange, Verdict, changes,
 };

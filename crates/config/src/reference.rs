@@ -99,6 +99,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("ServerRule.serverCommand", "none"),
     ("ConnectorSource.url", "needed"),
     ("ConnectorSource.tokenHelper", "none"),
+    ("ConnectorSource.tokenOrigins", "none"),
     ("IdentityProvider.issuer", "needed"),
     ("IdentityProvider.clientId", "needed"),
     ("IdentityProvider.clientSecretHelper", "none"),

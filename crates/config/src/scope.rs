@@ -51,6 +51,11 @@ impl Scope {
         !matches!(self, Self::Project | Self::Local | Self::Agent)
     }
 
+    /// Whether `${VAR}` in its entries stands for a variable of the user's. Text from the network gets none.
+    pub fn is_expanded(self) -> bool {
+        self != Self::Connectors
+    }
+
     /// Whether `add`, `remove` and `edit` may write there.
     pub fn is_writable(self) -> bool {
         matches!(self, Self::User | Self::Project | Self::Local)

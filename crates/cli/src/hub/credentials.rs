@@ -10,16 +10,18 @@ use switchboard_auth::{
 use switchboard_config::{Entry, Remote, Scope, Server, Transport, Workspace, narrowed_path};
 use switchboard_core::connection;
 use switchboard_core::engine::{CredentialSource, Environment};
+use switchboard_gateway::hub::CatalogueCredentials;
 use switchboard_wire::http::{Credentials, HttpError, NoCredentials, PoolOptions};
 use switchboard_wire::process::Guard;
+use url::Url;
 
 use crate::environment;
 use crate::surroundings::Caller;
 
 /// Every source of credentials there is.
 pub(crate) struct Sources {
-    /// For what the catalogue itself names, and for nothing else.
-    catalogue: Option<Arc<dyn Credentials>>,
+    /// For what the catalogue itself names, where its token may go there, and for nothing else.
+    catalogue: Option<Arc<CatalogueCredentials>>,
     store: Arc<dyn Store>,
     guard: Guard,
     presence: Presence,
@@ -83,6 +85,20 @@ impl Sources {
         HeadersHelper(helper).into_credentials()
     }
 
+    /// The catalogue's own credentials, for a server of the catalogue that may get them. People sign in to the others.
+    fn catalogue_of(&self, server: &Server, entry: &Entry) -> Option<Arc<dyn Credentials>> {
+        let (Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote)) =
+            &entry.transport
+        else {
+            return None;
+        };
+        let url: Url = remote.url.parse().ok()?;
+        let is_its = |catalogue: &&Arc<CatalogueCredentials>| {
+            server.scope == Scope::Connectors && catalogue.covers(&url)
+        };
+        self.catalogue.as_ref().filter(is_its).map(|catalogue| catalogue.clone() as Arc<_>)
+    }
+
     /// Whatever somebody signed in to.
     fn signed_in(
         &self,
@@ -107,10 +123,8 @@ impl CredentialSource for Sources {
         entry: &Entry,
         environment: &Environment,
     ) -> (Arc<dyn Credentials>, String) {
-        if let Some(catalogue) =
-            self.catalogue.as_ref().filter(|_| server.scope == Scope::Connectors)
-        {
-            return (catalogue.clone(), "catalogue".to_owned());
+        if let Some(catalogue) = self.catalogue_of(server, entry) {
+            return (catalogue, "catalogue".to_owned());
         }
         if let Some((remote, line)) = helped(entry) {
             let helper = self.helper(line, remote, server, environment);

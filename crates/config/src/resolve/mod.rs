@@ -5,6 +5,7 @@
 //! them carries an expanded entry, so nothing else can be started by mistake.
 
 mod agent;
+mod connectors;
 mod desired;
 mod found;
 mod gate;

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::agent::Choice;
+use super::connectors;
 use super::desired::{Effective, Reason, Server, Shadowed, State};
 use super::gate::Gate;
 use super::principals;
-use crate::check::{decode, missing_variable};
+use crate::check::{decode, decode_literally, missing_variable};
 use crate::entry::{Entry, Signature, Transport};
 use crate::expand::{self, Missing};
 use crate::load::{Candidate, Layer, Loaded};
@@ -27,7 +28,8 @@ const PATH: &str = "PATH";
 /// The variables that any entry names.
 pub(super) fn variables(loaded: &Loaded) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    loaded.candidates.iter().for_each(|candidate| expand::named(&candidate.node, &mut names));
+    let expanded = loaded.candidates.iter().filter(|candidate| candidate.scope.is_expanded());
+    expanded.for_each(|candidate| expand::named(&candidate.node, &mut names));
     names
 }
 
@@ -102,7 +104,12 @@ impl<'a> Bench<'a> {
             candidate.variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
         let before = problems.len();
-        let (mut entry, missing) = decode(&candidate.name, &candidate.node, &env, problems);
+        let (mut entry, missing) = if candidate.scope.is_expanded() {
+            decode(&candidate.name, &candidate.node, &env, problems)
+        } else {
+            problems.extend(connectors::unexpanded(candidate));
+            (decode_literally(&candidate.name, &candidate.node, problems), Vec::new())
+        };
         if let Some(entry) = &mut entry {
             problems.extend(principals::refuse_sharing(entry, candidate));
         }
@@ -132,8 +139,9 @@ impl<'a> Bench<'a> {
         problems: &mut Vec<Problem>,
     ) -> State {
         let Sound { entry, missing } = sound;
-        if candidate.scope == Scope::Connectors && matches!(entry.transport, Transport::Stdio(_)) {
-            let why = "a catalogue may not start processes";
+        if candidate.scope == Scope::Connectors
+            && let Some(why) = connectors::refusal(&entry)
+        {
             return State::Invalid(Reason::new(why, Some(candidate.at.clone())));
         }
         let judged = missing.is_empty().then_some(&entry);

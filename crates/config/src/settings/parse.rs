@@ -11,6 +11,7 @@ use crate::entry::{callback_port, scopes};
 use crate::policy::{ServerRule, server_rule};
 use crate::problem::{Kind, Problem};
 use crate::source::{Fields, Located, Node, Value};
+use crate::transit::is_encrypted_or_local;
 
 /// Decodes a settings file called `what` in messages.
 pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> Settings {
@@ -154,7 +155,23 @@ fn rules(fields: &mut Fields<'_>, key: &'static str) -> Option<Located<Vec<Locat
 
 fn connectors(fields: &mut Fields<'_>) -> Option<ConnectorSource> {
     let (url, token_helper) = (fields.required("url"), fields.string("tokenHelper"));
-    Some(ConnectorSource { url: url?.value, token_helper })
+    let token_origins = token_origins(fields);
+    Some(ConnectorSource { url: url?.value, token_helper, token_origins })
+}
+
+/// A token that others could read on the way is as good as theirs.
+fn token_origins(fields: &mut Fields<'_>) -> Vec<String> {
+    let mut origins = fields.texts("tokenOrigins").unwrap_or_default();
+    origins.retain(|origin| {
+        let is_safe = is_encrypted_or_local(&origin.value);
+        if !is_safe {
+            let message = "an address in `tokenOrigins` does not begin with `https://` and is not on this machine, so it gets no token";
+            let problem = Problem::warning(Kind::BadValue, message.to_owned());
+            fields.mention(problem.at(origin.at.clone()));
+        }
+        is_safe
+    });
+    origins.into_iter().map(|origin| origin.value).collect()
 }
 
 fn identity_provider(fields: &mut Fields<'_>) -> Option<IdentityProvider> {

@@ -140,6 +140,10 @@ pub struct ConnectorSource {
     pub url: String,
     /// A command that prints the bearer token for it.
     pub token_helper: Option<String>,
+    /// Origins besides the catalogue's own that get the token too, such as `https://mcp.example.com`. Other servers of the
+    /// catalogue get none.
+    #[schemars(default)]
+    pub token_origins: Vec<String>,
 }
 
 /// The identity provider of an organisation.

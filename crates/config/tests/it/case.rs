@@ -330,6 +330,8 @@ fn settings(desired: &Desired, lines: &mut Vec<String>) {
             .iter()
             .map(|it| format!("connectors {} {:?}", it.value.url, it.value.token_helper)),
     );
+    let origins = settings.connectors.iter().flat_map(|it| &it.value.token_origins);
+    lines.extend(origins.map(|origin| format!("token-origin {origin}")));
     lines.extend(
         settings.xaa_idp.iter().map(|it| format!("xaa {} {}", it.value.issuer, it.value.client_id)),
     );

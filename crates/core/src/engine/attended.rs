@@ -35,8 +35,10 @@ impl Engine {
     /// those connect anew. Whether there are any. Calls need not do so: each looks by itself.
     pub async fn follow_sign_ins(&self, workspace: &WorkspaceId) -> bool {
         let Some(standing) = self.0.standing(workspace) else { return false };
-        let applied = standing.applied();
-        let following = applied.placed.iter().map(|placed| placed.connection.follow_sign_in());
+        // Every principal's: the sign-ins are those of the local one.
+        let applied: Vec<_> = standing.views().iter().map(|view| view.applied()).collect();
+        let placed = applied.iter().flat_map(|applied| applied.placed.iter());
+        let following = placed.map(|placed| placed.connection.follow_sign_in());
         join_all(following).await.contains(&true)
     }
 

@@ -59,7 +59,8 @@ mod sources;
 
 pub use agents::Agents;
 pub use connectors::{
-    Error as ConnectorsError, NotAToken, catalogue_credentials, fetch_catalogue, kept_catalogue,
+    CatalogueCredentials, Error as ConnectorsError, NotAToken, catalogue_credentials,
+    fetch_catalogue, kept_catalogue,
 };
 pub use options::{Options, Timing, Watching};
 pub use problem::Problem;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use switchboard_config::{ConnectorSource, Fetched, Located, Origin};
+use switchboard_config::{ConnectorSource, Fetched, Located, Origin, is_encrypted_or_local};
 use url::Url;
 
 use super::copy;
@@ -45,6 +45,8 @@ impl Catalogue {
         if before == now {
             return true;
         }
+        // What came over a wire that others could write to is not believed later either.
+        let now = now.filter(|url| is_encrypted_or_local(url));
         self.text = now.and_then(|url| copy::load(state_dir, &url)).map(Into::into);
         self.error = None;
         self.is_fresh = false;

@@ -24,6 +24,11 @@ pub enum Error {
         /// What it begins with.
         scheme: String,
     },
+    /// Others could read what is fetched on the way, and the token with it.
+    #[error(
+        "`connectors.url` must begin with `https://`: only on this machine is plain `http` used"
+    )]
+    Plain,
     /// The token helper could not be started.
     #[error("cannot start `connectors.tokenHelper`")]
     HelperStart {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
+use switchboard_config::is_encrypted_or_local;
 use switchboard_wire::http::{
     Body, Endpoint, EndpointOptions, HttpError, Limits, Pool, StaticHeaders,
 };
@@ -54,6 +55,7 @@ pub(super) async fn fetch(
 fn address(url: &str) -> Result<Url, Error> {
     let url = Url::parse(url).map_err(|source| Error::Url { source })?;
     match url.scheme() {
+        "http" if !is_encrypted_or_local(url.as_str()) => Err(Error::Plain),
         "http" | "https" => Ok(url),
         scheme => Err(Error::Scheme { scheme: scheme.to_owned() }),
     }
@@ -126,7 +128,14 @@ mod tests {
 
     #[test]
     fn fetches_over_http_only() {
-        assert!(address("https://a.example/x").is_ok() && address("http://a.example").is_ok());
+        for url in
+            ["https://a.example/x", "http://127.0.0.1:1/", "http://[::1]/", "http://localhost/"]
+        {
+            assert!(address(url).is_ok(), "{url}");
+        }
+        for url in ["http://a.example", "http://10.0.0.1/", "http://localhost.example/"] {
+            assert!(matches!(address(url), Err(Error::Plain)), "{url}");
+        }
         for url in ["file:///etc/passwd", "ftp://a.example", "ws://a.example", "data:,[]"] {
             assert!(matches!(address(url), Err(Error::Scheme { .. })), "{url}");
         }

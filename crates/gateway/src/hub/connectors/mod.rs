@@ -14,7 +14,7 @@ mod once;
 mod refresh;
 mod wanted;
 
-pub use credentials::catalogue_credentials;
+pub use credentials::{CatalogueCredentials, catalogue_credentials};
 pub use error::{Error, NotAToken};
 pub use once::{fetch_catalogue, kept_catalogue};
 

@@ -1,0 +1,66 @@
+//! What an entry of the organisation's catalogue may say. It is text from the network: it gets no variable of the
+//! user's, starts nothing, opens no file, and is reached over TLS except on this machine.
+
+use std::collections::BTreeSet;
+
+use crate::entry::{Entry, Remote, Transport};
+use crate::expand;
+use crate::load::Candidate;
+use crate::problem::{Kind, Problem};
+use crate::transit::is_encrypted_or_local;
+
+/// Why an entry of the catalogue is not used.
+pub(super) fn refusal(entry: &Entry) -> Option<String> {
+    match &entry.transport {
+        Transport::Stdio(_) => Some("a catalogue may not start processes".to_owned()),
+        Transport::SseIde(_) | Transport::WsIde(_) => {
+            Some("a catalogue may not name editors".to_owned())
+        }
+        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+            of_remote(remote)
+        }
+    }
+}
+
+fn of_remote(remote: &Remote) -> Option<String> {
+    if remote.headers_helper.is_some() {
+        return Some("a catalogue may not run commands; it says `headersHelper`".to_owned());
+    }
+    if let Some(member) = file_member(remote) {
+        return Some(format!("a catalogue may not name files of this machine; it says `{member}`"));
+    }
+    let metadata =
+        remote.oauth.as_ref().and_then(|oauth| oauth.auth_server_metadata_url.as_deref());
+    let urls = [("url", Some(remote.url.as_str())), ("oauth.authServerMetadataUrl", metadata)];
+    let plain =
+        urls.into_iter().find(|(_, url)| url.is_some_and(|url| !is_encrypted_or_local(url)));
+    plain.map(|(member, _)| {
+        format!("`{member}` of a catalogue's server must begin with `https://` (or `wss://`), except on this machine")
+    })
+}
+
+/// A member that makes a file of this machine be read.
+fn file_member(remote: &Remote) -> Option<&'static str> {
+    if remote.tls.is_some() {
+        return Some("tls");
+    }
+    let oauth = remote.oauth.as_ref()?;
+    let files = [
+        ("oauth.privateKeyFile", &oauth.private_key_file),
+        ("oauth.assertionFile", &oauth.assertion_file),
+    ];
+    files.into_iter().find(|(_, file)| file.is_some()).map(|(member, _)| member)
+}
+
+/// What is said of variables that an entry names in vain.
+pub(super) fn unexpanded(candidate: &Candidate) -> Option<Problem> {
+    let mut names = BTreeSet::new();
+    expand::named(&candidate.node, &mut names);
+    let first = names.first()?;
+    let message = format!(
+        "server `{}` of the catalogue names the variable `{first}`; nothing in a catalogue is expanded, so `${{{first}}}` stays as it is",
+        candidate.name
+    );
+    let problem = Problem::warning(Kind::NotHonoured, message).at(candidate.at.clone());
+    Some(problem.of_server(&candidate.name))
+}
