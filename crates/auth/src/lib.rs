@@ -41,7 +41,7 @@ pub use account::{Account, Client, ClientAuth, Record, Registration};
 pub use challenge::{Challenge, Challenges};
 pub use device::{ShowCode, UserCode};
 pub use error::{Error, Leg, Unreadable};
-pub use examine::{Finding, Hop, Step, examine};
+pub use examine::{Finding, Hop, Step, examine, redact_url};
 pub use flow::{Visit, Visited};
 pub use helper::{HeadersHelper, Helper, HelperError};
 pub use organisation::{Identity, IdentityProvider};
@@ -49,7 +49,9 @@ pub use provider::{Presence, Provider};
 pub use secret::Secret;
 pub use sign_in::{Demand, SignIn, Way};
 pub use sign_out::sign_out;
-pub use store::{FileStore, KeyPlace, Keychain, NoKeychain, Store, StoreError, SystemKeychain};
+pub use store::{
+    FileStore, KeyExposure, KeyPlace, Keychain, NoKeychain, Store, StoreError, SystemKeychain,
+};
 pub use subject::Subject;
 pub use verify::{Rejected, Trust, Verified, Verifier};
 pub use zone::Zone;

@@ -236,6 +236,8 @@ impl SignIn {
             (None, None) => Issued::Beside(url),
         };
         let server = discover_server(which, &fetcher).await?;
+        // Better now than after somebody has been to the page.
+        self.shelf.check().await?;
         let scopes = scopes::choose(Offer {
             configured: &oauth.scopes,
             wanted: &record.wanted_of(&server.issuer),

@@ -1,12 +1,14 @@
 //! Walks the whole way that a sign-in takes, changes nothing on it, and tells what each step asked, what came back and
 //! what that means. The answer to "why am I signed out".
 
+mod redact;
 mod told;
 mod walk;
 
 use std::fmt;
 
 use crate::sign_in::SignIn;
+pub use redact::redact_url;
 use walk::Walk;
 
 /// A step on the way.

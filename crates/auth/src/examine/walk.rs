@@ -6,6 +6,7 @@ use http::{HeaderMap, Method};
 use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, Pool};
 use switchboard_wire::sanitize;
 
+use super::redact::redact_line;
 use super::{Finding, Hop, Step};
 use crate::account::{Account, Record};
 use crate::challenge::Challenges;
@@ -14,7 +15,7 @@ use crate::error::Error;
 use crate::headers::authorization;
 use crate::identity;
 use crate::sign_in::{Demand, Found, QUESTION, SignIn};
-use crate::store::KeyPlace;
+use crate::store::{KeyPlace, StoreError};
 use crate::token::now;
 
 /// The steps so far.
@@ -31,9 +32,9 @@ impl<'a> Walk<'a> {
     }
 
     fn add(&mut self, step: Step, finding: Finding, asked: &str, came: &[String], means: &str) {
-        let came = came.iter().map(|line| sanitize::line(line).into_owned()).collect();
-        let asked = sanitize::line(asked).into_owned();
-        self.hops.push(Hop { step, finding, asked, came, means: means.to_owned() });
+        let shown = |line: &str| redact_line(&sanitize::line(line));
+        let came = came.iter().map(|line| shown(line)).collect();
+        self.hops.push(Hop { step, finding, asked: shown(asked), came, means: shown(means) });
     }
 
     fn failed(&mut self, step: Step, asked: &str, error: &Error) {
@@ -51,6 +52,12 @@ impl<'a> Walk<'a> {
     pub(super) async fn record(&mut self) -> Record {
         let asked = format!("what is kept for `{}`", self.sign_in.subject().name);
         match self.sign_in.shelf().look().await {
+            Err(error @ StoreError::KeyExposed { .. }) => {
+                let came = vec![Error::from(error).in_one_line()];
+                let means = "the key to stored sign-ins is not used before it is made private";
+                self.add(Step::Key, Finding::Broken, &asked, &came, means);
+                Record::default()
+            }
             Err(error) => {
                 let came = vec![Error::from(error).in_one_line()];
                 let means = "what was kept cannot be opened here; signing in replaces it";

@@ -62,7 +62,7 @@ impl Store for FileStore {
         };
         let damaged = || StoreError::Damaged { path: path.clone() };
         let sealed: Sealed = serde_json::from_slice(&text).map_err(|_| damaged())?;
-        let Some(opener) = self.keys.named(&sealed.key) else {
+        let Some(opener) = self.keys.named(&sealed.key)? else {
             return Err(StoreError::NoKey { path });
         };
         let text = opener.open(key, &sealed).ok_or_else(damaged)?;
@@ -88,6 +88,10 @@ impl Store for FileStore {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&path, error)),
             _ => Ok(()),
         }
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        self.keys.check()
     }
 
     fn keys(&self) -> Result<Vec<String>, StoreError> {

@@ -1,16 +1,18 @@
 //! Where the key is: in the keychain of the operating system, else in a file that only its owner reads.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::StoreError;
 use super::seal::Key;
+use super::{KeyExposure, StoreError};
 
 const SERVICE: &str = "switchboard";
 const USER: &str = "sign-ins";
 const FILE: &str = "key";
+/// A key has 32 bytes; a longer file holds none.
+const MAX_KEY_FILE_BYTES: u64 = 64;
 
 /// Where the key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +42,7 @@ pub struct SystemKeychain;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoKeychain;
 
-/// The keys of a store, each asked for once.
+/// The keys of a store. The keychain is asked once; the file is looked at each time, since its mode may change.
 pub(super) struct Keys {
     folder: PathBuf,
     keychain: Arc<dyn Keychain>,
@@ -50,7 +52,6 @@ pub(super) struct Keys {
 #[derive(Default)]
 struct Known {
     keychain: Option<Key>,
-    file: Option<Key>,
     place: Option<KeyPlace>,
 }
 
@@ -95,25 +96,33 @@ impl Keys {
         Self { folder, keychain, known: Mutex::default() }
     }
 
-    /// The key of that name, for opening.
-    pub(super) fn named(&self, name: &str) -> Option<Key> {
-        let mut known = self.known();
-        if known.file.is_none() {
-            known.file = read(&self.path()).ok().flatten();
+    /// Whether there is a key to be had, or made: a file that is not private matters only without a keychain.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let of_file = self.read();
+        if of_file.is_err() && self.known_keychain().is_some() {
+            return Ok(());
         }
-        if let Some(key) = known.file.as_ref().filter(|key| key.name() == name) {
-            return Some(key.clone());
+        of_file.map(drop)
+    }
+
+    /// The key of that name, for opening. A file that is not private is an error only where its key is needed.
+    pub(super) fn named(&self, name: &str) -> Result<Option<Key>, StoreError> {
+        let of_file = self.read();
+        if let Ok(Some(key)) = &of_file
+            && key.name() == name
+        {
+            return Ok(Some(key.clone()));
         }
-        if known.keychain.is_none() {
-            known.keychain = self.of_keychain().ok().flatten();
+        match self.known_keychain().filter(|key| key.name() == name) {
+            Some(key) => Ok(Some(key)),
+            None => of_file.map(|_| None),
         }
-        known.keychain.clone().filter(|key| key.name() == name)
     }
 
     /// Where the key of that name is.
     pub(super) fn place_of(&self, name: &str) -> Option<KeyPlace> {
-        self.named(name)?;
-        let is_file = self.known().file.as_ref().is_some_and(|key| key.name() == name);
+        self.named(name).ok().flatten()?;
+        let is_file = self.read().is_ok_and(|key| key.is_some_and(|key| key.name() == name));
         Some(if is_file { KeyPlace::File } else { KeyPlace::Keychain })
     }
 
@@ -126,13 +135,19 @@ impl Keys {
         if let Some(key) = &known.keychain {
             return Ok((key.clone(), KeyPlace::Keychain));
         }
-        if known.file.is_none() {
-            let (key, place) = self.of_file()?;
-            known.file = Some(key);
-            known.place = Some(place);
+        let (key, place) = self.of_file()?;
+        // One that this process has made stays new to it.
+        let place = *known.place.get_or_insert(place);
+        Ok((key, place))
+    }
+
+    /// The keychain's key, asked for until there is one.
+    fn known_keychain(&self) -> Option<Key> {
+        let mut known = self.known();
+        if known.keychain.is_none() {
+            known.keychain = self.of_keychain().ok().flatten();
         }
-        let key = known.file.clone().ok_or(StoreError::Random)?;
-        Ok((key, known.place.unwrap_or(KeyPlace::File)))
+        known.keychain.clone()
     }
 
     fn of_keychain(&self) -> Result<Option<Key>, io::Error> {
@@ -159,15 +174,25 @@ impl Keys {
     }
 
     fn of_file(&self) -> Result<(Key, KeyPlace), StoreError> {
-        let path = self.path();
-        let failed = |source| StoreError::File { path: path.clone(), source };
-        if let Some(key) = read(&path).map_err(failed)? {
+        if let Some(key) = self.read()? {
             return Ok((key, KeyPlace::File));
         }
+        let path = self.path();
+        let failed = |source| StoreError::File { path: path.clone(), source };
         let key = Key::random().ok_or(StoreError::Random)?;
         write(&path, key.bytes()).map_err(failed)?;
         tracing::warn!("there is no keychain; the key to stored sign-ins is in {}", path.display());
         Ok((key, KeyPlace::NewFile))
+    }
+
+    fn read(&self) -> Result<Option<Key>, StoreError> {
+        let path = self.path();
+        match read(&path) {
+            Ok(FileContent::Missing) => Ok(None),
+            Ok(FileContent::Key(key)) => Ok(Some(key)),
+            Ok(FileContent::Exposed(exposure)) => Err(StoreError::KeyExposed { path, exposure }),
+            Err(source) => Err(StoreError::File { path, source }),
+        }
     }
 
     fn path(&self) -> PathBuf {
@@ -179,15 +204,50 @@ impl Keys {
     }
 }
 
-fn read(path: &Path) -> Result<Option<Key>, io::Error> {
-    match fs::read(path) {
-        Ok(bytes) => match Key::from_bytes(&bytes) {
-            Some(key) => Ok(Some(key)),
-            None => Err(io::ErrorKind::InvalidData.into()),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+/// What is where the key should be.
+enum FileContent {
+    Missing,
+    Key(Key),
+    /// A key that other users may know, or have put there.
+    Exposed(KeyExposure),
+}
+
+fn read(path: &Path) -> Result<FileContent, io::Error> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // A pipe is not waited for.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NONBLOCK);
+    let file = match options.open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileContent::Missing),
+        Err(error) => return Err(error),
+    };
+    // Of the file that is open, so that it is the one that is read.
+    if let Some(exposure) = exposure(&file.metadata()?) {
+        return Ok(FileContent::Exposed(exposure));
     }
+    let mut bytes = Vec::new();
+    file.take(MAX_KEY_FILE_BYTES).read_to_end(&mut bytes)?;
+    match Key::from_bytes(&bytes) {
+        Some(key) => Ok(FileContent::Key(key)),
+        None => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// How other users could know or choose what is in a file.
+#[cfg(unix)]
+fn exposure(about: &fs::Metadata) -> Option<KeyExposure> {
+    use std::os::unix::fs::MetadataExt as _;
+    if about.uid() != nix::unistd::geteuid().as_raw() {
+        return Some(KeyExposure::Owner);
+    }
+    (about.mode() & 0o077 != 0).then_some(KeyExposure::Mode)
+}
+
+#[cfg(not(unix))]
+fn exposure(_: &fs::Metadata) -> Option<KeyExposure> {
+    None
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), io::Error> {

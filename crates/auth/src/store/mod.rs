@@ -9,7 +9,7 @@ mod seal;
 mod shelf;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 pub use file::FileStore;
@@ -30,6 +30,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Forgets it.
     fn remove(&self, key: &str) -> Result<(), StoreError>;
+
+    /// Whether a record could be saved and opened again, as far as that can be told beforehand.
+    fn check(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Everything that is kept, by key.
     fn keys(&self) -> Result<Vec<String>, StoreError>;
@@ -55,6 +60,28 @@ pub struct Stamp {
     number: u64,
 }
 
+/// How other users could know the key, or have chosen it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyExposure {
+    /// Its mode lets them.
+    Mode,
+    /// The file is one of theirs.
+    Owner,
+}
+
+// === impl KeyExposure ===
+
+impl KeyExposure {
+    /// What is wrong with the file at `path`, and what to do about it.
+    fn advice(self, path: &Path) -> String {
+        let path = path.display();
+        match self {
+            Self::Mode => format!("other users can read or change it; run `chmod 600 {path}`"),
+            Self::Owner => format!("`{path}` belongs to another user; remove it and sign in again"),
+        }
+    }
+}
+
 /// What is kept could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // fields: `path` is the file, `source` the cause
@@ -72,6 +99,9 @@ pub enum StoreError {
     /// The key that it was sealed with is not to be had.
     #[error("the keychain that holds the key of `{}` cannot be reached from here", path.display())]
     NoKey { path: PathBuf },
+    /// Other users can read or change the file that holds the key, so it is not used.
+    #[error("the key to your sign-ins is not used: {}", exposure.advice(path))]
+    KeyExposed { path: PathBuf, exposure: KeyExposure },
     /// The operating system gives no random numbers.
     #[error("the operating system gives no random numbers")]
     Random,

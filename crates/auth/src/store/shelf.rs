@@ -41,8 +41,16 @@ impl Shelf {
 
     /// What is kept, if anything is, and where the key to it is.
     pub(crate) async fn look(&self) -> Result<Option<(Record, Option<KeyPlace>)>, StoreError> {
-        self.blocking(|store, key| Ok(store.load(key)?.map(|record| (record, store.key_of(key)))))
-            .await
+        self.blocking(|store, key| {
+            store.check()?;
+            Ok(store.load(key)?.map(|record| (record, store.key_of(key))))
+        })
+        .await
+    }
+
+    /// Whether a record could be saved, as far as that can be told beforehand.
+    pub(crate) async fn check(&self) -> Result<(), StoreError> {
+        self.blocking(|store, _| store.check()).await
     }
 
     pub(crate) async fn save(&self, record: &Record) -> Result<Option<Stamp>, StoreError> {

@@ -136,3 +136,55 @@ fn a_damaged_file_says_so() {
         assert!(matches!(store.load("a"), Err(StoreError::Damaged { .. })));
     }
 }
+
+#[cfg(unix)]
+fn set_mode(path: &std::path::Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Not even by a process that has read it while it was private.
+#[cfg(unix)]
+#[test]
+fn a_key_that_others_can_read_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = || FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let old = store();
+    old.save("a", &record()).unwrap();
+    let key = folder.path().join("key");
+    let bytes = std::fs::read(&key).unwrap();
+    for mode in [0o644, 0o640, 0o604, 0o620, 0o602, 0o610] {
+        set_mode(&key, mode);
+        for store in [&old, &store()] {
+            let errors = [
+                store.load("a").unwrap_err(),
+                store.save("b", &record()).unwrap_err(),
+                store.check().unwrap_err(),
+                store.key_place().unwrap_err(),
+            ];
+            for error in errors {
+                assert!(matches!(error, StoreError::KeyExposed { .. }), "{mode:o}: {error:?}");
+                let said = error.to_string();
+                assert!(said.contains(&format!("chmod 600 {}", key.display())), "{said}");
+            }
+        }
+    }
+    assert_eq!(std::fs::read(&key).unwrap(), bytes, "what it seals would be lost with it");
+    set_mode(&key, 0o600);
+    old.check().unwrap();
+    assert_eq!(old.load("a").unwrap(), Some(record()));
+}
+
+/// With a keychain nothing depends on the file, and what the keychain's key seals opens.
+#[cfg(unix)]
+#[test]
+fn an_exposed_file_matters_only_without_a_keychain() {
+    let folder = tempfile::tempdir().unwrap();
+    FileStore::new(folder.path(), Arc::new(NoKeychain)).save("a", &record()).unwrap();
+    set_mode(&folder.path().join("key"), 0o644);
+    let store = FileStore::new(folder.path(), Arc::new(Chain::default()));
+    store.save("b", &record()).unwrap();
+    store.check().unwrap();
+    assert_eq!(store.load("b").unwrap(), Some(record()));
+    assert!(matches!(store.load("a"), Err(StoreError::KeyExposed { .. })));
+}

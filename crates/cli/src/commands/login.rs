@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_auth::{
-    Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, ShowCode, SignIn, Subject,
-    UserCode, Visit, Visited, Way,
+    Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, ShowCode, SignIn, StoreError,
+    Subject, UserCode, Visit, Visited, Way,
 };
 use switchboard_config::{Desired, Server, command_line};
 use switchboard_wire::http::PoolOptions;
@@ -162,6 +162,8 @@ fn failure(name: &str, error: &Error) -> Failure {
             failure.hinted(format!("run `{}` without `--device`", command_line("login", [name])))
         }
         Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
+        // It says itself what to do.
+        Error::Store(StoreError::KeyExposed { .. }) => failure,
         _ if error.is_passing() => failure.hinted(hint::down()),
         _ => failure,
     }

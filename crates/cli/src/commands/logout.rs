@@ -32,8 +32,13 @@ pub(super) async fn run(
     let failed = |error: StoreError| Failure::new("cannot look at what is kept", error);
     let mut ended = Vec::new();
     for key in store.keys().map_err(failed)? {
-        // What cannot be opened any more is still there to be forgotten, but not by its name.
-        let record = store.load(&key).ok().flatten();
+        let record = match store.load(&key) {
+            Ok(record) => record,
+            // Made private, it opens them all, and their tokens can be revoked.
+            Err(error @ StoreError::KeyExposed { .. }) => return Err(failed(error)),
+            // What cannot be opened any more is still there to be forgotten, but not by its name.
+            Err(_) => None,
+        };
         if !logout.means(record.as_ref()) {
             continue;
         }

@@ -34,6 +34,11 @@ pub(crate) fn failed(message: &str, view: &ServerView, desired: &Desired) -> Opt
     if own && desired.named(&view.name).any(brings_its_own) {
         return Some(failure.hinted(hint::own_credentials(&view.name)));
     }
+    // The server was not asked, so it is not the server that is down.
+    if lacks_credentials(error) {
+        let name = show::word(&view.name);
+        return Some(failure.hinted(format!("`switchboard doctor auth {name}` shows each step")));
+    }
     Some(failure)
 }
 

@@ -15,7 +15,7 @@ use crate::list::discovered;
 /// A server that wants a token, and the authorization server that gives it out.
 fn house(request: &Request, revoked: &Mutex<Vec<String>>) -> Reply {
     let base = format!("http://{}", request.header("host").unwrap_or_default());
-    match request.path.as_str() {
+    match request.path.split('?').next().unwrap_or_default() {
         "/mcp" if request.header("authorization") == Some("Bearer s3cret-access") => {
             Reply::json(200, discovered(&request.body))
         }
@@ -173,4 +173,43 @@ fn what_cannot_be_signed_in_to() {
     );
     scene.login(&["login", "web", "--no-browser", "--json"], &[]);
     insta::assert_snapshot!("login_failed", scene.story.transcript());
+}
+
+/// The address of the entry, what the server names, and what is configured: each with a password and a token in it.
+#[test]
+fn what_is_shown_of_addresses_holds_no_secret() {
+    let mut scene = Scene::new();
+    let host = scene.house.server.addr().to_string();
+    let secret = |path: &str| {
+        format!("http://ann:s3cret-pw@{host}{path}?api_key=s3cret-key&s3cret-word#s3cret-end")
+    };
+    let configured = serde_json::json!({ "type": "http", "url": secret("/mcp"),
+        "oauth": { "authServerMetadataUrl": secret("/.well-known/oauth-authorization-server") } });
+    scene.story.quietly(&["add-json", "secret", &configured.to_string()]);
+    let broken = serde_json::json!({ "type": "http", "url": secret("/mcp"),
+        "oauth": { "authServerMetadataUrl": secret("/nothing-here") } });
+    scene.story.quietly(&["add-json", "broken", &broken.to_string()]);
+    scene.in_its_order(&["doctor", "auth", "secret"]);
+    scene.in_its_order(&["doctor", "auth", "secret", "--json"]);
+    scene.in_its_order(&["doctor", "auth", "broken"]);
+    insta::assert_snapshot!("doctor_auth_addresses", scene.story.transcript());
+    assert!(!scene.story.transcript().contains("s3cret"));
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused_and_said_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut scene = Scene::new();
+    scene.login(&["login", "web", "--no-browser"], &[("code", "c")]);
+    let key = scene.story.home.path().join(".local/state/switchboard/sign-ins/key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    scene.story.run(&["list"]).run(&["login", "web", "--no-browser"]).run(&["logout", "web"]);
+    scene.in_its_order(&["doctor", "auth", "web"]);
+    assert!(scene.house.revoked.lock().unwrap().is_empty());
+    let shown = scene.house.server.requests();
+    let logged_in = shown.iter().filter(|request| request.path == "/token").count();
+    assert_eq!(logged_in, 1, "nobody is sent to a page in vain");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    scene.story.run(&["list"]).run(&["logout", "web"]);
+    insta::assert_snapshot!("exposed_key", scene.story.transcript());
 }

@@ -1,7 +1,7 @@
 //! `switchboard doctor auth`: every step of signing in to one server, and where it ends.
 
 use serde_json::json;
-use switchboard_auth::{Finding, Hop, SignIn, examine};
+use switchboard_auth::{Finding, Hop, SignIn, examine, redact_url};
 
 use super::super::login::{network, subject};
 use super::super::xaa::provider;
@@ -18,7 +18,7 @@ pub(super) async fn run(name: &str, caller: &Caller, printer: &Printer) -> Resul
     let hops = wait::shown(printer, "following the way to sign in", examine(&sign_in)).await;
     if printer.is_json() {
         let hops: Vec<_> = hops.iter().map(as_json).collect();
-        let url = sign_in.subject().url.as_str();
+        let url = redact_url(sign_in.subject().url.as_str());
         printer.json(&json!({ "server": name, "url": url, "steps": hops }))?;
     } else {
         for hop in &hops {

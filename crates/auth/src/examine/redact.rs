@@ -1,0 +1,106 @@
+//! Lines without what may be secret in their URLs: `doctor auth` prints addresses of entries, challenges and metadata, and
+//! people paste that into bug reports.
+
+use switchboard_config::mask::{MASK, masked_text};
+use url::Url;
+
+/// What may follow a URL in a line without being part of it.
+const TRAILING: [char; 9] = ['"', '\'', '`', '>', ')', ',', '.', ';', ':'];
+
+/// The line with every URL in it redacted.
+pub(super) fn redact_line(line: &str) -> String {
+    let words = line.split_inclusive(char::is_whitespace);
+    let redacted = words.map(|part| {
+        let word = part.trim_end();
+        format!("{}{}", redact_word(word), &part[word.len()..])
+    });
+    redacted.collect()
+}
+
+fn redact_word(word: &str) -> String {
+    let Some(colon) = word.find("://") else { return redact_text(word) };
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let start = word[..colon].trim_end_matches(is_scheme).len();
+    let end = word.trim_end_matches(TRAILING).len();
+    let (before, url, after) = match word.get(start..end) {
+        Some(url) => (&word[..start], url, &word[end..]),
+        None => ("", word, ""),
+    };
+    format!("{before}{}{after}", redact_url(url))
+}
+
+/// A word that is no URL may be a piece of one.
+fn redact_text(word: &str) -> String {
+    match word.rfind('@') {
+        Some(at) => format!("{MASK}{}", &word[at..]),
+        None => masked_text(word),
+    }
+}
+
+/// A URL without user and password, without the values of its query and its fragment, and without segments of its path
+/// that have a well-known form of token. What is no URL could hold a secret anywhere.
+pub fn redact_url(text: &str) -> String {
+    let (Ok(url), Some(colon)) = (Url::parse(text), text.find("://")) else {
+        return MASK.to_owned();
+    };
+    let (scheme, rest) = text.split_at(colon + "://".len());
+    let authority_end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority_end);
+    let host = authority
+        .rfind('@')
+        .map_or(authority.to_owned(), |at| format!("{MASK}{}", &authority[at..]));
+    let path_end = path.find(['?', '#']).unwrap_or(path.len());
+    let path: Vec<_> = path[..path_end].split('/').map(masked_text).collect();
+    let query = url.query().map(redact_query).unwrap_or_default();
+    let fragment = url.fragment().map(|_| format!("#{MASK}")).unwrap_or_default();
+    format!("{scheme}{host}{}{query}{fragment}", path.join("/"))
+}
+
+/// The names of parameters help to find a mistake; a parameter without a value may itself be a token.
+fn redact_query(query: &str) -> String {
+    let redacted = query.split('&').map(|parameter| match parameter.split_once('=') {
+        Some((name, _)) => format!("{name}={MASK}"),
+        None => MASK.to_owned(),
+    });
+    format!("?{}", redacted.collect::<Vec<_>>().join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::redact_line;
+
+    #[test]
+    fn lines_lose_the_secrets_of_their_urls() {
+        for (line, redacted) in [
+            ("no address in here: 5 < 6", "no address in here: 5 < 6"),
+            (
+                "POST https://a.example/mcp without a token",
+                "POST https://a.example/mcp without a token",
+            ),
+            (
+                "POST https://ann:s3cret@a.example/mcp without",
+                "POST https://********@a.example/mcp without",
+            ),
+            (
+                "GET https://a.example/?key=s3cret&x, which",
+                "GET https://a.example/?key=********&********, which",
+            ),
+            ("GET https://a.example/a#s3cret", "GET https://a.example/a#********"),
+            (
+                "Bearer resource_metadata=\"https://u:s3cret@h/prm?t=s3cret\", scope=\"x\"",
+                "Bearer resource_metadata=\"https://********@h/prm?t=********\", scope=\"x\"",
+            ),
+            ("https://h/ghp_0123456789abcdefghij/mcp", "https://h/********/mcp"),
+            ("issuer `https://h:99999/s3cret`", "issuer `********`"),
+            (
+                "https://u:s3@cret@h/x and https://v:s3cret@i",
+                "https://********@h/x and https://********@i",
+            ),
+            ("http://u:s3cret/more@h", "********"),
+            ("`u:s3cret@h`", "********@h`"),
+            ("https://h/?to=https://u:s3cret@i/", "https://h/?to=********"),
+        ] {
+            assert_eq!(redact_line(line), redacted);
+        }
+    }
+}
