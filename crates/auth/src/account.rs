@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::secret::Secret;
+use crate::zone::Zone;
 
 /// Everything kept for one server. An authorization server's part is never shown to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +61,9 @@ pub struct Account {
     /// that were written before sign-ins had names.
     #[serde(default)]
     pub sign_in_id: String,
+    /// Where the server was when somebody signed in to it. What it named may lie as far inside, and no further.
+    #[serde(default)]
+    pub server_zone: Option<Zone>,
 }
 
 /// As whom we are known to an authorization server.
@@ -162,6 +166,7 @@ mod tests {
                 key: None,
                 id_token: None,
                 sign_in_id: String::new(),
+                server_zone: None,
             };
             account.is_due(10_000 + life - left)
         };

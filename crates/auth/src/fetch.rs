@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 use switchboard_wire::http::{
-    Answer, Body, Endpoint, EndpointOptions, HttpError, Limits, Pool, PoolOptions, Reach,
+    Answer, Body, Challenge, CredentialError, Credentials, Endpoint, EndpointOptions, HttpError,
+    Limits, Outgoing, Pool, PoolOptions, Reach, Verdict,
 };
 use switchboard_wire::sanitize;
 use url::Url;
 
 use crate::error::{Error, Unreadable};
+use crate::trust::ChosenHosts;
 use crate::zone::Zone;
 
 /// No document of an authorization server is larger.
@@ -22,11 +25,16 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Asks on behalf of one server: what that server may not name is not asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Fetcher {
-    /// The zones that were chosen by the user: the server's, and that of a metadata URL they configured.
-    trusted: Vec<Zone>,
+    chosen: Arc<ChosenHosts>,
     /// Whether the user reaches the server itself without TLS.
     plain: bool,
     pool: Pool,
+}
+
+/// No credentials, and a note of where a refusal came from.
+struct Contact {
+    chosen: Arc<ChosenHosts>,
+    url: Url,
 }
 
 /// An answer, whatever it says.
@@ -39,19 +47,25 @@ pub(crate) struct Reply {
 // === impl Fetcher ===
 
 impl Fetcher {
-    /// One that may go where what is at `chosen` may send us.
-    pub(crate) async fn new(chosen: &[&Url], options: &PoolOptions) -> Result<Self, Error> {
-        let mut trusted = Vec::new();
-        for url in chosen {
-            trusted.push(zone(url).await);
-        }
-        let zones = trusted.clone();
-        let allowed = move |address| zones.iter().any(|from| from.may_name(Zone::of(address)));
-        let options = PoolOptions { reach: Reach::Only(Arc::new(allowed)), ..options.clone() };
+    /// One that may go where what is at `urls` may send us. `first` is the zone of the first of them, if it was seen there.
+    pub(crate) fn new(
+        urls: &[&Url],
+        first: Option<Zone>,
+        options: &PoolOptions,
+    ) -> Result<Self, Error> {
+        let chosen = Arc::new(ChosenHosts::new(urls, first));
+        let judge = chosen.clone();
+        let judge = move |host: &str, address| judge.may_reach(host, address);
+        let options = PoolOptions { reach: Reach::Only(Arc::new(judge)), ..options.clone() };
         let pool = Pool::new(&options)
             .map_err(|source| Error::Fetch { what: "anything over HTTP", source })?;
-        let plain = chosen.iter().any(|url| url.scheme() == "http");
-        Ok(Self { trusted, plain, pool })
+        let plain = urls.iter().any(|url| url.scheme() == "http");
+        Ok(Self { chosen, plain, pool })
+    }
+
+    /// The zone of the first host that the user chose, if it was seen there.
+    pub(crate) fn first_zone(&self) -> Option<Zone> {
+        self.chosen.first_zone()
     }
 
     /// Whether a URL that somebody else named may be used at all.
@@ -66,7 +80,7 @@ impl Fetcher {
             _ => return Err(Error::NotAUrl { what, url: shown() }),
         }
         match zone {
-            Some(zone) if !self.trusted.iter().any(|from| from.may_name(zone)) => {
+            Some(zone) if !self.chosen.may_name(zone) => {
                 Err(Error::Address { what, url: shown(), zone })
             }
             _ => Ok(url),
@@ -80,7 +94,7 @@ impl Fetcher {
         url: &str,
     ) -> Result<Option<T>, Error> {
         let endpoint = self.endpoint(what, url)?;
-        let reply = reply(what, endpoint.get(HeaderMap::new()).await)?;
+        let reply = self.reply(what, &endpoint, endpoint.get(HeaderMap::new()).await)?;
         if reply.status.is_client_error() {
             return Ok(None);
         }
@@ -96,7 +110,8 @@ impl Fetcher {
         headers: HeaderMap,
     ) -> Result<Reply, Error> {
         let body = encoded(form);
-        reply(what, self.endpoint(what, url)?.post_form(body.into(), headers).await)
+        let endpoint = self.endpoint(what, url)?;
+        self.reply(what, &endpoint, endpoint.post_form(body.into(), headers).await)
     }
 
     /// POSTs JSON.
@@ -107,7 +122,8 @@ impl Fetcher {
         body: &serde_json::Value,
     ) -> Result<Reply, Error> {
         let endpoint = self.endpoint(what, url)?;
-        reply(what, endpoint.post(body.to_string().into(), HeaderMap::new()).await)
+        let answer = endpoint.post(body.to_string().into(), HeaderMap::new()).await;
+        self.reply(what, &endpoint, answer)
     }
 
     fn endpoint(&self, what: &'static str, url: &str) -> Result<Endpoint, Error> {
@@ -116,9 +132,35 @@ impl Fetcher {
             first_byte: PATIENCE,
             idle: PATIENCE,
             limits: Limits { max_body: MAX_BODY, ..Limits::default() },
+            credentials: Arc::new(Contact { chosen: self.chosen.clone(), url: url.clone() }),
             ..EndpointOptions::default()
         };
         Ok(Endpoint::new(self.pool.clone(), url, options))
+    }
+
+    fn reply(
+        &self,
+        what: &'static str,
+        endpoint: &Endpoint,
+        answer: Result<Answer, HttpError>,
+    ) -> Result<Reply, Error> {
+        if let Ok(answer) = &answer {
+            self.chosen.answered(endpoint.url(), answer.remote);
+        }
+        reply(what, answer)
+    }
+}
+
+// === impl Contact ===
+
+impl Credentials for Contact {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+        Box::pin(std::future::ready(Ok(HeaderMap::new())))
+    }
+
+    fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict> {
+        self.chosen.answered(&self.url, challenge.remote);
+        Box::pin(std::future::ready(Verdict::GiveUp))
     }
 }
 
@@ -126,20 +168,9 @@ fn encoded(form: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish()
 }
 
-/// Where a URL points. A name that cannot be resolved is taken for one out in the world, which may name the least.
-async fn zone(url: &Url) -> Zone {
-    if let Some(zone) = Zone::of_url(url) {
-        return zone;
-    }
-    let host = url.host_str().unwrap_or_default();
-    let looking = tokio::time::timeout(PATIENCE, tokio::net::lookup_host((host, 0))).await;
-    let first = looking.ok().and_then(Result::ok).and_then(|mut found| found.next());
-    first.map_or(Zone::Public, |found| Zone::of(found.ip()))
-}
-
 fn reply(what: &'static str, answer: Result<Answer, HttpError>) -> Result<Reply, Error> {
     match answer {
-        Ok(Answer { status, headers, body }) => {
+        Ok(Answer { status, headers, body, .. }) => {
             let text = match body {
                 Body::Json(text) | Body::Other { text, .. } => text,
                 Body::Empty | Body::Events(_) => Bytes::new(),
@@ -180,14 +211,14 @@ impl Reply {
 mod tests {
     use super::*;
 
-    async fn check(server: &str, named: &str, fits: bool) {
+    fn check(server: &str, named: &str, fits: bool) {
         let server = server.parse().unwrap();
-        let fetcher = Fetcher::new(&[&server], &PoolOptions::default()).await.unwrap();
+        let fetcher = Fetcher::new(&[&server], None, &PoolOptions::default()).unwrap();
         assert_eq!(fetcher.judge("it", named).is_ok(), fits, "{server} names {named}");
     }
 
-    #[tokio::test]
-    async fn what_a_server_may_name() {
+    #[test]
+    fn what_a_server_may_name() {
         for (server, named, fits) in [
             ("https://8.8.8.8/", "https://9.9.9.9/", true),
             ("https://8.8.8.8/", "http://9.9.9.9/", false),
@@ -202,7 +233,7 @@ mod tests {
             ("https://10.0.0.1/", "https://10.0.0.2/", true),
             ("https://10.0.0.1/", "http://10.0.0.2/", false),
         ] {
-            check(server, named, fits).await;
+            check(server, named, fits);
         }
     }
 }

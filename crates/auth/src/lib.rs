@@ -34,6 +34,7 @@ mod sign_out;
 mod store;
 mod subject;
 mod token;
+mod trust;
 mod verify;
 mod zone;
 

@@ -134,7 +134,8 @@ impl SignInPage for Provider {
         &'a self,
         challenges: &'a [String],
     ) -> BoxFuture<'a, Result<String, CredentialError>> {
-        let demand = Demand { challenges: Challenges::parse(challenges) };
+        let remote = self.inner.known().remote;
+        let demand = Demand { challenges: Challenges::parse(challenges), remote };
         let inner = &self.inner;
         Box::pin(async move { inner.background.open(&inner.sign_in, demand).await.map_err(failed) })
     }
@@ -206,7 +207,8 @@ impl Inner {
         if ours.is_some() && ours.as_ref() != refused.sent.get(AUTHORIZATION) {
             return Verdict::Retry; // Somebody was faster.
         }
-        let demand = Demand { challenges };
+        let demand = Demand { challenges, remote: refused.remote };
+        self.known().remote = refused.remote;
         match (refused.status, demand.challenges.error()) {
             (StatusCode::UNAUTHORIZED, _) => {
                 self.unauthorized(account, refused.retries, &demand).await

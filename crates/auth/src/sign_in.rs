@@ -1,10 +1,15 @@
 //! Signing in and out, once: from a challenge to an account in the store, and back.
 
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use switchboard_wire::http::{Endpoint, EndpointOptions, HttpError, Pool, PoolOptions};
+use switchboard_wire::http::{
+    Challenge, CredentialError, Credentials, Endpoint, EndpointOptions, HttpError, Outgoing, Pool,
+    PoolOptions, Verdict,
+};
 use url::Url;
 
 use crate::account::{Account, Client, Record};
@@ -22,6 +27,7 @@ use crate::scopes::{self, Offer};
 use crate::store::{Shelf, Store};
 use crate::subject::Subject;
 use crate::token::{Desk, Granted};
+use crate::zone::Zone;
 
 /// Something a server that is protected answers 401 to, whatever else it thinks of it.
 pub(crate) const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -31,7 +37,13 @@ pub(crate) const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/lis
 pub struct Demand {
     /// Its challenges.
     pub challenges: Challenges,
+    /// The address that it did so from, where no proxy stands between.
+    pub remote: Option<IpAddr>,
 }
+
+/// No credentials, and a note of where a refusal came from.
+#[derive(Default)]
+struct Refusal(Mutex<Option<IpAddr>>);
 
 /// Signs in to one server.
 #[derive(Clone)]
@@ -70,14 +82,36 @@ impl Demand {
     pub async fn of(url: &Url, network: &PoolOptions) -> Result<Option<Self>, Error> {
         let what = "what the server asks for";
         let pool = Pool::new(network).map_err(|source| Error::Fetch { what, source })?;
-        let endpoint = Endpoint::new(pool, url.clone(), EndpointOptions::default());
+        let refusal = Arc::new(Refusal::default());
+        let options =
+            EndpointOptions { credentials: refusal.clone(), ..EndpointOptions::default() };
+        let endpoint = Endpoint::new(pool, url.clone(), options);
         match endpoint.post(Bytes::from_static(QUESTION.as_bytes()), HeaderMap::new()).await {
             Ok(_) => Ok(None),
             Err(HttpError::Refused { challenges, .. }) => {
-                Ok(Some(Self { challenges: Challenges::parse(&challenges) }))
+                let remote = *refusal.0.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(Some(Self { challenges: Challenges::parse(&challenges), remote }))
             }
             Err(source) => Err(Error::Fetch { what, source }),
         }
+    }
+
+    /// Where the server is, as far as is known.
+    fn zone(&self) -> Option<Zone> {
+        self.remote.map(Zone::of)
+    }
+}
+
+// === impl Refusal ===
+
+impl Credentials for Refusal {
+    fn headers<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+        Box::pin(std::future::ready(Ok(HeaderMap::new())))
+    }
+
+    fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = challenge.remote;
+        Box::pin(std::future::ready(Verdict::GiveUp))
     }
 }
 
@@ -168,7 +202,7 @@ impl SignIn {
 
     /// A new token for the refresh token of `account`. The caller holds the lock, and keeps what comes of it.
     pub(crate) async fn refresh(&self, account: &Account, token: &str) -> Result<Account, Error> {
-        let fetcher = self.fetcher().await?;
+        let fetcher = self.fetcher(account.server_zone)?;
         let signer = self.signer()?;
         let prover = account.key.as_ref().and_then(Prover::kept);
         let desk = Desk { prover: prover.as_ref(), ..account.desk(&fetcher, signer.as_ref()) };
@@ -202,6 +236,8 @@ impl SignIn {
 
     /// What is kept. A record that cannot be opened stands in nobody's way: signing in replaces it.
     pub(crate) async fn known(&self) -> Result<(Record, bool), Error> {
+        // Better now than after somebody has been to the page.
+        self.shelf.check().await?;
         let loaded = self.shelf.load().await;
         let is_lost = loaded.is_err();
         let mut record = loaded.map(|(record, _)| record).unwrap_or_default();
@@ -210,23 +246,32 @@ impl SignIn {
         Ok((record, is_lost))
     }
 
-    pub(crate) async fn fetcher(&self) -> Result<Fetcher, Error> {
+    /// `zone` is where the server was when it was last reached.
+    pub(crate) fn fetcher(&self, zone: Option<Zone>) -> Result<Fetcher, Error> {
         let configured = self.subject.oauth.auth_server_metadata_url.as_deref();
         let configured = configured.and_then(|url| Url::parse(url).ok());
         let chosen: Vec<&Url> = [&self.subject.url].into_iter().chain(&configured).collect();
-        Fetcher::new(&chosen, &self.network).await
+        Fetcher::new(&chosen, zone, &self.network)
     }
 
     /// What the server says of itself; nothing where it does not.
     pub(crate) async fn resource(&self, demand: &Demand) -> Result<Option<Resource>, Error> {
+        self.resource_by(demand, &self.fetcher(demand.zone())?).await
+    }
+
+    async fn resource_by(
+        &self,
+        demand: &Demand,
+        fetcher: &Fetcher,
+    ) -> Result<Option<Resource>, Error> {
         let named = demand.challenges.resource_metadata();
-        discover_resource(&self.subject.url, named, &self.fetcher().await?).await
+        discover_resource(&self.subject.url, named, fetcher).await
     }
 
     pub(crate) async fn discover(&self, demand: &Demand, record: &Record) -> Result<Found, Error> {
         let Subject { url, oauth, .. } = &*self.subject;
-        let fetcher = self.fetcher().await?;
-        let resource = self.resource(demand).await?;
+        let fetcher = self.fetcher(demand.zone())?;
+        let resource = self.resource_by(demand, &fetcher).await?;
         let which = match (&oauth.auth_server_metadata_url, &resource) {
             (Some(url), _) => Issued::Configured(url),
             (None, Some(resource)) => {
@@ -236,8 +281,6 @@ impl SignIn {
             (None, None) => Issued::Beside(url),
         };
         let server = discover_server(which, &fetcher).await?;
-        // Better now than after somebody has been to the page.
-        self.shelf.check().await?;
         let scopes = scopes::choose(Offer {
             configured: &oauth.scopes,
             wanted: &record.wanted_of(&server.issuer),
@@ -345,6 +388,7 @@ impl SignIn {
             key: granted.key,
             id_token: None,
             sign_in_id: self.sign_in_id(&learnt).await?,
+            server_zone: found.fetcher.first_zone(),
         };
         if account.key.is_none() && self.subject.oauth.dpop == Some(true) {
             return Err(Error::NotBound { issuer: account.issuer });

@@ -36,7 +36,7 @@ async fn revoke(sign_in: &SignIn, account: &Account) -> Result<(), Error> {
     let Some(endpoint) = &account.revocation_endpoint else {
         return Err(Error::NotTold { why: "it takes no tokens back, they end by themselves" });
     };
-    let fetcher = sign_in.fetcher().await?;
+    let fetcher = sign_in.fetcher(account.server_zone)?;
     let signer = sign_in.signer()?;
     let desk = account.desk(&fetcher, signer.as_ref());
     let refresh = match &account.refresh {

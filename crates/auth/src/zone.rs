@@ -5,10 +5,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 /// How far away an address is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Zone {
     /// This machine.
     Loopback,
@@ -39,6 +41,16 @@ impl Zone {
             Host::Ipv4(address) => Some(of_v4(address)),
             Host::Ipv6(address) => Some(of_v6(address)),
             Host::Domain(name) => is_localhost(name).then_some(Self::Loopback),
+        }
+    }
+
+    /// Of the two, the one that may send us on to less. Zones that may name different things have only the internet in
+    /// common.
+    pub(crate) fn least(self, other: Self) -> Self {
+        match (self, other) {
+            (one, other) if one == other => one,
+            (Self::Private, Self::Loopback) | (Self::Loopback, Self::Private) => Self::Private,
+            _ => Self::Public,
         }
     }
 
@@ -139,5 +151,13 @@ mod tests {
         assert_eq!(named(Private), [Private, Public]);
         assert_eq!(named(Loopback), [Loopback, Private, Public]);
         assert_eq!(named(Link), [Link, Public]);
+        for (one, other) in all.into_iter().flat_map(|one| all.map(|other| (one, other))) {
+            let least = one.least(other);
+            let is_common = |to: &Zone| one.may_name(*to) && other.may_name(*to);
+            assert!(
+                named(least).iter().all(|to| *to == Public || is_common(to)),
+                "{one:?} {other:?}"
+            );
+        }
     }
 }

@@ -97,6 +97,7 @@ impl IdentityProvider {
             refresh: granted.refresh.or_else(|| before.and_then(|before| before.refresh.clone())),
             key: None,
             id_token: Some(id_token),
+            server_zone: known.fetcher.first_zone(),
             sign_in_id: match before {
                 Some(before) => before.sign_in_id.clone(),
                 None => Account::new_sign_in_id()?,

@@ -136,7 +136,7 @@ impl IdentityProvider {
             let what = "the identity provider";
             let shown = || sanitize::line(issuer).into_owned();
             let url = Url::parse(issuer).map_err(|_| Error::NotAUrl { what, url: shown() })?;
-            let fetcher = Fetcher::new(&[&url], &self.network).await?;
+            let fetcher = Fetcher::new(&[&url], None, &self.network)?;
             let server = discover_server(Issued::Named(issuer), &fetcher).await?;
             Ok((server, fetcher))
         };

@@ -5,6 +5,7 @@
 //! on, in whichever process it happened.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub(super) struct Known {
     pub(super) prover: Option<Arc<Prover>>,
     /// What the server wants to see in the next proof.
     pub(super) nonce: Option<String>,
+    /// Where the server was when it last refused a request.
+    pub(super) remote: Option<IpAddr>,
 }
 
 /// Tells one state of the files that a sign-in consists of from another.

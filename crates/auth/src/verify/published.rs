@@ -84,7 +84,7 @@ impl Published {
         let what = "the issuer of tokens";
         let shown = || sanitize::line(&self.issuer).into_owned();
         let url = Url::parse(&self.issuer).map_err(|_| Error::NotAUrl { what, url: shown() })?;
-        let fetcher = Fetcher::new(&[&url], &self.network).await?;
+        let fetcher = Fetcher::new(&[&url], None, &self.network)?;
         let server = discover_server(Issued::Named(&self.issuer), &fetcher).await?;
         let missing = || Error::NoKeys { issuer: shown() };
         let place = server.jwks_uri.ok_or_else(missing)?;

@@ -169,7 +169,8 @@ fn answer(request: &Request, books: &mut Books) -> Reply {
     let base = format!("http://{}", request.header("host").unwrap_or_default());
     let form: HashMap<String, String> =
         form_urlencoded::parse(&request.body).into_owned().collect();
-    match request.path.as_str() {
+    // As a proxy it is asked for whole URLs.
+    match request.path.strip_prefix(&base).unwrap_or(&request.path) {
         "/mcp" => books.call(request, &base),
         "/prm" => {
             let body = json!({

@@ -4,6 +4,7 @@
 mod alone;
 mod bad_input;
 mod house;
+mod inwards;
 mod keychain;
 mod office;
 mod organisation;

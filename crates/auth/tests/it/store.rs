@@ -47,6 +47,7 @@ fn record() -> Record {
         key: Some(Secret::new("s3cret-key".into())),
         id_token: Some(Secret::new("s3cret-identity".into())),
         sign_in_id: String::new(),
+        server_zone: None,
     };
     Record { server: "house".into(), account: Some(account), ..Record::default() }
 }

@@ -16,6 +16,7 @@ pub(super) fn refusal(entry: &Entry) -> Option<String> {
         Transport::SseIde(_) | Transport::WsIde(_) => {
             Some("a catalogue may not name editors".to_owned())
         }
+        Transport::Sdk => Some("a catalogue may not name servers of this program".to_owned()),
         Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
             of_remote(remote)
         }

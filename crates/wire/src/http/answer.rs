@@ -1,6 +1,7 @@
 //! What came back, sorted by content type.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -31,6 +32,8 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// The body.
     pub body: Body,
+    /// The address that it came from, of a pool whose reach is restricted; nothing where a proxy stands between.
+    pub remote: Option<IpAddr>,
 }
 
 /// A body, by its content type.
@@ -73,7 +76,7 @@ impl Answer {
             Kind::Json => Body::json(whole(response, doing, limits.max_body, idle).await?),
             Kind::Other => Body::other(excerpt(&mut response).await, &headers),
         };
-        Ok(Self { status, headers, body })
+        Ok(Self { status, headers, body, remote: None })
     }
 }
 

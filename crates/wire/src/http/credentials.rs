@@ -1,6 +1,7 @@
 //! Who may speak for the user: asked for headers before each request, and again when refused.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, StatusCode};
@@ -96,6 +97,8 @@ pub struct Challenge {
     pub sent: HeaderMap,
     /// How often the same request was sent again already: new headers that are refused too were not what was missing.
     pub retries: usize,
+    /// The address that refused; nothing where a proxy stands between.
+    pub remote: Option<IpAddr>,
 }
 
 /// What to do about a refusal.

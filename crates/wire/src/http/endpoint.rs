@@ -14,6 +14,7 @@ use super::error::{HttpError, plain};
 use super::options::EndpointOptions;
 use super::pool::Pool;
 use super::redirect::Redirects;
+use super::route::Purpose;
 use super::send::{Call, Target};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -96,21 +97,24 @@ impl Endpoint {
     pub(crate) async fn upgrade(&self, headers: HeaderMap) -> Result<reqwest::Response, HttpError> {
         let call = Call {
             redirects: Redirects::Refuse,
-            client: self.pool.upgrade().clone(),
+            purpose: Purpose::Upgrade,
             ..self.call(Method::GET, headers, Bytes::new())
         };
         Ok(self.target.send(call).await?.0)
     }
 
     fn call(&self, method: Method, headers: HeaderMap, body: Bytes) -> Call {
-        let client = self.pool.http().clone();
-        Call { method, headers, body, redirects: Redirects::Follow { seen: 0 }, client }
+        let (pool, purpose) = (self.pool.clone(), Purpose::Exchange);
+        Call { method, headers, body, redirects: Redirects::Follow { seen: 0 }, pool, purpose }
     }
 
     async fn answer(&self, call: Call) -> Result<Answer, HttpError> {
         let (response, doing) = self.target.send(call).await?;
         let options = &self.target.options;
-        Answer::read(response, doing, options.limits, options.idle).await
+        // Redirects stay with the origin.
+        let remote = self.pool.routes().remote_if_restricted(&self.target.url, &response);
+        let answer = Answer::read(response, doing, options.limits, options.idle).await?;
+        Ok(Answer { remote, ..answer })
     }
 }
 

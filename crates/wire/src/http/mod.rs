@@ -24,6 +24,7 @@ mod options;
 mod pool;
 mod reach;
 mod redirect;
+mod route;
 mod send;
 mod stream;
 mod tls;
@@ -38,7 +39,7 @@ pub use error::{Break, ConnectKind, Doing, HttpError, Received, RedirectRefusal}
 pub use events::Event;
 pub use options::{EndpointOptions, Limits};
 pub use pool::{Pool, PoolOptions, Proxies, ProxyVars};
-pub use reach::Reach;
+pub use reach::{JudgeAddress, Reach, ResolveName, SystemResolver};
 pub use stream::EventStream;
 pub use tls::{ClientIdentity, TlsOptions};
 

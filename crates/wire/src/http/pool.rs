@@ -2,13 +2,16 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::dns::Resolve;
 use reqwest::{Client, NoProxy, Proxy};
 
 use super::classify;
 use super::error::HttpError;
-use super::reach::Reach;
+use super::reach::{Reach, ResolveName, SystemResolver};
+use super::route::{Clients, Routes};
 use super::tls::TlsOptions;
 
 /// Idle connections kept for one host; more are closed when they fall idle.
@@ -19,7 +22,7 @@ const HTTP2_PING: Duration = Duration::from_secs(30);
 const HTTP2_PONG: Duration = Duration::from_secs(20);
 
 /// How connections are made.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PoolOptions {
     /// Trust and client certificate.
     pub tls: TlsOptions,
@@ -27,8 +30,10 @@ pub struct PoolOptions {
     pub connect_timeout: Duration,
     /// Which proxies to use.
     pub proxies: Proxies,
-    /// Which addresses a host's name may stand for.
+    /// Which addresses may be connected to.
     pub reach: Reach,
+    /// What finds the addresses of names.
+    pub resolver: Arc<dyn ResolveName>,
     /// The `User-Agent` of every request.
     pub user_agent: String,
 }
@@ -63,10 +68,7 @@ pub struct ProxyVars {
 /// One shared connection pool; cheap to clone. Keep-alive, HTTP/2 where TLS negotiates it,
 /// `TCP_NODELAY`.
 #[derive(Clone)]
-pub struct Pool {
-    http: Client,
-    upgrade: Client,
-}
+pub struct Pool(Arc<Routes>);
 
 // === impl Pool ===
 
@@ -74,40 +76,41 @@ impl Pool {
     /// A pool without connections. The platform's certificates are loaded here, which takes some
     /// milliseconds: a program that must start fast makes its pool when it first needs one.
     pub fn new(options: &PoolOptions) -> Result<Self, HttpError> {
-        let mut tls = options.tls.config()?;
-        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let mut upgrade_tls = tls.clone();
-        // An upgrade to WebSocket exists in HTTP/1.1 only.
-        upgrade_tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let http = client(options, tls)?
-            .http2_keep_alive_interval(HTTP2_PING)
-            .http2_keep_alive_timeout(HTTP2_PONG);
-        let upgrade = client(options, upgrade_tls)?.http1_only();
-        Ok(Self { http: build(http)?, upgrade: build(upgrade)? })
+        Routes::new(options).map(Arc::new).map(Self)
     }
 
-    pub(super) fn http(&self) -> &Client {
-        &self.http
-    }
-
-    pub(super) fn upgrade(&self) -> &Client {
-        &self.upgrade
+    pub(super) fn routes(&self) -> &Routes {
+        &self.0
     }
 }
 
-fn client(
+/// Clients that go through `proxies` and find addresses with `resolver`.
+pub(super) fn build_clients(
     options: &PoolOptions,
-    tls: rustls::ClientConfig,
-) -> Result<reqwest::ClientBuilder, HttpError> {
-    let builder = Client::builder()
+    proxies: &Proxies,
+    resolver: Arc<dyn Resolve>,
+) -> Result<Clients, HttpError> {
+    let mut tls = options.tls.config()?;
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let mut upgrade_tls = tls.clone();
+    // An upgrade to WebSocket exists in HTTP/1.1 only.
+    upgrade_tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let client = |tls| proxies.apply(client(options, tls).dns_resolver(resolver.clone()));
+    let http =
+        client(tls)?.http2_keep_alive_interval(HTTP2_PING).http2_keep_alive_timeout(HTTP2_PONG);
+    let upgrade = client(upgrade_tls)?.http1_only();
+    Ok(Clients { http: build(http)?, upgrade: build(upgrade)? })
+}
+
+fn client(options: &PoolOptions, tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
+    Client::builder()
         .tls_backend_preconfigured(tls)
         .connect_timeout(options.connect_timeout)
         .tcp_nodelay(true)
         .pool_max_idle_per_host(IDLE_PER_HOST)
         // Redirects are decided in `redirect`, where the method and the credentials are known.
         .redirect(reqwest::redirect::Policy::none())
-        .user_agent(&options.user_agent);
-    options.proxies.apply(options.reach.apply(builder))
+        .user_agent(&options.user_agent)
 }
 
 fn build(builder: reqwest::ClientBuilder) -> Result<Client, HttpError> {
@@ -129,8 +132,21 @@ impl Default for PoolOptions {
             connect_timeout: Duration::from_secs(10),
             proxies: Proxies::default(),
             reach: Reach::default(),
+            resolver: Arc::new(SystemResolver),
             user_agent: concat!("switchboard/", env!("CARGO_PKG_VERSION")).into(),
         }
+    }
+}
+
+impl fmt::Debug for PoolOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolOptions")
+            .field("tls", &self.tls)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("proxies", &self.proxies)
+            .field("reach", &self.reach)
+            .field("user_agent", &self.user_agent)
+            .finish_non_exhaustive()
     }
 }
 

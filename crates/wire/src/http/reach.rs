@@ -1,15 +1,21 @@
-//! Which addresses the name of a host may stand for.
+//! Which addresses may be connected to.
 //!
-//! Names are judged when they are resolved, for the very connection that is made: a name that is harmless when looked at
-//! and means something else a moment later gains nothing. An address written in a URL is not resolved, so whoever
-//! restricts the reach looks at those.
+//! A name is judged when it is resolved for the very connection that is made, so a name that means another address a
+//! moment later gains nothing. A proxy is exempt: the user chose it. What lies behind a proxy is judged by the address in
+//! the URL, or by what its name means here; a name that means nothing here is the proxy's to resolve and to judge.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+/// Says whether a host, by its name or address in a URL, may be reached at an address.
+pub type JudgeAddress = Arc<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
 
 /// Which addresses are connected to.
 #[derive(Clone, Default)]
@@ -18,18 +24,42 @@ pub enum Reach {
     #[default]
     Anywhere,
     /// Those that this says yes to.
-    Only(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>),
+    Only(JudgeAddress),
 }
 
-struct Judging(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
+/// Finds the addresses of a name.
+pub trait ResolveName: Send + Sync + 'static {
+    /// The addresses, none or an error where there are none.
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
+}
+
+/// The operating system's resolver.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemResolver;
+
+/// Resolves for a client that connects directly.
+pub(super) struct Judging {
+    pub(super) resolver: Arc<dyn ResolveName>,
+    pub(super) reach: Reach,
+}
+
+/// Resolves for a client that goes through proxies. With some kinds of proxy the target's name comes here too.
+pub(super) struct ExemptProxies {
+    pub(super) judging: Judging,
+    pub(super) proxies: ProxyNames,
+}
+
+/// Names of the proxies that requests were sent through.
+#[derive(Clone, Default)]
+pub(super) struct ProxyNames(Arc<Mutex<HashSet<String>>>);
 
 // === impl Reach ===
 
 impl Reach {
-    pub(super) fn apply(&self, builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
+    fn allows(&self, host: &str, address: IpAddr) -> bool {
         match self {
-            Self::Anywhere => builder,
-            Self::Only(allowed) => builder.dns_resolver(Arc::new(Judging(allowed.clone()))),
+            Self::Anywhere => true,
+            Self::Only(judge) => judge(host, address),
         }
     }
 }
@@ -43,19 +73,88 @@ impl fmt::Debug for Reach {
     }
 }
 
+// === impl SystemResolver ===
+
+impl ResolveName for SystemResolver {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            Ok(tokio::net::lookup_host((name, 0)).await?.map(|found| found.ip()).collect())
+        })
+    }
+}
+
 // === impl Judging ===
+
+impl Judging {
+    /// Refuses an address in a URL that may not be reached. Names are judged when they are resolved.
+    pub(super) fn judge_literal(&self, url: &Url) -> io::Result<()> {
+        let address = match url.host() {
+            Some(Host::Ipv4(address)) => IpAddr::V4(address),
+            Some(Host::Ipv6(address)) => IpAddr::V6(address),
+            Some(Host::Domain(_)) | None => return Ok(()),
+        };
+        let host = url.host_str().unwrap_or_default();
+        if self.reach.allows(host, address) { Ok(()) } else { Err(forbidden(host)) }
+    }
+
+    /// Refuses a name that a proxy is to resolve, if any address that it has here may not be reached.
+    pub(super) async fn judge_proxied(&self, url: &Url) -> io::Result<()> {
+        let Some(Host::Domain(name)) = url.host() else { return Ok(()) };
+        let Ok(found) = self.resolver.resolve(name).await else { return Ok(()) };
+        match found.into_iter().all(|address| self.reach.allows(name, address)) {
+            true => Ok(()),
+            false => Err(forbidden(name)),
+        }
+    }
+
+    async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let mut found = self.resolver.resolve(name).await?;
+        let is_known = !found.is_empty();
+        found.retain(|address| self.reach.allows(name, *address));
+        if found.is_empty() && is_known { Err(forbidden(name)) } else { Ok(found) }
+    }
+}
+
+fn forbidden(host: &str) -> io::Error {
+    let why = format!("`{host}` has no address that may be reached");
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
 
 impl Resolve for Judging {
     fn resolve(&self, name: Name) -> Resolving {
-        let allowed = self.0.clone();
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let kept: Vec<SocketAddr> = found.filter(|found| allowed(found.ip())).collect();
-            if kept.is_empty() {
-                let why = format!("`{}` has no address that may be reached", name.as_str());
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why).into());
-            }
-            Ok(Box::new(kept.into_iter()) as Addrs)
-        })
+        let judging = Self { resolver: self.resolver.clone(), reach: self.reach.clone() };
+        Box::pin(async move { Ok(addrs(judging.addresses(name.as_str()).await?)) })
+    }
+}
+
+// === impl ExemptProxies ===
+
+impl Resolve for ExemptProxies {
+    fn resolve(&self, name: Name) -> Resolving {
+        if !self.proxies.contains(name.as_str()) {
+            return Resolve::resolve(&self.judging, name);
+        }
+        let resolver = self.judging.resolver.clone();
+        Box::pin(async move { Ok(addrs(resolver.resolve(name.as_str()).await?)) })
+    }
+}
+
+fn addrs(found: Vec<IpAddr>) -> Addrs {
+    Box::new(found.into_iter().map(|address| SocketAddr::new(address, 0)))
+}
+
+// === impl ProxyNames ===
+
+impl ProxyNames {
+    pub(super) fn add(&self, name: &str) {
+        self.lock().insert(name.to_ascii_lowercase());
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.lock().contains(&name.to_ascii_lowercase())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

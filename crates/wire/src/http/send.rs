@@ -1,5 +1,6 @@
 //! The loop that sends a request: credentials, attempt, redirect or refusal, and again.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,9 +10,11 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::credentials::{Challenge, CredentialError, Outgoing, Verdict, conceal};
-use super::error::{Doing, HttpError};
+use super::error::{ConnectKind, Doing, HttpError};
 use super::options::EndpointOptions;
+use super::pool::Pool;
 use super::redirect::{Redirects, is_redirect};
+use super::route::Purpose;
 use super::{answer, classify};
 
 /// How often one request is sent again because the credentials had something new to show.
@@ -23,7 +26,8 @@ pub(super) struct Call {
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
     pub(super) redirects: Redirects,
-    pub(super) client: reqwest::Client,
+    pub(super) pool: Pool,
+    pub(super) purpose: Purpose,
 }
 
 /// Where requests go, and what goes with them.
@@ -56,7 +60,8 @@ impl Target {
                 doing = Doing::new(call.method.clone(), &url);
                 answer::excerpt(&mut response).await;
             } else if is_refusal(status) {
-                self.challenged(&mut response, sent, &doing, retries).await?;
+                let remote = call.pool.routes().remote(&url, &response);
+                self.challenged(&mut response, (sent, remote), &doing, retries).await?;
                 retries += 1;
             } else {
                 return Ok((response, doing));
@@ -77,8 +82,13 @@ impl Target {
             *request.body_mut() = Some(call.body.clone().into());
         }
         let after = self.options.first_byte;
-        match timeout(after, call.client.execute(request)).await {
-            Ok(answer) => answer.map_err(|error| classify::sending(doing.clone(), error)),
+        let executing = async {
+            let client = call.pool.routes().client(url, call.purpose).await;
+            let client = client.map_err(|error| forbidden(doing.clone(), &error))?;
+            client.execute(request).await.map_err(|error| classify::sending(doing.clone(), error))
+        };
+        match timeout(after, executing).await {
+            Ok(answer) => answer,
             Err(_) => Err(HttpError::FirstByte { doing: doing.clone(), after }),
         }
     }
@@ -99,13 +109,14 @@ impl Target {
     async fn challenged(
         &self,
         response: &mut reqwest::Response,
-        sent: HeaderMap,
+        (sent, remote): (HeaderMap, Option<IpAddr>),
         doing: &Doing,
         retries: usize,
     ) -> Result<(), HttpError> {
         let text = answer::excerpt(response).await;
         let www_authenticate = challenges(response.headers());
-        let challenge = Challenge { status: response.status(), www_authenticate, sent, retries };
+        let status = response.status();
+        let challenge = Challenge { status, www_authenticate, sent, retries, remote };
         let verdict = if retries == MAX_RETRIES {
             Verdict::GiveUp
         } else {
@@ -140,6 +151,12 @@ fn replace(into: &mut HeaderMap, from: &HeaderMap) {
     for (name, value) in from {
         into.append(name, value.clone());
     }
+}
+
+/// An address that may not be reached: nothing was sent.
+fn forbidden(doing: Doing, error: &std::io::Error) -> HttpError {
+    let source = error.to_string().into();
+    HttpError::Connect { doing, kind: ConnectKind::Unreachable, source }
 }
 
 fn no_headers(error: CredentialError, doing: Doing) -> HttpError {

@@ -182,6 +182,7 @@ async fn secrets_are_never_shown() {
         www_authenticate: Vec::new(),
         sent: headers,
         retries: 0,
+        remote: None,
     };
     let shown = format!(
         "{shown_options} {credentials:?} {endpoint:?} {refused:?} {refused} {unreachable:?} \

@@ -6,6 +6,7 @@ mod exchange;
 mod keep_alive;
 mod parser;
 mod proxy;
+mod reach;
 mod redirect;
 mod stream;
 pub(crate) mod tls;
