@@ -181,7 +181,7 @@ async fn a_session_is_not_used_under_another_sign_in() {
     let face = StreamableFace::start(Arc::new(Fixture::default())).await;
     let shared = shared();
     let url = face.url().parse().unwrap();
-    let (pool, options) = (shared.pool().unwrap(), EndpointOptions::default());
+    let (pool, options) = (Pool::new(&shared.http).unwrap(), EndpointOptions::default());
     let key = Target::Http(HttpTarget { url, pool, options }).key();
     shared.eras.put(&key, Version::LATEST_LEGACY);
     let sign_ins = Arc::new(SignIns::default());
