@@ -8,9 +8,10 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::account::Account;
+use crate::demand::Demand;
 use crate::error::Error;
 use crate::flow::{Visit, Visited};
-use crate::sign_in::{Demand, SignIn};
+use crate::sign_in::SignIn;
 
 /// The sign-in of one server that is under way, if any is.
 #[derive(Default)]

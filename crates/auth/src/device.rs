@@ -9,9 +9,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
 use crate::account::{Account, Client, Record};
+use crate::demand::Demand;
 use crate::error::Error;
 use crate::identity;
-use crate::sign_in::{Demand, Found, SignIn};
+use crate::sign_in::{Found, SignIn};
 use crate::token::{Desk, Granted};
 
 const WHAT: &str = "a code to sign in with";

@@ -15,6 +15,7 @@ use switchboard_wire::sanitize;
 use url::Url;
 
 use crate::error::{Error, Unreadable};
+use crate::examine::redact_url;
 use crate::trust::ChosenHosts;
 use crate::zone::Zone;
 
@@ -70,7 +71,7 @@ impl Fetcher {
 
     /// Whether a URL that somebody else named may be used at all.
     pub(crate) fn judge(&self, what: &'static str, text: &str) -> Result<Url, Error> {
-        let shown = || sanitize::line(text).into_owned();
+        let shown = || shown_url(text);
         let url = Url::parse(text).map_err(|_| Error::NotAUrl { what, url: shown() })?;
         let zone = Zone::of_url(&url);
         match url.scheme() {
@@ -164,6 +165,13 @@ impl Credentials for Contact {
     }
 }
 
+/// A URL for an error message. What is no URL is shown as it is: it is the mistake.
+fn shown_url(text: &str) -> String {
+    let text = sanitize::line(text);
+    let is_url = text.contains("://") && Url::parse(&text).is_ok();
+    if is_url { redact_url(&text) } else { text.into_owned() }
+}
+
 fn encoded(form: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish()
 }
@@ -194,7 +202,7 @@ impl Reply {
         what: &'static str,
         url: &str,
     ) -> Result<T, Error> {
-        let url = || sanitize::line(url).into_owned();
+        let url = || shown_url(url);
         if !self.status.is_success() {
             return Err(Error::Status { what, url: url(), status: self.status.as_u16() });
         }

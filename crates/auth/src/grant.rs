@@ -4,12 +4,13 @@
 use switchboard_config::Grant;
 
 use crate::account::{Account, Client, Record};
+use crate::demand::Demand;
 use crate::error::{Error, Leg};
 use crate::flow::Visit;
 use crate::identity;
 use crate::organisation::{IdentityProvider, Target};
 use crate::secret::Secret;
-use crate::sign_in::{Demand, Found, SignIn};
+use crate::sign_in::{Found, SignIn};
 
 const CLIENT: &str = "client_credentials";
 const BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";

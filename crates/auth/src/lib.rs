@@ -14,6 +14,7 @@ mod account;
 mod assertion;
 mod background;
 mod challenge;
+mod demand;
 mod device;
 mod dpop;
 mod error;
@@ -40,6 +41,7 @@ mod zone;
 
 pub use account::{Account, Client, ClientAuth, Record, Registration};
 pub use challenge::{Challenge, Challenges};
+pub use demand::Demand;
 pub use device::{ShowCode, UserCode};
 pub use error::{Error, Leg, Unreadable};
 pub use examine::{Finding, Hop, Step, examine, redact_url};
@@ -48,7 +50,7 @@ pub use helper::{HeadersHelper, Helper, HelperError};
 pub use organisation::{Identity, IdentityProvider};
 pub use provider::{Presence, Provider};
 pub use secret::Secret;
-pub use sign_in::{Demand, SignIn, Way};
+pub use sign_in::{SignIn, Way};
 pub use sign_out::sign_out;
 pub use store::{
     FileStore, KeyExposure, KeyPlace, Keychain, NoKeychain, Store, StoreError, SystemKeychain,

@@ -10,11 +10,12 @@ use super::redact::redact_line;
 use super::{Finding, Hop, Step};
 use crate::account::{Account, Record};
 use crate::challenge::Challenges;
+use crate::demand::{Demand, QUESTION};
 use crate::dpop::{self, Proven, Prover};
 use crate::error::Error;
 use crate::headers::authorization;
 use crate::identity;
-use crate::sign_in::{Demand, Found, QUESTION, SignIn};
+use crate::sign_in::{Found, SignIn};
 use crate::store::{KeyPlace, StoreError};
 use crate::token::now;
 

@@ -282,7 +282,9 @@ impl Task {
         self.last = None;
         let gone: Vec<_> = LISTS.into_iter().filter(|list| self.has(*list)).collect();
         self.forget_lists();
-        gone.into_iter().for_each(|list| self.tell(Notice::ListsChanged(list)));
+        for list in gone {
+            self.tell(Notice::ListsChanged(list));
+        }
     }
 
     /// Somebody wants to begin anew: what was learnt of the server does not count.

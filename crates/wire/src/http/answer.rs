@@ -86,6 +86,7 @@ impl fmt::Debug for Answer {
             .field("status", &self.status)
             .field("headers", &Names(&self.headers))
             .field("body", &self.body)
+            .field("remote", &self.remote)
             .finish()
     }
 }

@@ -186,6 +186,7 @@ impl fmt::Debug for Challenge {
             .field("www_authenticate", &self.www_authenticate)
             .field("retries", &self.retries)
             .field("sent", &Names(&self.sent))
+            .field("remote", &self.remote)
             .finish()
     }
 }

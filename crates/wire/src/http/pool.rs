@@ -88,14 +88,14 @@ impl Pool {
 pub(super) fn build_clients(
     options: &PoolOptions,
     proxies: &Proxies,
-    resolver: Arc<dyn Resolve>,
+    resolver: &Arc<dyn Resolve>,
 ) -> Result<Clients, HttpError> {
     let mut tls = options.tls.config()?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let mut upgrade_tls = tls.clone();
     // An upgrade to WebSocket exists in HTTP/1.1 only.
     upgrade_tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let client = |tls| proxies.apply(client(options, tls).dns_resolver(resolver.clone()));
+    let client = |tls| proxies.apply(client(options, tls).dns_resolver(Arc::clone(resolver)));
     let http =
         client(tls)?.http2_keep_alive_interval(HTTP2_PING).http2_keep_alive_timeout(HTTP2_PONG);
     let upgrade = client(upgrade_tls)?.http1_only();

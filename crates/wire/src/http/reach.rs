@@ -101,10 +101,8 @@ impl Judging {
     pub(super) async fn judge_proxied(&self, url: &Url) -> io::Result<()> {
         let Some(Host::Domain(name)) = url.host() else { return Ok(()) };
         let Ok(found) = self.resolver.resolve(name).await else { return Ok(()) };
-        match found.into_iter().all(|address| self.reach.allows(name, address)) {
-            true => Ok(()),
-            false => Err(forbidden(name)),
-        }
+        let is_fine = found.into_iter().all(|address| self.reach.allows(name, address));
+        if is_fine { Ok(()) } else { Err(forbidden(name)) }
     }
 
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {

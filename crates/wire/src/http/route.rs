@@ -7,6 +7,7 @@ use std::sync::Arc;
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Client;
+use reqwest::dns::Resolve;
 use url::Url;
 
 use super::error::HttpError;
@@ -52,17 +53,17 @@ impl Routes {
         let judging =
             || Judging { resolver: options.resolver.clone(), reach: options.reach.clone() };
         if let Reach::Anywhere = options.reach {
-            let clients = build_clients(options, &options.proxies, Arc::new(judging()))?;
+            let clients = build_clients(options, &options.proxies, &resolver(judging()))?;
             return Ok(Self { matcher, clients, restricted: None });
         }
         let proxies = ProxyNames::default();
         let exempting = ExemptProxies { judging: judging(), proxies: proxies.clone() };
         let restricted = Restricted {
             judging: judging(),
-            proxied: build_clients(options, &options.proxies, Arc::new(exempting))?,
+            proxied: build_clients(options, &options.proxies, &resolver(exempting))?,
             proxies,
         };
-        let clients = build_clients(options, &Proxies::Off, Arc::new(judging()))?;
+        let clients = build_clients(options, &Proxies::Off, &resolver(judging()))?;
         Ok(Self { matcher, clients, restricted: Some(restricted) })
     }
 
@@ -103,6 +104,10 @@ impl Routes {
         let proxy = self.matcher.intercept(&target)?;
         Some(proxy.uri().host().unwrap_or_default().to_owned())
     }
+}
+
+fn resolver(resolver: impl Resolve + 'static) -> Arc<dyn Resolve> {
+    Arc::new(resolver)
 }
 
 fn matcher(proxies: &Proxies) -> Matcher {
