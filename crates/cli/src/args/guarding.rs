@@ -22,7 +22,7 @@ Examples:
 #[command(next_help_heading = "Who is let in")]
 pub(crate) struct Guarding {
     /// What a client has to be or to have; by default `user` on this machine, and
-    /// `token` beyond it or with `--auth-issuer`
+    /// `token` beyond it, with `--auth-issuer`, or with a public `--allow-host`
     #[arg(long, value_name = "WHAT")]
     pub(crate) auth: Option<Auth>,
     /// Let in whoever has a token of this authorization server, a URL; clients find it and sign in by themselves
@@ -37,10 +37,12 @@ pub(crate) struct Guarding {
     /// What tokens have to allow; may be given several times
     #[arg(long, value_name = "SCOPE", requires = "auth_issuer")]
     pub(crate) auth_scope: Vec<String>,
-    /// A host name that clients may call this machine by; may be given several times
+    /// A host name that clients may call this machine by; with one that other machines can use, every client needs a
+    /// token. May be given several times
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
-    /// An origin of web pages that may call; may be given several times
+    /// An origin of web pages that may call, such as `http://localhost:6274`; all others get 403. May be given several
+    /// times
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
     /// Serve with TLS: the certificate and those it was signed with, in PEM
@@ -49,10 +51,11 @@ pub(crate) struct Guarding {
     /// The certificate's private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Requests that each user or token may make in a second; without it as many as they like
+    /// Requests that each user or token may make in a second, WebSocket messages and each request of a batch included;
+    /// without it as many as they like
     #[arg(long, value_name = "REQUESTS")]
     pub(crate) rate: Option<NonZeroU32>,
-    /// Sessions that may be open at once
+    /// Sessions that may be open at once; a token may hold no more of them than are still free
     #[arg(long, value_name = "SESSIONS", default_value = "1024")]
     pub(crate) max_sessions: NonZeroUsize,
     /// Bytes of one message
