@@ -369,7 +369,8 @@ fn server(server: &Server) -> String {
                 write!(line, ": {}{env}", words.join(" "))
             }
             transport => {
-                write!(line, ": {} {}", transport.name(), transport.url().unwrap_or_default())
+                let url = transport.url().map(|url| format!(" {url}")).unwrap_or_default();
+                write!(line, ": {}{url}", transport.name())
             }
         };
         if entry.share_principals {
