@@ -39,7 +39,7 @@ fn commands(text: &str) -> Vec<String> {
     while let Some(at) = rest.find("`switchboard ") {
         rest = &rest[at + 1..];
         // A name may have such marks in it, between quotes.
-        let is_end = |(at, _): &(usize, &str)| rest[..*at].matches('\'').count() % 2 == 0;
+        let is_end = |(at, _): &(usize, &str)| rest[..*at].matches('\'').count().is_multiple_of(2);
         let Some((end, _)) = rest.match_indices('`').find(is_end) else { break };
         found.push(rest[..end].to_owned());
         rest = &rest[end..];

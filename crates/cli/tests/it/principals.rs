@@ -74,7 +74,7 @@ async fn learned(client: &Client) -> String {
     let read =
         Call::new("resources/read", Some(Raw::of(&json!({ "uri": "note://last" })).unwrap()));
     for call in [Call::tool("notes__read", &Raw::empty_object()), read] {
-        learned += &client.call(call).result().await.unwrap().to_string();
+        learned += client.call(call).result().await.unwrap().as_str();
     }
     learned
 }

@@ -71,7 +71,7 @@ impl Spec {
     fn add_proxies<'a>(&self, fields: &'a mut Fields) -> &'a mut Fields {
         let ProxyVars { http, https, all, no_proxy } = self.proxies();
         for proxy in [http, https, all, no_proxy] {
-            fields.add_optional(proxy.as_ref().map(|proxy| proxy.as_bytes()));
+            fields.add_optional(proxy.as_ref().map(String::as_bytes));
         }
         fields.add("no process")
     }

@@ -17,7 +17,9 @@ impl Engine {
     pub fn reconnect(&self, workspace: &WorkspaceId, server: &str) -> bool {
         let is_started = self.connection_of(workspace, server).is_some();
         let all = if is_started { self.0.pool.of(workspace, server) } else { Vec::new() };
-        all.iter().for_each(|connection| connection.reconnect());
+        for connection in all {
+            connection.reconnect();
+        }
         is_started
     }
 

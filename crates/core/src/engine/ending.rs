@@ -17,29 +17,24 @@ impl Inner {
         match departure {
             Departure::Session { session, left } => self.session_left(workspace, session, left),
             Departure::Principal { principal, arrivals } => {
-                self.principal_left(workspace, principal.into(), arrivals);
+                self.principal_left(workspace, principal, arrivals);
             }
         }
     }
 
     /// A principal has no session any more: its connections are stopped after a while.
-    fn principal_left(
-        self: &Arc<Self>,
-        workspace: &WorkspaceId,
-        principal: Arc<str>,
-        arrivals: u64,
-    ) {
+    fn principal_left(self: &Arc<Self>, workspace: &WorkspaceId, principal: &str, arrivals: u64) {
         let Some(standing) = self.standing(workspace) else { return };
         let (engine, linger) = (Arc::downgrade(self), self.options.principal_linger);
         let (closing, workspace) = (self.closing.clone(), workspace.clone());
-        let leaving = Arc::clone(&principal);
+        let leaving = principal.to_owned();
         let waiting = self.tasks.spawn(closing.run_until_cancelled_owned(async move {
             tokio::time::sleep(linger).await;
             if let Some(engine) = engine.upgrade() {
                 engine.end_principal(&workspace, &leaving, arrivals);
             }
         }));
-        standing.principal_ends_with(&principal, waiting);
+        standing.guests().end_with(principal, arrivals, waiting);
     }
 
     /// Stops a principal's connections unless it has come back. It cannot come back in between: a lease of a principal
@@ -47,7 +42,7 @@ impl Inner {
     fn end_principal(&self, workspace: &WorkspaceId, principal: &str, arrivals: u64) {
         let _changing = self.changing();
         let Some(standing) = self.standing(workspace) else { return };
-        if standing.remove_guest(principal, arrivals) {
+        if standing.guests().remove(principal, arrivals) {
             self.release_principal(workspace, principal);
             self.changed();
         }

@@ -12,6 +12,7 @@ mod choose;
 mod ending;
 mod eras;
 mod event;
+mod guests;
 mod in_process;
 mod kept;
 mod listener;
@@ -59,13 +60,11 @@ pub(crate) use numbers::OnProgress;
 pub(crate) use recent::Heard;
 pub(crate) use workspace::Standing;
 
-use crate::catalog::Catalog;
 use choose::Claims;
 use eras::Eras;
 use kept::Kept;
 use listener::{Completed, Ear};
 use pool::{Limits, Pool};
-use principal::PrincipalView;
 use recent::Recent;
 use strays::Strays;
 use under_way::UnderWay;
@@ -168,60 +167,6 @@ impl Engine {
     pub fn apply(&self, workspace: &Workspace, desired: Desired) {
         let desired = apply::with_in_process(workspace, desired);
         self.0.apply(workspace, Arc::new(desired));
-    }
-
-    /// What a workspace looks like now to the local principal. `None` if nothing was applied to it, or it has ended.
-    pub fn snapshot(&self, workspace: &WorkspaceId) -> Option<Arc<Snapshot>> {
-        let standing = self.0.standing(workspace)?;
-        Some(self.0.fresh_snapshot(&standing, standing.local()))
-    }
-
-    /// What a workspace looks like now to one principal. `None` if it has ended.
-    pub fn snapshot_for(&self, principal: &PrincipalLease) -> Option<Arc<Snapshot>> {
-        let standing = self.0.standing(&principal.workspace().id)?;
-        Some(self.0.fresh_snapshot(&standing, principal.view()))
-    }
-
-    /// What the servers of a workspace offer to one principal, without all the rest of a snapshot.
-    pub fn catalog_for(&self, principal: &PrincipalLease) -> Option<Arc<Catalog>> {
-        let standing = self.0.standing(&principal.workspace().id)?;
-        Some(Arc::clone(&self.0.snapshot(&standing, principal.view()).catalog))
-    }
-
-    /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
-    /// then to the local principal.
-    pub async fn settled(
-        &self,
-        workspace: &WorkspaceId,
-        patience: Duration,
-    ) -> Option<Arc<Snapshot>> {
-        self.settle(|| self.snapshot(workspace), patience).await
-    }
-
-    /// The same, for one principal.
-    pub async fn settled_for(
-        &self,
-        principal: &PrincipalLease,
-        patience: Duration,
-    ) -> Option<Arc<Snapshot>> {
-        self.settle(|| self.snapshot_for(principal), patience).await
-    }
-
-    async fn settle(
-        &self,
-        snapshot: impl Fn() -> Option<Arc<Snapshot>>,
-        patience: Duration,
-    ) -> Option<Arc<Snapshot>> {
-        let mut changes = self.changes();
-        let settling = async {
-            while snapshot()?.coming().next().is_some() {
-                changes.changed().await.ok()?;
-            }
-            Some(())
-        };
-        // What is not there by then is shown as still coming.
-        let _ = tokio::time::timeout(patience, settling).await;
-        snapshot()
     }
 
     /// Changes whenever a snapshot would.
@@ -407,31 +352,6 @@ impl Inner {
     pub(crate) fn knows(&self, connection: &Connection) -> bool {
         let raw = self.pool.parsed(&connection.key()).raw;
         raw.is_some_and(|raw| raw.known())
-    }
-
-    /// The snapshot of now. Counts and times move without anything having changed; the catalog is taken as it is.
-    fn fresh_snapshot(&self, standing: &Standing, view: &PrincipalView) -> Arc<Snapshot> {
-        let last = self.snapshot(standing, view);
-        Arc::new(self.show(&view.applied(), standing, Some(&last)))
-    }
-
-    /// The snapshot of now, made anew only if something changed since the last.
-    pub(crate) fn snapshot(&self, standing: &Standing, view: &PrincipalView) -> Arc<Snapshot> {
-        let revision = *self.revision.borrow();
-        let last = {
-            let shown = view.shown.lock().unwrap_or_else(PoisonError::into_inner);
-            shown.clone()
-        };
-        if let Some((known, snapshot)) = &last
-            && *known == revision
-        {
-            return snapshot.clone();
-        }
-        let last = last.map(|(_, snapshot)| snapshot);
-        let snapshot = Arc::new(self.show(&view.applied(), standing, last.as_deref()));
-        let mut shown = view.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        *shown = Some((revision, snapshot.clone()));
-        snapshot
     }
 }
 

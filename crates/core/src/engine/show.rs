@@ -1,14 +1,16 @@
-//! Making a snapshot: states are read anew, the catalog is made again only if a list changed.
+//! Snapshots of a workspace, for each principal: states are read anew, the catalog is made again only if a list changed.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use switchboard_config::Scope;
 
 use super::applied::{Applied, Placed};
 use super::pool::Parsed;
+use super::principal::{PrincipalLease, PrincipalView};
 use super::snapshot::{self, Arrival, Snapshot};
-use super::{Inner, Standing};
+use super::{Engine, Inner, Standing, WorkspaceId};
 use crate::catalog::{Catalog, Configured, Member, View, authenticate};
 use crate::connection::{LISTS, RawLists};
 use crate::problem::{Problem, ProblemKind};
@@ -16,9 +18,92 @@ use crate::problem::{Problem, ProblemKind};
 /// No connection reads its lists so often.
 const SIGNING_IN: u64 = 1 << 63;
 
+// === impl Engine ===
+
+impl Engine {
+    /// What a workspace looks like now to the local principal. `None` if nothing was applied to it, or it has ended.
+    pub fn snapshot(&self, workspace: &WorkspaceId) -> Option<Arc<Snapshot>> {
+        let standing = self.0.standing(workspace)?;
+        Some(self.0.fresh_snapshot(&standing, standing.local()))
+    }
+
+    /// What a workspace looks like now to one principal. `None` if it has ended.
+    pub fn snapshot_for(&self, principal: &PrincipalLease) -> Option<Arc<Snapshot>> {
+        let standing = self.0.standing(&principal.workspace().id)?;
+        Some(self.0.fresh_snapshot(&standing, principal.view()))
+    }
+
+    /// What the servers of a workspace offer to one principal, without all the rest of a snapshot.
+    pub fn catalog_for(&self, principal: &PrincipalLease) -> Option<Arc<Catalog>> {
+        let standing = self.0.standing(&principal.workspace().id)?;
+        Some(Arc::clone(&self.0.snapshot(&standing, principal.view()).catalog))
+    }
+
+    /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
+    /// then to the local principal.
+    pub async fn settled(
+        &self,
+        workspace: &WorkspaceId,
+        patience: Duration,
+    ) -> Option<Arc<Snapshot>> {
+        self.settle(|| self.snapshot(workspace), patience).await
+    }
+
+    /// The same, for one principal.
+    pub async fn settled_for(
+        &self,
+        principal: &PrincipalLease,
+        patience: Duration,
+    ) -> Option<Arc<Snapshot>> {
+        self.settle(|| self.snapshot_for(principal), patience).await
+    }
+
+    async fn settle(
+        &self,
+        snapshot: impl Fn() -> Option<Arc<Snapshot>>,
+        patience: Duration,
+    ) -> Option<Arc<Snapshot>> {
+        let mut changes = self.changes();
+        let settling = async {
+            while snapshot()?.coming().next().is_some() {
+                changes.changed().await.ok()?;
+            }
+            Some(())
+        };
+        // What is not there by then is shown as still coming.
+        let _ = tokio::time::timeout(patience, settling).await;
+        snapshot()
+    }
+}
+
 // === impl Inner ===
 
 impl Inner {
+    /// The snapshot of now. Counts and times move without anything having changed; the catalog is taken as it is.
+    fn fresh_snapshot(&self, standing: &Standing, view: &PrincipalView) -> Arc<Snapshot> {
+        let last = self.snapshot(standing, view);
+        Arc::new(self.show(&view.applied(), standing, Some(&last)))
+    }
+
+    /// The snapshot of now, made anew only if something changed since the last.
+    pub(crate) fn snapshot(&self, standing: &Standing, view: &PrincipalView) -> Arc<Snapshot> {
+        let revision = *self.revision.borrow();
+        let last = {
+            let shown = view.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.clone()
+        };
+        if let Some((known, snapshot)) = &last
+            && *known == revision
+        {
+            return snapshot.clone();
+        }
+        let last = last.map(|(_, snapshot)| snapshot);
+        let snapshot = Arc::new(self.show(&view.applied(), standing, last.as_deref()));
+        let mut shown = view.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        *shown = Some((revision, snapshot.clone()));
+        snapshot
+    }
+
     pub(super) fn show(
         &self,
         applied: &Applied,

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::applied::Applied;
+use super::guests::Guests;
 use super::in_process::InProcess;
 use super::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
 use crate::audit::Who;
@@ -52,7 +53,7 @@ pub(crate) struct Standing {
     /// As the person who runs the engine has it.
     local: Arc<PrincipalView>,
     /// As every other principal has it that holds a lease, or did a while ago.
-    guests: Mutex<HashMap<Arc<str>, Guest>>,
+    guests: Guests,
     callers: Mutex<Callers>,
     /// Who mentioned a resource last, by session and URI.
     mentions: Mutex<Mentions>,
@@ -64,17 +65,8 @@ pub(crate) struct Standing {
 
 type Farewell = dyn Fn(&WorkspaceId, Departure<'_>) + Send + Sync;
 
-/// A principal other than the local one.
-struct Guest {
-    view: Arc<PrincipalView>,
-    leases: usize,
-    /// Counts leases, so that a departure can tell whether the principal came back.
-    arrivals: u64,
-    /// Waits to stop its connections; the latest one counts.
-    ending: Option<AbortOnDropHandle<Option<()>>>,
-}
-
 /// What has left a workspace.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Departure<'a> {
     /// A session.
     Session { session: &'a str, left: Left },
@@ -212,7 +204,7 @@ impl Standing {
         Self {
             id,
             local: Arc::new(PrincipalView::new(LOCAL_PRINCIPAL.into(), applied)),
-            guests: Mutex::default(),
+            guests: Guests::default(),
             callers: Mutex::default(),
             mentions: Mutex::default(),
             left: Box::new(left),
@@ -231,67 +223,34 @@ impl Standing {
 
     /// Every principal's view, the local one's first.
     pub(super) fn views(&self) -> Vec<Arc<PrincipalView>> {
-        let guests = self.guests();
-        let others = guests.values().map(|guest| Arc::clone(&guest.view));
-        std::iter::once(Arc::clone(&self.local)).chain(others).collect()
+        std::iter::once(Arc::clone(&self.local)).chain(self.guests.views()).collect()
     }
 
     /// A lease of a principal that has connections here.
     pub(super) fn lease_principal(self: &Arc<Self>, principal: &str) -> Option<PrincipalLease> {
-        if principal == LOCAL_PRINCIPAL {
-            return Some(PrincipalLease::new(Arc::clone(&self.local), Arc::clone(self)));
-        }
-        let mut guests = self.guests();
-        let guest = guests.get_mut(principal)?;
-        guest.leases += 1;
-        guest.arrivals += 1;
-        guest.ending = None;
-        Some(PrincipalLease::new(Arc::clone(&guest.view), Arc::clone(self)))
+        let view = match principal {
+            LOCAL_PRINCIPAL => Arc::clone(&self.local),
+            _ => self.guests.lease(principal)?,
+        };
+        Some(PrincipalLease::new(view, Arc::clone(self)))
     }
 
     /// The first lease of a principal that has connections here from now on.
     pub(super) fn add_guest(self: &Arc<Self>, view: PrincipalView) -> PrincipalLease {
         let view = Arc::new(view);
-        let guest = Guest { view: Arc::clone(&view), leases: 1, arrivals: 1, ending: None };
-        self.guests().insert(Arc::clone(&view.principal), guest);
+        self.guests.add(Arc::clone(&view));
         PrincipalLease::new(view, Arc::clone(self))
     }
 
     /// A lease has ended.
     pub(super) fn return_lease(&self, principal: &str) {
-        let arrivals = {
-            let mut guests = self.guests();
-            let Some(guest) = guests.get_mut(principal) else { return };
-            guest.leases -= 1;
-            if guest.leases > 0 {
-                return;
-            }
-            guest.arrivals
-        };
-        (self.left)(&self.id, Departure::Principal { principal, arrivals });
-    }
-
-    /// Has `waiting` stop a principal's connections in place of whatever would have before.
-    pub(super) fn principal_ends_with(&self, principal: &str, waiting: JoinHandle<Option<()>>) {
-        let waiting = AbortOnDropHandle::new(waiting);
-        if let Some(guest) = self.guests().get_mut(principal) {
-            guest.ending = Some(waiting);
+        if let Some(arrivals) = self.guests.return_lease(principal) {
+            (self.left)(&self.id, Departure::Principal { principal, arrivals });
         }
     }
 
-    /// Forgets a principal unless it has come back since. `false` if it has.
-    pub(super) fn remove_guest(&self, principal: &str, arrivals: u64) -> bool {
-        let removed = {
-            let mut guests = self.guests();
-            let is_gone = |guest: &Guest| guest.leases == 0 && guest.arrivals == arrivals;
-            guests.get(principal).is_some_and(is_gone).then(|| guests.remove(principal))
-        };
-        // Not under the lock: it may hold the task that calls this.
-        removed.is_some()
-    }
-
-    fn guests(&self) -> MutexGuard<'_, HashMap<Arc<str>, Guest>> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn guests(&self) -> &Guests {
+        &self.guests
     }
 
     pub(super) fn lease(self: &Arc<Self>, who: &Arc<Who>) -> Lease {

@@ -1,0 +1,89 @@
+//! The principals of a workspace other than the local one: what each of them has, and for how long.
+//!
+//! A workspace holds them. Their connections are made and stopped elsewhere.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::principal::PrincipalView;
+
+/// The principals that hold a lease, or did a while ago, by name.
+#[derive(Default)]
+pub(super) struct Guests(Mutex<HashMap<Arc<str>, Guest>>);
+
+struct Guest {
+    view: Arc<PrincipalView>,
+    leases: usize,
+    /// Counts leases, so that a departure can tell whether the principal came back.
+    arrivals: u64,
+    /// Waits to stop its connections; the latest one counts.
+    ending: Option<AbortOnDropHandle<Option<()>>>,
+}
+
+// === impl Guests ===
+
+impl Guests {
+    pub(super) fn views(&self) -> Vec<Arc<PrincipalView>> {
+        self.lock().values().map(|guest| Arc::clone(&guest.view)).collect()
+    }
+
+    /// Adds a principal with its first lease.
+    pub(super) fn add(&self, view: Arc<PrincipalView>) {
+        let principal = Arc::clone(&view.principal);
+        let guest = Guest { view, leases: 1, arrivals: 1, ending: None };
+        self.lock().insert(principal, guest);
+    }
+
+    /// One more lease of a principal that is known.
+    pub(super) fn lease(&self, principal: &str) -> Option<Arc<PrincipalView>> {
+        let mut guests = self.lock();
+        let guest = guests.get_mut(principal)?;
+        guest.leases += 1;
+        guest.arrivals += 1;
+        guest.ending = None;
+        Some(Arc::clone(&guest.view))
+    }
+
+    /// One lease less. The count of arrivals if it was the last.
+    pub(super) fn return_lease(&self, principal: &str) -> Option<u64> {
+        let mut guests = self.lock();
+        let guest = guests.get_mut(principal)?;
+        guest.leases -= 1;
+        (guest.leases == 0).then_some(guest.arrivals)
+    }
+
+    /// Has `waiting` stop the connections of a principal that left at this count of its arrivals.
+    pub(super) fn end_with(&self, principal: &str, arrivals: u64, waiting: JoinHandle<Option<()>>) {
+        let waiting = AbortOnDropHandle::new(waiting);
+        if let Some(guest) = self.lock().get_mut(principal).filter(|guest| guest.is_gone(arrivals))
+        {
+            guest.ending = Some(waiting);
+        }
+    }
+
+    /// Forgets a principal unless it has come back since. `false` if it has.
+    pub(super) fn remove(&self, principal: &str, arrivals: u64) -> bool {
+        let mut guests = self.lock();
+        let is_gone = guests.get(principal).is_some_and(|guest| guest.is_gone(arrivals));
+        if is_gone {
+            guests.remove(principal);
+        }
+        is_gone
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Guest>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Guest ===
+
+impl Guest {
+    /// Whether it has not come back since it left at this count of its arrivals.
+    fn is_gone(&self, arrivals: u64) -> bool {
+        self.leases == 0 && self.arrivals == arrivals
+    }
+}
