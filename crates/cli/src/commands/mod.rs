@@ -111,7 +111,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Install(install) => install::run(install, &args.global, &caller()?, printer),
         Command::Uninstall(uninstall) => uninstall::run(uninstall, &caller()?, printer),
         Command::Plugin(plugin) => plugin::run(plugin, &caller()?, printer).await,
-        Command::Probe(probe) => probe::run(probe, &caller()?, printer).await,
+        Command::Probe(probe) => Box::pin(probe::run(probe, &caller()?, printer)).await,
         Command::Completions { shell } => completions::run(*shell),
         Command::Builtin => builtin::run().await,
     }
