@@ -173,13 +173,21 @@ pub(crate) fn block(value: &Value) -> String {
     text.lines().map(visible_json).collect::<Vec<_>>().join("\n")
 }
 
+/// A character as JSON escapes it.
+fn json_escape(c: char) -> String {
+    let mut units = [0; 2];
+    let units = c.encode_utf16(&mut units).iter();
+    let escapes: Vec<_> = units.map(|unit| format!("\\u{unit:04x}")).collect();
+    escapes.concat()
+}
+
 /// One line of JSON. Its indentation stays; a long run of spaces inside a text is counted.
 fn visible_json(line: &str) -> String {
     let indentation = line.len() - line.trim_start_matches(' ').len();
     let (indentation, rest) = line.split_at(indentation);
     let escape = |c: char| match c {
         c if sanitize::is_visible(c) => c.to_string(),
-        c => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+        c => json_escape(c),
     };
     let piece = |piece: &str| counted(piece).unwrap_or_else(|| piece.chars().map(escape).collect());
     indentation.to_owned() + &spaces_apart(rest).map(piece).collect::<String>()
