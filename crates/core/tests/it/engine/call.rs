@@ -460,7 +460,9 @@ async fn a_request_for_one_server_is_told_nothing_of_others() {
         ["mcp__two__create_isue", "create_issue", "mcp__two__create_issue", "mcp__two__hidden"]
     {
         let told = refused(Request::tool(name, &arguments("{}"))).await;
-        assert_eq!(told, format!("nothing is called `{name}`"));
+        // What it may be told of is its own server.
+        let others = told.replace(name, "");
+        assert!(!others.contains("two") && !others.contains("issue"), "{told}");
     }
     let told = refused(Request::tool("mcp__one__create_not", &arguments("{}"))).await;
     assert!(told.contains("mcp__one__create_note") && !told.contains("two"), "{told}");
