@@ -42,6 +42,8 @@ pub struct View {
     principal: OnceLock<PrincipalLease>,
     /// Its sessions with the engine, by what its client can do: a modern one says so anew with each request.
     callers: Mutex<Vec<Caller>>,
+    /// The session that its subscriptions are made in, and heard in as long as it is held here.
+    watcher: OnceLock<Caller>,
     /// Set once its servers were waited for.
     settled: tokio::sync::OnceCell<()>,
     /// Whether its tools are looked for, decided when it first asks for a list.
@@ -58,6 +60,7 @@ impl View {
             audience,
             principal: OnceLock::new(),
             callers: Mutex::default(),
+            watcher: OnceLock::new(),
             settled: tokio::sync::OnceCell::new(),
             searched: OnceLock::new(),
         }
@@ -101,24 +104,51 @@ impl View {
         let name = context.client_info.as_ref().and_then(|info| info.get("name").ok().flatten());
         let can_ask =
             ["elicitation", "sampling", "roots"].iter().any(|kind| context.offers(&[kind]));
-        let options = &self.bridge().options;
-        let session = Session {
-            principal: self.opening.principal.clone(),
+        let caller = self.attach(Session {
             answers: if can_ask { Answers::Caller } else { Answers::Queue },
-            mode: Some(options.mode),
-            results: options.results,
             client: name.and_then(|name| name.to_text()).unwrap_or_default(),
-            transport: self.opening.transport,
             capabilities: context.capabilities.clone(),
-            ..Session::new(self.opening.session.clone())
-        };
-        let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
-        let caller = attached.map_err(|error| refusal::not_attached(&error))?;
+            ..self.session()
+        })?;
         if callers.len() >= CALLERS {
             callers.clear();
         }
         callers.push(caller.clone());
         Ok(caller)
+    }
+
+    /// A session of this view, of a client that says nothing of itself.
+    fn session(&self) -> Session {
+        let options = &self.bridge().options;
+        Session {
+            principal: self.opening.principal.clone(),
+            answers: Answers::Queue,
+            mode: Some(options.mode),
+            results: options.results,
+            transport: self.opening.transport,
+            ..Session::new(self.opening.session.clone())
+        }
+    }
+
+    fn attach(&self, session: Session) -> Result<Caller, RpcError> {
+        let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
+        attached.map_err(|error| refusal::not_attached(&error))
+    }
+
+    /// The session that subscriptions are made in: that of the client's calls, where it has made any.
+    fn watcher(&self) -> Result<&Caller, RpcError> {
+        if let Some(caller) = self.watcher.get() {
+            return Ok(caller);
+        }
+        let last = {
+            let callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+            callers.last().cloned()
+        };
+        let caller = match last {
+            Some(caller) => caller,
+            None => self.attach(self.session())?,
+        };
+        Ok(self.watcher.get_or_init(|| caller))
     }
 
     /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
@@ -162,30 +192,8 @@ impl View {
     }
 
     async fn watch(&self, uri: &str, on: bool) -> Result<(), RpcError> {
-        let last = {
-            let callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-            callers.last().cloned()
-        };
-        let caller = match last {
-            Some(caller) => caller,
-            None => {
-                let session = Session {
-                    principal: self.opening.principal.clone(),
-                    transport: self.opening.transport,
-                    ..Session::new(self.opening.session.clone())
-                };
-                let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
-                attached.map_err(|error| refusal::not_attached(&error))?
-            }
-        };
         let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
-        let done = self.bridge().engine.call(&caller, self.aimed(request)).outcome().await;
-        // It hears as long as its session is there.
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if known(&callers, &caller.session().capabilities).is_none() {
-            callers.push(caller);
-        }
-        drop(callers);
+        let done = self.bridge().engine.call(self.watcher()?, self.aimed(request)).outcome().await;
         done.map(|_| ()).map_err(|error| refusal::error(&error))
     }
 

@@ -159,6 +159,23 @@ async fn what_a_client_drops_is_cancelled_at_the_server() {
     }
 }
 
+/// A subscription opens the client's session with the engine, in the mode of its view and no other.
+#[tokio::test]
+async fn a_client_that_subscribes_first_may_call_afterwards() {
+    for era in [Era::Legacy, Era::Modern] {
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let gateway = Gateway::start(era, "{}").await;
+            let (client, _inbox) = gateway.client(version, "{}").await;
+            client.subscribe("note://a").await.unwrap();
+            let call = client.call(Call::tool("one__echo", &raw(r#"{"n":1}"#)));
+            let result = soon(call.result()).await;
+            assert!(result.is_ok(), "{version} client, {era} server: {result:?}");
+            client.close().await;
+            gateway.engine.shutdown().await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn changes_are_told() {
     for era in [Era::Legacy, Era::Modern] {
