@@ -1,14 +1,14 @@
 //! What connections ask for headers: the account of one server, kept fresh.
 //!
-//! Every request is made with the sign-in that the store holds at that moment (`known`).
+//! Every request is made with the sign-in that the store holds at that moment (`state`).
 //!
 //! Any number of tasks and processes share an account. Whoever finds the token ended takes the lock, looks whether
 //! somebody else has renewed it meanwhile, and only then asks for another; the new one is stored before it is used. So
 //! however many requests are refused at once, the refresh token is shown once.
 
-mod known;
 mod proof;
 mod renewal;
+mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,7 +35,7 @@ use crate::sign_in::SignIn;
 use crate::sign_out::sign_out;
 use crate::store::StoreError;
 use crate::token::now;
-use known::Known;
+use state::SignInState;
 
 /// How long a renewal in good time is put off after one that failed.
 const QUIET: Duration = Duration::from_secs(30);
@@ -62,7 +62,7 @@ pub struct Provider {
 struct Inner {
     sign_in: SignIn,
     presence: Presence,
-    known: Mutex<Known>,
+    state: Mutex<SignInState>,
     /// Renewing and signing in happen one at a time; the next in line then finds it done.
     turn: tokio::sync::Mutex<()>,
     background: Background,
@@ -73,9 +73,9 @@ struct Inner {
 impl Provider {
     /// Headers for the server of `sign_in`.
     pub fn new(sign_in: SignIn, presence: Presence) -> Self {
-        let (known, turn) = (Mutex::default(), tokio::sync::Mutex::default());
+        let (state, turn) = (Mutex::default(), tokio::sync::Mutex::default());
         let background = Background::default();
-        Self { inner: Arc::new(Inner { sign_in, presence, known, turn, background }) }
+        Self { inner: Arc::new(Inner { sign_in, presence, state, turn, background }) }
     }
 }
 
@@ -99,7 +99,7 @@ impl Credentials for Provider {
     fn answered(&self, headers: &HeaderMap) {
         let nonce = headers.get(dpop::NONCE).and_then(|nonce| nonce.to_str().ok());
         if let Some(nonce) = nonce {
-            self.inner.known().nonce = Some(nonce.to_owned());
+            self.inner.state().nonce = Some(nonce.to_owned());
         }
     }
 
@@ -135,7 +135,7 @@ impl SignInPage for Provider {
         &'a self,
         challenges: &'a [String],
     ) -> BoxFuture<'a, Result<String, CredentialError>> {
-        let remote = self.inner.known().remote;
+        let remote = self.inner.state().remote;
         let demand = Demand { challenges: Challenges::parse(challenges), remote };
         let inner = &self.inner;
         Box::pin(async move { inner.background.open(&inner.sign_in, demand).await.map_err(failed) })
@@ -148,11 +148,11 @@ impl Inner {
     /// The account, after doing what can be done about it without anybody.
     async fn prepare(self: Arc<Self>) -> Result<Option<Arc<Account>>, CredentialError> {
         self.look().await.map_err(unusable)?;
-        let Some(account) = self.known().account.clone() else {
+        let Some(account) = self.state().account.clone() else {
             return if self.sign_in.takes_a_person() { Ok(None) } else { self.first().await };
         };
         let is_over = account.is_over(now());
-        let is_quiet = self.known().quiet_until.is_some_and(|until| Instant::now() < until);
+        let is_quiet = self.state().quiet_until.is_some_and(|until| Instant::now() < until);
         let is_renewable = account.refresh.is_some() || !self.sign_in.takes_a_person();
         if !account.is_due(now()) || !is_renewable || (is_quiet && !is_over) {
             return Ok(Some(account));
@@ -170,7 +170,7 @@ impl Inner {
             // It is good for a while yet, or the server says what it thinks of it.
             Err(error) => {
                 tracing::warn!(error = error.in_one_line(), "a token could not be renewed");
-                self.known().quiet_until = Some(Instant::now() + QUIET);
+                self.state().quiet_until = Some(Instant::now() + QUIET);
                 Ok(Some(account))
             }
         }
@@ -188,7 +188,7 @@ impl Inner {
             return Ok(account);
         }
         let signed_in = self.sign_in.by_itself(&Demand::default()).await;
-        self.known().has_failed = signed_in.is_err();
+        self.state().has_failed = signed_in.is_err();
         Ok(self.adopt(signed_in?).await?)
     }
 
@@ -203,13 +203,13 @@ impl Inner {
         if let Err(error) = self.look().await {
             return verdict(unusable(error));
         }
-        let account = self.known().account.clone();
+        let account = self.state().account.clone();
         let ours = account.as_deref().and_then(authorization);
         if ours.is_some() && ours.as_ref() != refused.sent.get(AUTHORIZATION) {
             return Verdict::Retry; // Somebody was faster.
         }
         let demand = Demand { challenges, remote: refused.remote };
-        self.known().remote = refused.remote;
+        self.state().remote = refused.remote;
         match (refused.status, demand.challenges.error()) {
             (StatusCode::UNAUTHORIZED, _) => {
                 self.unauthorized(account, refused.retries, &demand).await
@@ -229,11 +229,11 @@ impl Inner {
     ) -> Verdict {
         let mut reason = self.reason(account.as_deref());
         // A token that was renewed for this very request, and is refused in its turn, is not what is wrong.
-        let is_answer = retries > 0 && self.known().answer == account;
+        let is_answer = retries > 0 && self.state().answer == account;
         if let Some(account) = account.filter(|account| account.refresh.is_some() && !is_answer) {
             match self.renew(&account).await {
                 Ok(renewed) => {
-                    self.known().answer = Some(renewed);
+                    self.state().answer = Some(renewed);
                     return Verdict::Retry;
                 }
                 Err(error) if !error.is_final() => {
@@ -251,8 +251,8 @@ impl Inner {
         let mut wanted = account.map(|account| account.scopes.clone()).unwrap_or_default();
         scopes::add(&mut wanted, &missing);
         let steps = {
-            let mut known = self.known();
-            let steps = known.steps.entry(wanted.join(" ")).or_default();
+            let mut state = self.state();
+            let steps = state.steps.entry(wanted.join(" ")).or_default();
             *steps += 1;
             *steps
         };
@@ -274,7 +274,7 @@ impl Inner {
             _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
             Presence::Nobody | Presence::Later => return Verdict::SignIn { reason },
         };
-        self.known().has_failed = signed_in.is_err();
+        self.state().has_failed = signed_in.is_err();
         let adopted = match signed_in {
             Ok(account) => self.adopt(account).await.map_err(Error::from),
             Err(error) => Err(error),
@@ -287,7 +287,7 @@ impl Inner {
     }
 
     fn reason(&self, account: Option<&Account>) -> String {
-        let lost = self.known().lost.clone();
+        let lost = self.state().lost.clone();
         lost.unwrap_or_else(|| match account {
             None => "nobody has signed in to it".to_owned(),
             Some(account) if account.is_over(now()) => "the sign-in has expired".to_owned(),
@@ -316,8 +316,8 @@ impl Inner {
         })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, SignInState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

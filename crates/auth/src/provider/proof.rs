@@ -21,11 +21,11 @@ impl Inner {
     ) -> Result<Option<HeaderValue>, Error> {
         let Some(key) = &account.key else { return Ok(None) };
         let (prover, nonce) = {
-            let mut known = self.known();
-            if known.prover.as_ref().is_none_or(|prover| prover.secret() != key) {
-                known.prover = Prover::kept(key).map(Arc::new);
+            let mut state = self.state();
+            if state.prover.as_ref().is_none_or(|prover| prover.secret() != key) {
+                state.prover = Prover::kept(key).map(Arc::new);
             }
-            (known.prover.clone(), known.nonce.clone())
+            (state.prover.clone(), state.nonce.clone())
         };
         let Some(prover) = prover else { return Ok(None) };
         let token = Some(account.access.expose().as_str());
@@ -34,7 +34,7 @@ impl Inner {
 
     /// The server wants a word of its own in the proof. It gets it once; one that it does not accept is the answer.
     pub(super) fn nonce(&self, sent: Option<&HeaderValue>) -> Verdict {
-        let known = self.known().nonce.clone();
+        let known = self.state().nonce.clone();
         let shown = sent.and_then(dpop::nonce_of);
         if known.is_some() && known != shown { Verdict::Retry } else { Verdict::GiveUp }
     }

@@ -31,7 +31,7 @@ impl Inner {
         let _lock = self.sign_in.shelf().lock().await?;
         let (record, stamp) = self.sign_in.shelf().load().await?;
         self.remember(&record, stamp);
-        match self.known().account.clone() {
+        match self.state().account.clone() {
             Some(account) if account.access != before.access => return Ok(account),
             _ => {}
         }
@@ -77,7 +77,7 @@ impl Inner {
             }
         };
         self.remember(&record, stamp);
-        self.known().account.clone().ok_or(Error::Random)
+        self.state().account.clone().ok_or(Error::Random)
     }
 
     /// The one case in which a refresh token is given up: its authorization server says that it is no good.

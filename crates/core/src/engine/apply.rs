@@ -10,7 +10,7 @@ use switchboard_wire::http::NoCredentials;
 
 use super::applied::{self, Applied, Placing, Plan};
 use super::numbers::Numbers;
-use super::pool::{Held, Holder, Of};
+use super::pool::{HoldRequest, Holder, Of};
 use super::principal::LOCAL_PRINCIPAL;
 use super::workspace::{Departure, Standing, Workspace, WorkspaceId};
 use super::{Inner, in_process::InProcess};
@@ -32,8 +32,8 @@ impl Inner {
             let holder =
                 Holder { workspace: id.clone(), server: plan.name.clone(), of: Of::Everyone };
             let spec = plan.spec.clone();
-            let held = Held { server_key: spec.server_key(), spec, holder };
-            let connection = self.pool.hold(held, &self.listener);
+            let request = HoldRequest { server_key: spec.server_key(), spec, holder };
+            let connection = self.pool.hold(request, &self.listener);
             Arc::new(plan.placed(connection))
         };
         let placed: Placing = self.plans(workspace, &desired).into_iter().map(hold).collect();
@@ -139,7 +139,7 @@ impl Inner {
             if **principal == *LOCAL_PRINCIPAL {
                 view.replace(Arc::clone(&applied));
             } else {
-                let hold = |held| Ok::<_, Infallible>(self.pool.hold(held, &self.listener));
+                let hold = |request| Ok::<_, Infallible>(self.pool.hold(request, &self.listener));
                 let Ok(theirs) = applied.for_principal(&workspace.id, principal, hold);
                 view.replace(Arc::new(theirs));
             }

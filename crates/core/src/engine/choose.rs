@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use switchboard_config::{Share, Transport};
 use switchboard_wire::Era;
 
-use super::pool::{Held, Holder, Of};
+use super::pool::{HoldRequest, Holder, Of};
 use super::workspace::WorkspaceId;
 use super::{Caller, Inner, Placed};
 use crate::connection::{Connection, Key, NotReady, Reach, ServerKey, Variant};
@@ -120,8 +120,8 @@ impl Inner {
             of: Of::Session { principal: Arc::clone(principal), session: session.to_owned() },
         };
         self.claims.lock().beside.insert(holder.clone(), shared.key());
-        let held = Held { server_key: spec.server_key(), spec, holder: holder.clone() };
-        let connection = self.pool.hold_within_limits(held, &self.listener);
+        let request = HoldRequest { server_key: spec.server_key(), spec, holder: holder.clone() };
+        let connection = self.pool.hold_within_limits(request, &self.listener);
         let connection = connection.map_err(NotReady::Limit)?;
         if self.standing(workspace).is_none() {
             // It ended while this was going on, and has let go of what it knew of.

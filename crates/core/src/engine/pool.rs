@@ -30,8 +30,8 @@ pub(crate) enum Of {
     Session { principal: Arc<str>, session: String },
 }
 
-/// A connection that is to be held.
-pub(super) struct Held {
+/// A connection that is to be held, and for what.
+pub(super) struct HoldRequest {
     pub(super) spec: Spec,
     pub(super) server_key: ServerKey,
     pub(super) holder: Holder,
@@ -79,31 +79,35 @@ impl Pool {
     }
 
     /// The connection of a server, started if it is not there yet.
-    pub(super) fn hold(&self, held: Held, listener: &Arc<dyn Listener>) -> Arc<Connection> {
-        self.add(&mut self.lock(), held, listener)
+    pub(super) fn hold(
+        &self,
+        request: HoldRequest,
+        listener: &Arc<dyn Listener>,
+    ) -> Arc<Connection> {
+        self.add(&mut self.lock(), request, listener)
     }
 
     /// The same for a principal or a session that wants it for itself, unless there are too many of those.
     pub(super) fn hold_within_limits(
         &self,
-        held: Held,
+        request: HoldRequest,
         listener: &Arc<dyn Listener>,
     ) -> Result<Arc<Connection>, ConnectionLimit> {
         let mut kept = self.lock();
-        let key = held.spec.key_at(held.server_key);
-        if !kept.contains_key(&key) && counts(&held.spec) {
-            self.limits.check(&kept, held.holder.of.principal())?;
+        let key = request.spec.key_at(request.server_key);
+        if !kept.contains_key(&key) && counts(&request.spec) {
+            self.limits.check(&kept, request.holder.of.principal())?;
         }
-        Ok(self.add(&mut kept, held, listener))
+        Ok(self.add(&mut kept, request, listener))
     }
 
     fn add(
         &self,
         kept: &mut HashMap<Key, Kept>,
-        held: Held,
+        request: HoldRequest,
         listener: &Arc<dyn Listener>,
     ) -> Arc<Connection> {
-        let Held { spec, server_key, holder } = held;
+        let HoldRequest { spec, server_key, holder } = request;
         let (shared, listener) = (self.shared.clone(), listener.clone());
         let kept = kept.entry(spec.key_at(server_key)).or_insert_with(|| Kept {
             connection: Connection::start_keyed(server_key, spec, shared, listener),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::Inner;
 use super::applied::{Applied, Placed, Placing};
-use super::pool::{Held, Holder, Of};
+use super::pool::{HoldRequest, Holder, Of};
 use super::snapshot::Snapshot;
 use super::workspace::{Standing, WorkspaceId};
 use crate::connection::{Connection, ConnectionLimit, Key, Spec};
@@ -116,7 +116,7 @@ impl Inner {
         }
         let standing = self.standing(workspace).ok_or(AttachError::Ended)?;
         let principal: Arc<str> = principal.into();
-        let hold = |held| self.pool.hold_within_limits(held, &self.listener);
+        let hold = |request| self.pool.hold_within_limits(request, &self.listener);
         let applied = standing.applied().for_principal(workspace, &principal, hold);
         let applied = applied.inspect_err(|_| self.release_principal(workspace, &principal))?;
         let lease = standing.add_guest(PrincipalView::new(principal, Arc::new(applied)));
@@ -152,7 +152,7 @@ impl Applied {
         &self,
         workspace: &WorkspaceId,
         principal: &Arc<str>,
-        hold: impl Fn(Held) -> Result<Arc<Connection>, E>,
+        hold: impl Fn(HoldRequest) -> Result<Arc<Connection>, E>,
     ) -> Result<Self, E> {
         let own = |placed: &Arc<Placed>| {
             if placed.spec.principal.is_none() {
@@ -165,7 +165,7 @@ impl Applied {
                 of: Of::Principal(Arc::clone(principal)),
             };
             let server_key = placed.connection.server_key();
-            let connection = hold(Held { spec: spec.clone(), server_key, holder })?;
+            let connection = hold(HoldRequest { spec: spec.clone(), server_key, holder })?;
             Ok(Arc::new(Placed { spec, connection, ..(**placed).clone() }))
         };
         let placed: Placing = self.placed.iter().map(own).collect::<Result<_, E>>()?;

@@ -24,7 +24,7 @@ const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What was last read of the store, and what was tried since.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct SignInState {
     /// The stamps of what was last read, or tried to.
     stamps: Option<Stamps>,
     /// Whether it could be read.
@@ -61,31 +61,31 @@ impl Inner {
     /// The account, if nothing has to be done about it.
     pub(super) fn fresh(&self) -> Option<Arc<Account>> {
         let stamps = self.stamps();
-        let known = self.known();
-        known.account.clone().filter(|account| known.is_of(stamps) && !account.is_due(now()))
+        let state = self.state();
+        state.account.clone().filter(|account| state.is_of(stamps) && !account.is_due(now()))
     }
 
     /// Reads the store, if it changed or could not be read before. What cannot be read any more is not used any more.
     pub(super) async fn look(&self) -> Result<(), StoreError> {
         // From before it is read: a change in between is seen the next time.
         let stamps = self.stamps();
-        if self.known().is_of(stamps) {
+        if self.state().is_of(stamps) {
             return Ok(());
         }
         match self.read().await {
             Ok((record, identity)) => {
-                let mut known = self.known();
-                let is_other_person = known.stamps.is_some() && known.identity != identity;
-                known.revision += u64::from(is_other_person);
-                known.identity = identity;
-                known.is_readable = true;
-                self.take(&mut known, &record, stamps);
+                let mut state = self.state();
+                let is_other_person = state.stamps.is_some() && state.identity != identity;
+                state.revision += u64::from(is_other_person);
+                state.identity = identity;
+                state.is_readable = true;
+                self.take(&mut state, &record, stamps);
                 Ok(())
             }
             Err(error) => {
-                let mut known = self.known();
-                known.is_readable = false;
-                self.take(&mut known, &Record::default(), stamps);
+                let mut state = self.state();
+                state.is_readable = false;
+                self.take(&mut state, &Record::default(), stamps);
                 Err(error)
             }
         }
@@ -102,37 +102,37 @@ impl Inner {
 
     /// Takes in a record that was read or written while the record's lock was held.
     pub(super) fn remember(&self, record: &Record, stamp: Option<Stamp>) {
-        let mut known = self.known();
-        let organisation = known.stamps.and_then(|stamps| stamps.organisation);
-        self.take(&mut known, record, Stamps { record: stamp, organisation });
+        let mut state = self.state();
+        let organisation = state.stamps.and_then(|stamps| stamps.organisation);
+        self.take(&mut state, record, Stamps { record: stamp, organisation });
     }
 
-    fn take(&self, known: &mut Known, record: &Record, stamps: Stamps) {
+    fn take(&self, state: &mut SignInState, record: &Record, stamps: Stamps) {
         // A token that came through the identity provider is of the person who was signed in there.
         let is_theirs = |account: &&Account| {
             !self.sign_in.goes_through_organisation()
-                || known.identity.as_ref() == Some(&account.sign_in_id)
+                || state.identity.as_ref() == Some(&account.sign_in_id)
         };
         let account = record.account.as_ref().filter(is_theirs);
-        if known.stamps.is_some() && self.is_change(known, account) {
-            known.revision += 1;
+        if state.stamps.is_some() && self.is_change(state, account) {
+            state.revision += 1;
         }
-        known.stamps = Some(stamps);
-        known.lost.clone_from(&record.lost);
-        if known.account.as_deref() != account {
-            known.account = account.cloned().map(Arc::new);
-            known.quiet_until = None;
+        state.stamps = Some(stamps);
+        state.lost.clone_from(&record.lost);
+        if state.account.as_deref() != account {
+            state.account = account.cloned().map(Arc::new);
+            state.quiet_until = None;
         }
     }
 
     /// Whether a session that was opened before must not be used with `account`. The first sign-in by this provider
     /// itself, in the middle of a request, is no such change: that request goes on with it.
-    fn is_change(&self, known: &Known, account: Option<&Account>) -> bool {
+    fn is_change(&self, state: &SignInState, account: Option<&Account>) -> bool {
         let signs_in_here =
             !self.sign_in.takes_a_person() || matches!(self.presence, Presence::Somebody(_));
-        match (known.account.as_deref(), account) {
+        match (state.account.as_deref(), account) {
             (None, None) => false,
-            (None, Some(_)) => !signs_in_here || known.has_failed,
+            (None, Some(_)) => !signs_in_here || state.has_failed,
             (Some(_), None) => true,
             (Some(before), Some(after)) => before.sign_in_id != after.sign_in_id,
         }
@@ -141,10 +141,10 @@ impl Inner {
     /// Takes in what this provider has just signed in to and stored.
     pub(super) async fn adopt(&self, account: Account) -> Result<Arc<Account>, StoreError> {
         self.look().await?;
-        let mut known = self.known();
-        known.has_failed = false;
+        let mut state = self.state();
+        state.has_failed = false;
         // Another process may have signed out meanwhile; then this request was before that, and the next is after.
-        Ok(known.account.clone().unwrap_or_else(|| Arc::new(account)))
+        Ok(state.account.clone().unwrap_or_else(|| Arc::new(account)))
     }
 
     /// Which sign-in counts now.
@@ -153,18 +153,18 @@ impl Inner {
             // The request that follows fails with it.
             tracing::debug!(%error, "a stored sign-in cannot be read");
         }
-        SignInRevision(self.known().revision)
+        SignInRevision(self.state().revision)
     }
 
     /// Compares the store with what was read of it until another sign-in counts than at `since`.
     pub(super) async fn changed(&self, since: SignInRevision) {
         loop {
             let stamps = Some(self.stamps());
-            let is_other = self.known().stamps != stamps;
+            let is_other = self.state().stamps != stamps;
             if is_other {
                 self.revision().await;
             }
-            if self.known().revision != since.0 {
+            if self.state().revision != since.0 {
                 return;
             }
             tokio::select! {
@@ -180,9 +180,9 @@ impl Inner {
     }
 }
 
-// === impl Known ===
+// === impl SignInState ===
 
-impl Known {
+impl SignInState {
     /// Whether the files are as they were when they were read.
     fn is_of(&self, stamps: Stamps) -> bool {
         self.is_readable && self.stamps == Some(stamps)
