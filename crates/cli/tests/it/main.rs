@@ -69,6 +69,8 @@ pub(crate) fn steady(text: &str) -> String {
         let line = replace_name(&line, "/results/", 32);
         let line = replace_name(&line, "/logs/kiosk-", 8);
         let line = replace_name(&line, "/logs/dies-", 8);
+        let line = replace_name(&line, "/logs/named-", 8);
+        let line = replace_name(&line, "/logs/plain-", 8);
         out.push_str(&line);
         out.push('\n');
     }
