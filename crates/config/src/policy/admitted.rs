@@ -5,7 +5,7 @@ use std::ops::Deref;
 use super::{Blocked, Policy};
 use crate::entry::Entry;
 
-/// An expanded entry that policy lets run. Only [`Policy::admit`] makes one, and a policy stays inside this crate, so
+/// An expanded entry that policy lets run. Only `Policy::admit` makes one, and a policy stays inside this crate, so
 /// whatever holds one has passed the gate: a server is [ready](crate::State::Ready) with nothing less.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmittedEntry(Entry);

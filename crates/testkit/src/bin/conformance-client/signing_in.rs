@@ -115,6 +115,8 @@ fn organisation(
         refresh: None,
         key: None,
         id_token: Some(Secret::new(id_token.to_owned())),
+        sign_in_id: "conformance".to_owned(),
+        server_zone: None,
     };
     let provider = IdentityProvider::new(settings, None, store.clone(), PoolOptions::default());
     store.save(&provider.key(), &Record { account: Some(account), ..Record::default() })?;
