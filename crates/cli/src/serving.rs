@@ -194,14 +194,14 @@ fn options(view: &View) -> BridgeOptions {
             Names::Full => Style::Full,
             Names::Bare => Style::Bare,
         },
-        mode: match view.mode {
+        mode: view.mode.map(|mode| match mode {
             ModeArg::Client => Mode::Client,
             ModeArg::Default => Mode::Default,
             ModeArg::Plan => Mode::Plan,
             ModeArg::Auto => Mode::Auto,
             ModeArg::BypassPermissions => Mode::BypassPermissions,
             ModeArg::DontAsk => Mode::DontAsk,
-        },
+        }),
         tool_search: match view.tool_search {
             Search::Off => ToolSearch::Off,
             Search::Auto => ToolSearch::Auto,

@@ -21,9 +21,9 @@ pub(crate) struct View {
     /// What this agent sees
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// What happens to calls that no rule decides
-    #[arg(long, value_name = "MODE", default_value = "client")]
-    pub(crate) mode: ModeArg,
+    /// What happens to calls that no rule decides; by default what `permissions.defaultMode` says, else `client`
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<ModeArg>,
     /// Whether tools are listed or looked for; `auto` decides by what the list costs
     #[arg(long, value_name = "WHEN", default_value = "off")]
     pub(crate) tool_search: Search,

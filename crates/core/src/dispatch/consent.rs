@@ -24,7 +24,7 @@ impl Stage {
         call: &mut ToolCall,
         hook: HookVerdict,
     ) -> Result<Because, CallError> {
-        let permissions = self.applied.permissions(self.caller.session().mode);
+        let permissions = self.applied.permissions.with_mode(self.mode());
         let listed = Arc::clone(&call.found.item);
         let (server, tool) = (listed.label.server().normal(), listed.label.normal());
         let subject = Subject {
@@ -55,7 +55,7 @@ impl Stage {
 
     /// The mode that holds for this call.
     pub(super) fn mode(&self) -> Mode {
-        self.caller.session().mode.unwrap_or_else(|| self.applied.permissions.mode())
+        self.applied.mode(self.caller.session())
     }
 
     /// Refuses what belongs to a server that rules hide as a whole.

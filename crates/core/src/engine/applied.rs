@@ -8,6 +8,7 @@ use switchboard_config::{
     Desired, Entry, Mode, Scope, Server, Share, Signature, ToolFilter, Transport,
 };
 
+use super::caller::Session;
 use super::numbers::Numbers;
 use crate::catalog::{Configured, normal_server};
 use crate::connection::{Connection, Spec};
@@ -79,12 +80,10 @@ impl Applied {
         self.placed.servers.get(self.placed.position(server)?)
     }
 
-    /// The permissions of a session with a mode of its own.
-    pub(crate) fn permissions(&self, mode: Option<Mode>) -> Permissions {
-        match mode {
-            Some(mode) => self.permissions.with_mode(mode),
-            None => self.permissions.clone(),
-        }
+    /// The mode that holds for a session: its own, else that of the settings, else what is usual for it.
+    pub(crate) fn mode(&self, session: &Session) -> Mode {
+        let settings = self.desired.rules.mode.as_ref().map(|mode| mode.value);
+        session.mode.or(settings).unwrap_or(session.usual_mode)
     }
 }
 

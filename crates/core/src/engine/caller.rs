@@ -25,8 +25,10 @@ pub struct Session {
     pub capabilities: Raw,
     /// Who answers the questions of its calls.
     pub answers: Answers,
-    /// What happens to calls that no rule decides; `None`: what the settings say, else `default`.
+    /// What happens to calls that no rule decides; `None`: what the settings say, else `usual_mode`.
     pub mode: Option<Mode>,
+    /// The mode where neither the session nor the settings name one.
+    pub usual_mode: Mode,
     /// Whether a person typed each call.
     pub consent: Consent,
     /// What becomes of large results.
@@ -74,6 +76,7 @@ impl Session {
             capabilities: Raw::empty_object(),
             answers: Answers::Caller,
             mode: None,
+            usual_mode: Mode::Default,
             consent: Consent::None,
             results: Policy::local(),
             client: String::new(),

@@ -67,8 +67,8 @@ pub struct BridgeOptions {
     pub names: Style,
     /// Whether tools are listed, or looked for.
     pub tool_search: ToolSearch,
-    /// What happens to calls that no rule decides.
-    pub mode: Mode,
+    /// What happens to calls that no rule decides; `None`: what the settings say, else the client's own prompt decides.
+    pub mode: Option<Mode>,
     /// What becomes of large results.
     pub results: Policy,
     /// How long the first list waits for servers that have none yet.
@@ -82,7 +82,7 @@ impl Default for BridgeOptions {
         Self {
             names: Style::Gateway,
             tool_search: ToolSearch::Off,
-            mode: Mode::Client,
+            mode: None,
             results: Policy::gateway(),
             first_list: Duration::from_secs(5),
             patience: Duration::from_secs(600),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
+use switchboard_config::Mode;
 use switchboard_core::catalog::instructions;
 use switchboard_core::engine::{Answers, AttachError, PrincipalLease};
 use switchboard_core::{Caller, Request, Session, Snapshot};
@@ -123,7 +124,8 @@ impl View {
         Session {
             principal: self.opening.principal.clone(),
             answers: Answers::Queue,
-            mode: Some(options.mode),
+            mode: options.mode,
+            usual_mode: Mode::Client,
             results: options.results,
             transport: self.opening.transport,
             ..Session::new(self.opening.session.clone())

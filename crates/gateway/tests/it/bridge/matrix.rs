@@ -1,6 +1,8 @@
 //! Every feature in every pairing.
 
 use serde_json::{Value, json};
+use switchboard_config::Mode;
+use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_wire::client::{Call, Client, Event, Incoming, List};
 use switchboard_wire::server::Change;
 use switchboard_wire::{Era, Error, Version};
@@ -170,6 +172,29 @@ async fn a_client_that_subscribes_first_may_call_afterwards() {
             let call = client.call(Call::tool("one__echo", &raw(r#"{"n":1}"#)));
             let result = soon(call.result()).await;
             assert!(result.is_ok(), "{version} client, {era} server: {result:?}");
+            client.close().await;
+            gateway.engine.shutdown().await;
+        }
+    }
+}
+
+/// The mode of a view, else that of the settings, else the client's own prompt.
+#[tokio::test]
+async fn the_mode_of_the_settings_counts() {
+    let settings = r#"{"permissions":{"defaultMode":"dontAsk"}}"#;
+    let bypass =
+        BridgeOptions { mode: Some(Mode::BypassPermissions), ..BridgeOptions::default() };
+    for (settings, options, is_permitted) in [
+        ("{}", BridgeOptions::default(), true),
+        (settings, BridgeOptions::default(), false),
+        (settings, bypass, true),
+    ] {
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let gateway = Gateway::with(Era::Legacy, settings, options.clone()).await;
+            let (client, _inbox) = gateway.client(version, "{}").await;
+            let call = client.call(Call::tool("one__echo", &raw(r#"{"n":1}"#)));
+            let result = soon(call.result()).await;
+            assert_eq!(result.is_ok(), is_permitted, "{settings}, {version}: {result:?}");
             client.close().await;
             gateway.engine.shutdown().await;
         }

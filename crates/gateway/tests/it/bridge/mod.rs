@@ -120,5 +120,5 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 
 /// A mode for settings that leave a decision to whoever calls.
 fn asking() -> BridgeOptions {
-    BridgeOptions { mode: Mode::Default, ..BridgeOptions::default() }
+    BridgeOptions { mode: Some(Mode::Default), ..BridgeOptions::default() }
 }
