@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_auth::Presence;
-use switchboard_config::{Asked, Desired, Mode, Surroundings};
+use switchboard_config::{
+    Asked, Desired, Dynamic, Kind as ProblemKind, Mode, Origin, Surroundings,
+};
 use switchboard_core::catalog::Style;
 use switchboard_core::connection::Timing;
 use switchboard_core::results::{Policy, Spill};
@@ -41,8 +43,12 @@ impl Serving {
     /// Of a workspace that nobody else serves.
     pub(crate) async fn open(engine: Engine, view: &View, whose: Whose) -> Result<Self, Failure> {
         let agents = agents(&engine, view, &whose)?;
+        let given = whose.asked(view);
         let served = Arc::new(start(&engine, view, whose).await?);
-        let opened = Self::over(engine, Arc::clone(&served), view, agents);
+        let opened = match unusable_argument(&given, &served.snapshot().desired) {
+            Some(failure) => Err(failure),
+            None => Self::over(engine, Arc::clone(&served), view, agents),
+        };
         if opened.is_err() {
             end(served).await;
         }
@@ -165,8 +171,30 @@ impl Whose {
     }
 }
 
+/// What is wrong with configuration that was given for this run: without it something else than what was meant would be
+/// served.
+fn unusable_argument(given: &Asked, desired: &Desired) -> Option<Failure> {
+    let is_given = |origin: &Origin| match origin.path() {
+        Some(path) => given.dynamic.contains(&Dynamic::File(path.to_owned())),
+        None => origin.to_string().starts_with("--mcp-config"),
+    };
+    let problem = desired.problems.iter().find(|problem| {
+        matches!(problem.kind, ProblemKind::Malformed | ProblemKind::Unreadable)
+            && problem.at.as_ref().is_some_and(|at| is_given(&at.origin))
+    })?;
+    let failure = Failure::plain(Kind::Usage, "cannot use what `--mcp-config` names");
+    let failure = failure.because([problem.message.clone()]).placed(problem.at.clone());
+    Some(failure.hinted("check its name, and that it is a file of JSON"))
+}
+
 /// What cannot be shown as asked for.
 fn wrong(view: &View, desired: &Desired) -> Option<Failure> {
+    let no_agent =
+        desired.problems.iter().find(|problem| problem.kind == ProblemKind::AgentNotFound);
+    if let Some(problem) = no_agent {
+        let hint = "agents are Markdown files in `.switchboard/agents` of a project, and in `agents` beside your settings";
+        return Some(Failure::usage(problem.message.clone(), hint));
+    }
     if view.names == Names::Bare && view.servers.len() != 1 && desired.servers.len() > 1 {
         let hint = "name the one server with `--servers`, or take another style";
         return Some(Failure::usage("`--names bare` is for one server only", hint));

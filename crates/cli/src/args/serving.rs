@@ -106,7 +106,7 @@ impl View {
             names: Names::Full,
             servers: Vec::new(),
             agent,
-            mode: ModeArg::Default,
+            mode: Some(ModeArg::Default),
             tool_search: Search::Off,
             result_limit: None,
         }

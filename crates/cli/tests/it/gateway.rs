@@ -306,3 +306,22 @@ fn what_cannot_be_served_is_said() {
     });
     stop(&home);
 }
+
+/// A wrong name is an error: the built-in server in place of what was meant would hide the mistake.
+#[test]
+fn a_wrong_name_serves_nothing() {
+    let home = home();
+    let local = ["serve", "--listen", "127.0.0.1:0"];
+    let cases: [(&str, Vec<&str>); 6] = [
+        ("serve_agent", [&local[..], &["--agent", "nobody"]].concat()),
+        ("connect_agent", vec!["connect", "--agent", "nobody"]),
+        ("standalone_agent", vec!["connect", "--standalone", "--agent", "nobody"]),
+        ("serve_config", [&local[..], &["--mcp-config", "missing.json"]].concat()),
+        ("connect_config", vec!["connect", "--mcp-config", "missing.json"]),
+        ("serve_config_text", [&local[..], &["--mcp-config", "{nonsense"]].concat()),
+    ];
+    for (name, args) in cases {
+        insta::assert_snapshot!(format!("wrong_{name}"), home.run(&args));
+    }
+    stop(&home);
+}

@@ -182,8 +182,7 @@ async fn a_client_that_subscribes_first_may_call_afterwards() {
 #[tokio::test]
 async fn the_mode_of_the_settings_counts() {
     let settings = r#"{"permissions":{"defaultMode":"dontAsk"}}"#;
-    let bypass =
-        BridgeOptions { mode: Some(Mode::BypassPermissions), ..BridgeOptions::default() };
+    let bypass = BridgeOptions { mode: Some(Mode::BypassPermissions), ..BridgeOptions::default() };
     for (settings, options, is_permitted) in [
         ("{}", BridgeOptions::default(), true),
         (settings, BridgeOptions::default(), false),
