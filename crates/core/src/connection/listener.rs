@@ -17,6 +17,8 @@ pub enum Notice {
     StateChanged,
     /// A list was read, and is published.
     ListsChanged(List),
+    /// The server offers no list, so none will be read.
+    NoLists,
     /// A list could not be read; what was read before still stands.
     ListProblem {
         /// Which.

@@ -112,6 +112,7 @@ impl Task {
     fn read_all(&mut self, live: &Live, reading: &mut Reading) {
         let offered = |list: &List| live.facts.offers(&[list.capability()]);
         let (offered, absent): (Vec<_>, Vec<_>) = LISTS.into_iter().partition(offered);
+        let offers_none = offered.is_empty();
         for list in offered {
             reading.ask(list, Urgency::Now);
         }
@@ -122,6 +123,9 @@ impl Task {
                 *lists.get_mut(list) = RawList::absent();
             }
         });
+        if offers_none {
+            self.tell(Notice::NoLists);
+        }
         for list in gone {
             self.tell(Notice::ListsChanged(list));
         }

@@ -61,8 +61,9 @@ impl Listener for Ear {
             }
             // Of a list that could not be read what was read before still stands; the snapshot says that it is stale.
             Notice::ListsChanged(list) | Notice::ListProblem { list, .. } => {
-                engine.read_lists(connection, list);
+                engine.read_lists(connection, Some(list));
             }
+            Notice::NoLists => engine.read_lists(connection, None),
             Notice::Log(params) => {
                 if !engine.under_way.tell(connection.key(), CallEvent::Log(params.clone())) {
                     engine.tell(connection, &Happened::Log(params));
@@ -116,8 +117,8 @@ impl Inner {
     }
 
     /// Makes items of a connection's lists, off the runtime: a list may hold ten thousand schemas. One at a time for
-    /// each connection, so that each begins with what the one before has made.
-    fn read_lists(self: &Arc<Self>, connection: &Arc<Connection>, list: List) {
+    /// each connection, so that each begins with what the one before has made. `list` is the one to announce.
+    fn read_lists(self: &Arc<Self>, connection: &Arc<Connection>, list: Option<List>) {
         let (engine, connection) = (self.clone(), connection.clone());
         self.tasks.spawn_blocking(move || {
             let key = connection.key();
@@ -132,7 +133,9 @@ impl Inner {
             }
             drop(turn);
             // Whoever read it, this list is not what it was.
-            engine.tell(&connection, &Happened::List(list));
+            if let Some(list) = list {
+                engine.tell(&connection, &Happened::List(list));
+            }
         });
     }
 

@@ -93,6 +93,7 @@ impl Listener for Heard {
         let said = match notice {
             Notice::StateChanged => told(&connection.state()),
             Notice::ListsChanged(list) => format!("read {}", word(list)),
+            Notice::NoLists => "offers no list".into(),
             Notice::ListProblem { list, .. } => format!("could not read {}", word(list)),
             Notice::Log(_) => "log".into(),
             Notice::ResourceUpdated { uri, .. } => format!("updated {uri}"),

@@ -240,3 +240,19 @@ fn a_workspace_is_its_root_its_agent_and_what_its_files_name() {
     );
     assert_ne!(id(&naming, &[("TOKEN", "1")], ""), id(&naming, &[("TOKEN", "2")], ""));
 }
+
+/// Nothing is expected of a server that offers no list.
+#[tokio::test]
+async fn a_server_without_lists_is_not_waited_for() {
+    for legacy in [true, false] {
+        let mut bench = Bench::new().await;
+        let script = Script::new(&[]).without_lists();
+        bench.serve("bare", if legacy { script.legacy() } else { script });
+        bench.serve("one", Script::new(&["a"]));
+        let snapshot = bench.settled().await;
+        let coming: Vec<_> = snapshot.coming().map(|server| server.name.clone()).collect();
+        assert_eq!(coming, [""; 0], "legacy: {legacy}");
+        let status = &snapshot.server("bare").unwrap().status;
+        assert!(matches!(status, Status::Connected), "legacy: {legacy}");
+    }
+}

@@ -41,6 +41,7 @@ pub(crate) struct Script {
     pub(crate) changes: Changes,
     pub(crate) go_on: Notify,
     era: Era,
+    offers_lists: bool,
     /// Who wanted to hear of which resource, or no longer.
     pub(crate) watched: Mutex<Vec<(String, bool)>>,
     /// How often somebody connected.
@@ -63,9 +64,16 @@ impl Script {
             changes: Changes::default(),
             go_on: Notify::new(),
             era: Era::Modern,
+            offers_lists: true,
             watched: Mutex::default(),
             opened: Arc::default(),
         }
+    }
+
+    /// A server that has no tools, prompts or resources, and says so.
+    pub(crate) fn without_lists(mut self) -> Self {
+        self.offers_lists = false;
+        self
     }
 
     /// A server that knows only the older era.
@@ -143,10 +151,14 @@ impl Handler for Script {
     fn describe(&self) -> Description {
         Description {
             info: raw(&json!({ "name": "script", "version": "1" })),
-            capabilities: raw(&json!({
-                "tools": { "listChanged": true }, "resources": { "subscribe": true }, "prompts": {},
-                "completions": {}, "logging": {},
-            })),
+            capabilities: if self.offers_lists {
+                raw(&json!({
+                    "tools": { "listChanged": true }, "resources": { "subscribe": true },
+                    "prompts": {}, "completions": {}, "logging": {},
+                }))
+            } else {
+                raw(&json!({ "logging": {} }))
+            },
             instructions: self.instructions.clone(),
         }
     }
