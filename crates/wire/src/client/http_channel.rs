@@ -5,7 +5,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{PoisonError, RwLock},
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -39,6 +42,8 @@ pub(crate) struct HttpChannel {
     generation: watch::Sender<u64>,
     pub(crate) renewing: tokio::sync::Mutex<()>,
     chores: mpsc::Sender<Chore>,
+    /// Whether the server has said that it has no stream of its own.
+    is_silent: AtomicBool,
 }
 
 /// A message nobody waits for, and its headers if they are not the session's.
@@ -94,6 +99,7 @@ impl HttpChannel {
             generation: watch::Sender::default(),
             renewing: tokio::sync::Mutex::new(()),
             chores,
+            is_silent: AtomicBool::new(false),
         };
         (channel, waiting)
     }
@@ -106,6 +112,16 @@ impl HttpChannel {
     /// that whoever calls meanwhile learns that it is over, and waits like the others.
     pub(crate) fn next_generation(&self) {
         self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// Notes whether the server has no stream that it speaks on by itself.
+    pub(crate) fn set_silent(&self, is_silent: bool) {
+        self.is_silent.store(is_silent, Ordering::Relaxed);
+    }
+
+    /// Whether no answer can come but as the answer to a POST.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::Relaxed)
     }
 
     /// Waits for the end of a generation.

@@ -85,10 +85,11 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Se
         let listening = http.listen(facts.as_deref(), last_id.as_deref()).await;
         drop(ready.take());
         match listening {
-            Ok(Listened::Nothing) => return, // The server does not speak by itself.
+            Ok(Listened::Nothing) => return http.set_silent(true), // It does not speak by itself.
             Ok(Listened::Stream(events)) => {
                 pauses.failures = 0;
                 opened = true;
+                http.set_silent(false);
                 let mut stream = HttpStream::of(events);
                 tokio::select! {
                     () = read_get(session, &mut stream) => {}
@@ -100,6 +101,7 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Se
             }
             // Some say 404 for a stream they do not have; a new session would not have one either.
             Ok(Listened::Expired) if !opened => {
+                http.set_silent(true);
                 http.outlive(generation).await;
                 continue;
             }

@@ -73,8 +73,8 @@ impl Session {
                 place.cancel = cancellable && self.era() == Era::Legacy;
                 match http.post(text, headers, &method).await? {
                     Posted::Stream(answer) => Some(Box::new(answer)),
-                    // Answered on the server's own stream, which there is only after a greeting.
-                    Posted::Accepted if self.is_greeted_legacy() => None,
+                    // Answered on the server's own stream, which there is only after a greeting, and not everywhere.
+                    Posted::Accepted if self.is_greeted_legacy() && !http.is_silent() => None,
                     Posted::Accepted => {
                         return Err(Error::StreamLost { method: method.into_owned() });
                     }

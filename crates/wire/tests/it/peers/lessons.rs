@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use switchboard_testkit::http::{Reply, Request, Scripted};
-use switchboard_wire::client::{Client, ClientOptions, HttpTarget, Inbox, Incoming, Target};
+use switchboard_wire::client::{Call, Client, ClientOptions, HttpTarget, Inbox, Incoming, Target};
 use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies};
 use switchboard_wire::{Error, Version};
 
@@ -99,4 +99,17 @@ async fn a_stream_that_does_not_open_holds_nobody_up() {
     let start = Instant::now();
     let (_client, _inbox) = connect(&server).await.unwrap();
     assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+/// Without a stream of the server's own there is nothing left that the answer could come on.
+#[tokio::test]
+async fn an_answer_without_a_body_is_an_error_where_the_server_has_no_stream() {
+    for no_stream in [|| Reply::empty(405), || Reply::empty(404)] {
+        let server = legacy(no_stream).await;
+        let (client, _inbox) = connect(&server).await.unwrap();
+        let call = client.call(Call::tool("x", &raw("{}"))).result();
+        let ended = tokio::time::timeout(Duration::from_secs(20), call).await;
+        let error = ended.expect("the call hangs").unwrap_err();
+        assert!(matches!(error, Error::StreamLost { .. }), "{error}");
+    }
 }
