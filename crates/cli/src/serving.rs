@@ -189,11 +189,15 @@ fn unusable_argument(given: &Asked, desired: &Desired) -> Option<Failure> {
 
 /// What cannot be shown as asked for.
 fn wrong(view: &View, desired: &Desired) -> Option<Failure> {
-    let no_agent =
-        desired.problems.iter().find(|problem| problem.kind == ProblemKind::AgentNotFound);
-    if let Some(problem) = no_agent {
-        let hint = "agents are Markdown files in `.switchboard/agents` of a project, and in `agents` beside your settings";
-        return Some(Failure::usage(problem.message.clone(), hint));
+    if let Some(problem) = desired.agent_problem() {
+        let hint = match problem.kind {
+            ProblemKind::AgentNotFound => {
+                "agents are Markdown files in `.switchboard/agents` of a project, and in `agents` beside your settings"
+            }
+            _ => "see `switchboard list`, or change `requiredMcpServers` of the agent",
+        };
+        let failure = Failure::usage(problem.message.clone(), hint);
+        return Some(failure.placed(problem.at.clone()));
     }
     if view.names == Names::Bare && view.servers.len() != 1 && desired.servers.len() > 1 {
         let hint = "name the one server with `--servers`, or take another style";

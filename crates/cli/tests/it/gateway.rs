@@ -311,8 +311,14 @@ fn what_cannot_be_served_is_said() {
 #[test]
 fn a_wrong_name_serves_nothing() {
     let home = home();
+    let agents = home.path().join(".config/switchboard/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let needy = "---\nrequiredMcpServers: [gone]\n---\nWork.\n";
+    std::fs::write(agents.join("needy.md"), needy).unwrap();
     let local = ["serve", "--listen", "127.0.0.1:0"];
-    let cases: [(&str, Vec<&str>); 6] = [
+    let cases: [(&str, Vec<&str>); 8] = [
+        ("serve_required", [&local[..], &["--agent", "needy"]].concat()),
+        ("connect_required", vec!["connect", "--agent", "needy"]),
         ("serve_agent", [&local[..], &["--agent", "nobody"]].concat()),
         ("connect_agent", vec!["connect", "--agent", "nobody"]),
         ("standalone_agent", vec!["connect", "--standalone", "--agent", "nobody"]),

@@ -11,7 +11,7 @@ use crate::agent::Agent;
 use crate::entry::{Entry, Signature};
 use crate::mask::masked;
 use crate::policy::{AdmittedEntry, Policy};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem, Severity};
 use crate::scope::Scope;
 use crate::settings::{
     ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings, Rule,
@@ -220,6 +220,16 @@ impl Desired {
     /// Everything shown under this name, greatest precedence first.
     pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Server> {
         self.servers.iter().filter(move |server| server.name == name)
+    }
+
+    /// Why the agent that was asked for cannot be served: there is none of that name, or a server that it requires is
+    /// not to be started.
+    pub fn agent_problem(&self) -> Option<&Problem> {
+        self.problems.iter().find(|problem| {
+            let is_required = problem.kind == Kind::RequiredServer;
+            problem.kind == Kind::AgentNotFound
+                || is_required && problem.severity == Severity::Error
+        })
     }
 
     /// What an import compares with.

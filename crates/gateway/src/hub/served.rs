@@ -94,7 +94,8 @@ impl Served {
     ) -> Option<Self> {
         let loaded = Loaded::new(surroundings, asked, options, &extra).await;
         // Without its agent this would be the workspace that everybody else is in.
-        if loaded.first.desired.agent.is_none() {
+        let desired = &loaded.first.desired;
+        if desired.agent.is_none() || desired.agent_problem().is_some() {
             loaded.sources.shutdown().await;
             return None;
         }
