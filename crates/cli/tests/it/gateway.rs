@@ -316,15 +316,16 @@ fn a_wrong_name_serves_nothing() {
     let needy = "---\nrequiredMcpServers: [gone]\n---\nWork.\n";
     std::fs::write(agents.join("needy.md"), needy).unwrap();
     let local = ["serve", "--listen", "127.0.0.1:0"];
+    // What attaches to a hub starts one, so it comes last.
     let cases: [(&str, Vec<&str>); 8] = [
-        ("serve_required", [&local[..], &["--agent", "needy"]].concat()),
-        ("connect_required", vec!["connect", "--agent", "needy"]),
         ("serve_agent", [&local[..], &["--agent", "nobody"]].concat()),
-        ("connect_agent", vec!["connect", "--agent", "nobody"]),
-        ("standalone_agent", vec!["connect", "--standalone", "--agent", "nobody"]),
+        ("serve_required", [&local[..], &["--agent", "needy"]].concat()),
         ("serve_config", [&local[..], &["--mcp-config", "missing.json"]].concat()),
-        ("connect_config", vec!["connect", "--mcp-config", "missing.json"]),
         ("serve_config_text", [&local[..], &["--mcp-config", "{nonsense"]].concat()),
+        ("standalone_agent", vec!["connect", "--standalone", "--agent", "nobody"]),
+        ("connect_config", vec!["connect", "--mcp-config", "missing.json"]),
+        ("connect_agent", vec!["connect", "--agent", "nobody"]),
+        ("connect_required", vec!["connect", "--agent", "needy"]),
     ];
     for (name, args) in cases {
         insta::assert_snapshot!(format!("wrong_{name}"), home.run(&args));
