@@ -73,7 +73,9 @@ impl SignIn {
         if granted.as_ref().is_err_and(is_forgotten) {
             self.forget_registration(&found).await?;
         }
-        self.keep(&found, client, granted?, record).await.map(Some)
+        let granted = granted?;
+        let lock = self.shelf().lock().await?;
+        self.keep(&lock, &found, client, granted, record).await.map(Some)
     }
 
     /// A client that needs no way back here; one that is registered now could have one all the same.

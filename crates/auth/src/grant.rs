@@ -11,6 +11,7 @@ use crate::identity;
 use crate::organisation::{IdentityProvider, Target};
 use crate::secret::Secret;
 use crate::sign_in::{Found, SignIn};
+use crate::store::RecordLock;
 
 const CLIENT: &str = "client_credentials";
 const BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -82,7 +83,17 @@ impl SignIn {
 
     /// Signs in without anybody.
     pub(crate) async fn by_itself(&self, demand: &Demand) -> Result<Account, Error> {
-        let signed_in = self.granted(demand).await;
+        let lock = self.shelf().lock().await?;
+        self.by_itself_locked(&lock, demand).await
+    }
+
+    /// Signs in without anybody, while no other task or process does.
+    pub(crate) async fn by_itself_locked(
+        &self,
+        lock: &RecordLock,
+        demand: &Demand,
+    ) -> Result<Account, Error> {
+        let signed_in = self.granted(lock, demand).await;
         match self.way() {
             Way::Organisation => {
                 signed_in.map_err(|error| error.on(Leg::Server, self.subject().url.as_str()))
@@ -91,7 +102,7 @@ impl SignIn {
         }
     }
 
-    async fn granted(&self, demand: &Demand) -> Result<Account, Error> {
+    async fn granted(&self, lock: &RecordLock, demand: &Demand) -> Result<Account, Error> {
         let (record, _) = self.known().await?;
         let found = self.discover(demand, &record).await?;
         let client = identity::known(&self.subject().oauth, &found.server);
@@ -110,7 +121,7 @@ impl SignIn {
             Way::Organisation => error.on(Leg::Grant, &found.server.token_endpoint),
             _ => error,
         })?;
-        self.keep(&found, client, granted, record).await
+        self.keep(lock, &found, client, granted, record).await
     }
 
     /// What the client presents besides itself.

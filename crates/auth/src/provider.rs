@@ -4,7 +4,8 @@
 //!
 //! Any number of tasks and processes share an account. Whoever finds the token ended takes the lock, looks whether
 //! somebody else has renewed it meanwhile, and only then asks for another; the new one is stored before it is used. So
-//! however many requests are refused at once, the refresh token is shown once.
+//! however many requests are refused at once, the refresh token is shown once. A token that takes no person, such as one
+//! through the organisation's identity provider, is asked for in the same way: once for all of them.
 
 mod proof;
 mod renewal;
@@ -160,7 +161,7 @@ impl Inner {
         let _turn = self.turn.lock().await;
         let renewed = match account.refresh {
             Some(_) => self.renew(&account).await,
-            None => self.by_itself().await,
+            None => self.by_itself(Some(&account), &Demand::default()).await,
         };
         match renewed {
             Ok(renewed) => Ok(Some(renewed)),
@@ -179,15 +180,25 @@ impl Inner {
     /// The first token of a program that signs in as itself.
     async fn first(&self) -> Result<Option<Arc<Account>>, CredentialError> {
         let _turn = self.turn.lock().await;
-        self.by_itself().await.map(Some).map_err(failed)
+        self.by_itself(None, &Demand::default()).await.map(Some).map_err(failed)
     }
 
-    /// A token without anybody. Whoever holds the turn finds that another had one already.
-    async fn by_itself(&self) -> Result<Arc<Account>, Error> {
-        if let Some(account) = self.fresh() {
+    /// A token without anybody, in place of `before`. The task or process that gets the lock asks for it; those that
+    /// waited find it in the store.
+    async fn by_itself(
+        &self,
+        before: Option<&Account>,
+        demand: &Demand,
+    ) -> Result<Arc<Account>, Error> {
+        let lock = self.sign_in.shelf().lock().await?;
+        self.look().await?;
+        let is_newer = |account: &Arc<Account>| {
+            before.is_none_or(|before| before.access != account.access) && !account.is_over(now())
+        };
+        if let Some(account) = self.state().account.clone().filter(is_newer) {
             return Ok(account);
         }
-        let signed_in = self.sign_in.by_itself(&Demand::default()).await;
+        let signed_in = self.sign_in.by_itself_locked(&lock, demand).await;
         self.state().has_failed = signed_in.is_err();
         Ok(self.adopt(signed_in?).await?)
     }
@@ -230,8 +241,9 @@ impl Inner {
         let mut reason = self.reason(account.as_deref());
         // A token that was renewed for this very request, and is refused in its turn, is not what is wrong.
         let is_answer = retries > 0 && self.state().answer == account;
-        if let Some(account) = account.filter(|account| account.refresh.is_some() && !is_answer) {
-            match self.renew(&account).await {
+        let renewable = account.as_ref().filter(|account| account.refresh.is_some() && !is_answer);
+        if let Some(account) = renewable {
+            match self.renew(account).await {
                 Ok(renewed) => {
                     self.state().answer = Some(renewed);
                     return Verdict::Retry;
@@ -242,12 +254,13 @@ impl Inner {
                 Err(error) => reason = format!("the sign-in has ended: {}", error.in_one_line()),
             }
         }
-        self.again(demand, reason).await
+        self.again(account.as_deref(), demand, reason).await
     }
 
     /// More is wanted than the token is good for: what it was good for, and that.
     async fn step_up(&self, account: Option<Arc<Account>>, demand: &Demand) -> Verdict {
         let missing = demand.challenges.scope().map(scopes::split).unwrap_or_default();
+        let account = account.as_deref();
         let mut wanted = account.map(|account| account.scopes.clone()).unwrap_or_default();
         scopes::add(&mut wanted, &missing);
         let steps = {
@@ -264,26 +277,40 @@ impl Inner {
         }
         let missing = missing.join(" ");
         let reason = format!("the server wants more than was signed in for: `{missing}`");
-        self.again(demand, switchboard_wire::sanitize::line(&reason).into_owned()).await
+        let reason = switchboard_wire::sanitize::line(&reason).into_owned();
+        self.again(account, demand, reason).await
     }
 
-    /// Signs in again, if somebody can.
-    async fn again(&self, demand: &Demand, reason: String) -> Verdict {
-        let signed_in = match &self.presence {
-            Presence::Somebody(visit) => self.sign_in.run(demand, &**visit).await,
-            _ if !self.sign_in.takes_a_person() => self.sign_in.by_itself(demand).await,
-            Presence::Nobody | Presence::Later => return Verdict::SignIn { reason },
+    /// Signs in again in place of what the server `refused`, if that takes nobody or somebody is there.
+    async fn again(&self, refused: Option<&Account>, demand: &Demand, reason: String) -> Verdict {
+        let signed_in = if self.sign_in.takes_a_person() {
+            match &self.presence {
+                Presence::Somebody(visit) => self.visit(demand, &**visit).await,
+                Presence::Nobody | Presence::Later => return Verdict::SignIn { reason },
+            }
+        } else {
+            match (self.by_itself(refused, demand).await, &self.presence) {
+                // The identity provider knows nobody: somebody may sign in there.
+                (Err(error), Presence::Somebody(visit))
+                    if matches!(error.root(), Error::NobodyThere { .. }) =>
+                {
+                    self.visit(demand, &**visit).await
+                }
+                (signed_in, _) => signed_in,
+            }
         };
-        self.state().has_failed = signed_in.is_err();
-        let adopted = match signed_in {
-            Ok(account) => self.adopt(account).await.map_err(Error::from),
-            Err(error) => Err(error),
-        };
-        match adopted {
+        match signed_in {
             Ok(_) => Verdict::Retry,
             Err(error) if error.is_passing() => Verdict::Failed { reason: error.in_one_line() },
             Err(error) => Verdict::SignIn { reason: error.in_one_line() },
         }
+    }
+
+    /// Signs in with somebody who is brought to a page.
+    async fn visit(&self, demand: &Demand, visit: &dyn Visit) -> Result<Arc<Account>, Error> {
+        let signed_in = self.sign_in.run(demand, visit).await;
+        self.state().has_failed = signed_in.is_err();
+        Ok(self.adopt(signed_in?).await?)
     }
 
     fn reason(&self, account: Option<&Account>) -> String {
@@ -338,7 +365,7 @@ fn verdict(error: CredentialError) -> Verdict {
 /// What cannot be opened has to be signed in for again; a disk may do better the next time.
 fn unusable(error: StoreError) -> CredentialError {
     match error {
-        StoreError::NoKey { .. } | StoreError::Damaged { .. } => {
+        StoreError::NoKey { .. } | StoreError::Damaged { .. } | StoreError::KeyDamaged { .. } => {
             CredentialError::SignIn(Error::from(error).in_one_line())
         }
         error => CredentialError::Failed(Box::new(error)),

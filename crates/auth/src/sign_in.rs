@@ -17,7 +17,7 @@ use crate::identity;
 use crate::metadata::{AuthorizationServer, Issued, Resource, discover_resource, discover_server};
 use crate::organisation::IdentityProvider;
 use crate::scopes::{self, Offer};
-use crate::store::{Shelf, Store};
+use crate::store::{RecordLock, Shelf, Store};
 use crate::subject::Subject;
 use crate::token::{Desk, Granted};
 use crate::zone::Zone;
@@ -134,7 +134,9 @@ impl SignIn {
         if granted.as_ref().is_err_and(|error| error.is_refusal("invalid_client")) {
             self.forget_registration(&found).await?;
         }
-        self.keep(&found, client, granted?, record).await
+        let granted = granted?;
+        let lock = self.shelf.lock().await?;
+        self.keep(&lock, &found, client, granted, record).await
     }
 
     /// A new token for the refresh token of `account`. The caller holds the lock, and keeps what comes of it.
@@ -164,17 +166,25 @@ impl SignIn {
 
     /// Changes what is kept, alone.
     pub(crate) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), Error> {
-        let _lock = self.shelf.lock().await?;
+        let lock = self.shelf.lock().await?;
+        self.change_locked(&lock, change).await
+    }
+
+    async fn change_locked(
+        &self,
+        _lock: &RecordLock,
+        change: impl FnOnce(&mut Record),
+    ) -> Result<(), Error> {
         let (mut record, _) = self.known().await?;
         change(&mut record);
         self.shelf.save(&record).await?;
         Ok(())
     }
 
-    /// What is kept. A record that cannot be opened stands in nobody's way: signing in replaces it.
+    /// What is kept. A record that cannot be opened, or a damaged key, stands in nobody's way: signing in replaces it.
     pub(crate) async fn known(&self) -> Result<(Record, bool), Error> {
         // Better now than after somebody has been to the page.
-        self.shelf.check().await?;
+        self.shelf.prepare().await?;
         let loaded = self.shelf.load().await;
         let is_lost = loaded.is_err();
         let mut record = loaded.map(|(record, _)| record).unwrap_or_default();
@@ -306,6 +316,7 @@ impl SignIn {
     /// Keeps the account; it counts from then on, here and in every other process.
     pub(crate) async fn keep(
         &self,
+        lock: &RecordLock,
         found: &Found,
         client: Client,
         granted: Granted,
@@ -331,7 +342,7 @@ impl SignIn {
             return Err(Error::NotBound { issuer: account.issuer });
         }
         let kept = account.clone();
-        self.change(|record| {
+        self.change_locked(lock, |record| {
             record.registrations = learnt.registrations;
             record.account = Some(kept);
             record.wanted = Vec::new();

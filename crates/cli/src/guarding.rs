@@ -18,6 +18,7 @@ use switchboard_wire::sanitize;
 use url::Url;
 
 use crate::args::{Auth, Guarding};
+use crate::limits::{DescriptorShare, fitting_connections};
 use crate::notice::Notice;
 use crate::report::{Failure, Kind};
 use crate::surroundings;
@@ -151,11 +152,9 @@ impl Door {
     }
 }
 
-/// As many connections as leave enough descriptors for servers and files.
 fn max_connections() -> usize {
-    let usual = Limits::default().connections;
-    let spare = raise_descriptor_limit() / 4 * 3;
-    usize::try_from(spare).map_or(usual, |spare| spare.min(usual))
+    let (usual, limit) = (Limits::default().connections, raise_descriptor_limit());
+    fitting_connections(usual, limit, DescriptorShare::Network)
 }
 
 fn loopback(unspecified: IpAddr) -> IpAddr {

@@ -5,15 +5,38 @@ use std::path::Path;
 use switchboard_config::{
     self as config, Location, Origin, Scope, Severity, command_line, positional,
 };
+use switchboard_core::CallError;
+use switchboard_core::permission::Because;
 use switchboard_wire::{Error, Remedy, process::SpawnError, sanitize};
 
 /// What an error is about, since the same one is mended in different places.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject<'a> {
     /// A server named on the command line.
-    Typed,
+    Typed(Reach),
     /// A server of the configuration.
-    Configured(&'a str),
+    Configured(&'a str, Reach),
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// A command starts it.
+    Command,
+    /// A URL leads to it, or its way is not known.
+    Url,
+}
+
+// === impl Reach ===
+
+impl Reach {
+    /// By the name of a transport, where it is known.
+    pub(crate) fn of_transport(transport: Option<&str>) -> Self {
+        match transport {
+            Some("stdio") => Self::Command,
+            _ => Self::Url,
+        }
+    }
 }
 
 /// Advice, where there is any to give.
@@ -26,14 +49,7 @@ pub(crate) fn of(error: &Error, subject: &Subject<'_>) -> Option<String> {
         Error::Exited { .. } => {
             "the lines above are the server's own; run the command by hand to see all of them"
         }
-        Error::Timeout { .. } => match subject {
-            Subject::Typed => {
-                "a first start through npx or uvx can be slow; allow more with `--timeout`"
-            }
-            Subject::Configured(_) => {
-                "a first start through npx or uvx can be slow; allow more with `MCP_TIMEOUT` (milliseconds)"
-            }
-        },
+        Error::Timeout { .. } => return Some(of_timeout(subject)),
         // Whoever told it gave the advice there was.
         Error::Told(_) => return None,
         Error::NoCommonVersion { .. } => {
@@ -52,25 +68,37 @@ pub(crate) fn no_identity_provider() -> &'static str {
     "name one with `switchboard xaa setup`"
 }
 
+fn of_timeout(subject: &Subject<'_>) -> String {
+    let (reach, more) = match subject {
+        Subject::Typed(reach) => (reach, "allow more with `--timeout`"),
+        Subject::Configured(_, reach) => (reach, "allow more with `MCP_TIMEOUT` (milliseconds)"),
+    };
+    let first = match reach {
+        Reach::Command => "a first start through npx or uvx can be slow",
+        Reach::Url => "the server may be slow or busy",
+    };
+    format!("{first}; {more}")
+}
+
 fn of_remedy(remedy: Remedy, subject: &Subject<'_>) -> Option<String> {
     Some(match (remedy, subject) {
-        (Remedy::SignIn, Subject::Typed) => {
+        (Remedy::SignIn, Subject::Typed(_)) => {
             "the server wants credentials; pass them with `-H 'Authorization: …'`".to_owned()
         }
-        (Remedy::SignIn, Subject::Configured(name)) => sign_in(name),
-        (Remedy::Reconfigure, Subject::Typed) => "check the URL and its certificate".to_owned(),
-        (Remedy::Reconfigure, Subject::Configured(name)) => {
+        (Remedy::SignIn, Subject::Configured(name, _)) => sign_in(name),
+        (Remedy::Reconfigure, Subject::Typed(_)) => "check the URL and its certificate".to_owned(),
+        (Remedy::Reconfigure, Subject::Configured(name, _)) => {
             format!("check its URL and its certificate with `{}`", command_line("edit", [name]))
         }
         (Remedy::Retry, _) => down().to_owned(),
-        (Remedy::AskUser | Remedy::GiveUp, _) => return None,
+        (Remedy::Unknown | Remedy::AskUser | Remedy::GiveUp, _) => return None,
     })
 }
 
 fn of_spawn(error: &SpawnError, subject: &Subject<'_>) -> Option<String> {
     let otherwise = match subject {
-        Subject::Typed => "give the command's full path".to_owned(),
-        Subject::Configured(name) => {
+        Subject::Typed(_) => "give the command's full path".to_owned(),
+        Subject::Configured(name, _) => {
             format!("change `command` with `{}`", command_line("edit", [name]))
         }
     };
@@ -200,6 +228,46 @@ pub(crate) fn place_of_config(error: &config::Error) -> Option<Location> {
 /// How something of a project comes to count.
 pub(crate) fn approve(name: &str) -> String {
     format!("look at it and run `{}`", command_line("approve", [name]))
+}
+
+/// A server that is connected and answers nothing.
+pub(crate) fn silent(name: &str) -> String {
+    let reconnect = command_line("reconnect", [name]);
+    format!("it may be busy with a call, or hang; `{reconnect}` starts it anew")
+}
+
+/// A call that was refused, or that needs a yes.
+pub(crate) fn of_denial(error: &CallError) -> Option<String> {
+    match error {
+        CallError::Denied { because, .. } if matches!(**because, Because::Rule(_)) => {
+            Some("change that rule if it is yours".to_owned())
+        }
+        error => error.permission_advice(),
+    }
+}
+
+/// A call that came to nothing before its server could fail it.
+pub(crate) fn of_call(error: &CallError) -> Option<String> {
+    Some(match error {
+        CallError::Denied { .. } | CallError::Unanswered { .. } => return of_denial(error),
+        CallError::NotStarted { server, state: "disabled" } => {
+            format!("run `{}`", command_line("enable", [server]))
+        }
+        CallError::NotStarted { server, state: "awaiting-approval" } => approve(server),
+        CallError::NotStarted { server, .. } => {
+            format!("`{}` shows why", command_line("get", [server]))
+        }
+        CallError::Busy { .. } => "try again".to_owned(),
+        CallError::Lost => {
+            "look what became of it before you call again; a new hub starts by itself".to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// Where to look when nothing could be had to sign in with.
+pub(crate) fn examine_sign_in(server: &str) -> String {
+    format!("`{}` shows each step", command_line("doctor auth", [server]))
 }
 
 /// A call that took too long.

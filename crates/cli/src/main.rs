@@ -7,6 +7,7 @@ mod environment;
 mod guarding;
 mod hint;
 mod hub;
+mod limits;
 mod memory;
 mod notice;
 mod place;
@@ -16,6 +17,7 @@ mod prompt;
 mod report;
 mod serving;
 mod show;
+mod state_check;
 mod surroundings;
 mod target;
 mod ui;
@@ -53,10 +55,13 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
+    limits::check_descriptors()?;
+    limits::check_threads()?;
     let runtime = runtime(&args.command)
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start the runtime", error))?;
+    limits::start_blocking_thread(&runtime)?;
     let done = runtime.block_on(commands::run(args, printer));
     // Somebody may still be expected to type; what is done is done.
     runtime.shutdown_background();
@@ -70,6 +75,9 @@ const AT_ONCE: usize = 2;
 
 /// Calls are short and wait for others: a second thread would spend more on waking the first than it does for them.
 fn runtime(command: &Command) -> Builder {
+    if let Some(builder) = limits::runtime_of_few_threads() {
+        return builder;
+    }
     if command.is_relay() {
         let mut builder = Builder::new_current_thread();
         builder.max_io_events_per_tick(AT_ONCE);

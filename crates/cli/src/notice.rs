@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use switchboard_config::{Location, Problem, Severity};
+use switchboard_core::ProblemKind;
 use switchboard_wire::sanitize;
 
 /// What kind of problem it is, in a stable word.
@@ -9,7 +10,7 @@ use switchboard_wire::sanitize;
 #[serde(untagged)]
 enum Kind {
     Configuration(switchboard_config::Kind),
-    Engine(switchboard_core::ProblemKind),
+    Engine(ProblemKind),
 }
 
 /// A note, a warning or an error that stops nothing.
@@ -68,6 +69,11 @@ impl Notice {
         self.server.as_deref().is_none_or(|concerned| concerned == server)
     }
 
+    /// Whether it is about an item that works although its definition is not perfect.
+    pub(crate) fn is_about_imperfect_item(&self) -> bool {
+        matches!(self.kind, Some(Kind::Engine(ProblemKind::Imperfect)))
+    }
+
     /// The word before it.
     pub(crate) fn word(&self) -> &'static str {
         match self.severity {
@@ -107,7 +113,12 @@ impl From<&switchboard_core::Problem> for Notice {
             (None, Some(item)) => format!("`{item}`: "),
             (None, None) => String::new(),
         };
-        let mut notice = Self::new(Severity::Warning, &format!("{about}{}", problem.message));
+        let severity = match problem.kind {
+            // Its server is not ours to mend, and its tools work.
+            ProblemKind::Imperfect => Severity::Note,
+            _ => Severity::Warning,
+        };
+        let mut notice = Self::new(severity, &format!("{about}{}", problem.message));
         notice.kind = Some(Kind::Engine(problem.kind));
         notice.server.clone_from(&problem.server);
         notice

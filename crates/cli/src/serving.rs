@@ -10,15 +10,16 @@ use switchboard_config::{
 };
 use switchboard_core::catalog::Style;
 use switchboard_core::connection::Timing;
-use switchboard_core::results::{Policy, Spill};
+use switchboard_core::results::Policy;
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
 use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
-use switchboard_gateway::hub::{Agents, Extra, Options, PluginHost, Served, Snapshot};
+use switchboard_gateway::hub::{Agents, Extra, Options, PluginHost, Served, Snapshot, Watching};
 use switchboard_wire::process::{Guard, raise_descriptor_limit};
 
 use crate::args::{ModeArg, Names, Search, View};
 use crate::hub;
+use crate::limits::{check_hub_descriptors, has_few_threads};
 use crate::plugins;
 use crate::report::{Failure, Kind};
 use crate::surroundings::Caller;
@@ -103,7 +104,11 @@ pub(crate) async fn start(engine: &Engine, view: &View, whose: Whose) -> Result<
 fn sources() -> Result<Options, Failure> {
     let guard = Guard::this_program()
         .map_err(|error| Failure::new("cannot open this program to guard what it starts", error))?;
-    Ok(Options::new(guard))
+    let mut options = Options::new(guard);
+    if has_few_threads() {
+        options.watching = Watching::Polling;
+    }
+    Ok(options)
 }
 
 /// Ends the watching of files, if nobody else wants them watched.
@@ -141,11 +146,12 @@ impl Front for Serving {
 
 /// An engine that goes on for days.
 pub(crate) async fn engine(caller: &Caller) -> Result<Engine, Failure> {
+    // Before files are read: one that cannot be opened would look like one that is not there.
+    check_hub_descriptors(raise_descriptor_limit())?;
     let desired = caller.workspace.desired();
     let mut options = hub::engine_options(&desired, caller, Presence::Later)?;
     // Nobody types the command again.
     options.timing.retries = retries(&desired);
-    raise_descriptor_limit();
     Ok(Engine::start(options).await)
 }
 
@@ -217,7 +223,7 @@ fn retries(desired: &Desired) -> u32 {
 fn options(view: &View) -> BridgeOptions {
     let results = match view.result_limit {
         None => Policy::gateway(),
-        Some(0) => Policy { spill: Spill::Off, ..Policy::gateway().with_tokens(0) },
+        Some(0) => Policy::unlimited(),
         Some(tokens) => Policy::gateway().with_tokens(tokens),
     };
     BridgeOptions {

@@ -1,5 +1,7 @@
 //! Entries as people read them: one line, quoted so that nothing in it can be mistaken.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use serde_json::Value;
 use switchboard_config::mask;
 use switchboard_wire::sanitize;
@@ -151,9 +153,21 @@ pub(crate) fn columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]
 
 /// A moment, in seconds since 1970, to the minute: `2026-07-28 09:05Z`.
 pub(crate) fn moment(seconds: u64) -> String {
-    let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+    let at = UNIX_EPOCH + Duration::from_secs(seconds);
     let stamp = switchboard_core::logs::stamp(at);
     format!("{}Z", stamp[..16].replace('T', " "))
+}
+
+/// How long ago a moment is, in milliseconds since 1970.
+pub(crate) fn ago(unix_millis: u64) -> String {
+    let at = UNIX_EPOCH + Duration::from_millis(unix_millis);
+    let seconds = at.elapsed().unwrap_or_default().as_secs();
+    match seconds {
+        0..10 => "just now".to_owned(),
+        10..120 => format!("{seconds} s ago"),
+        120..7200 => format!("{} min ago", seconds / 60),
+        _ => format!("{} h ago", seconds / 3600),
+    }
 }
 
 /// How many there are of something, with its plural.

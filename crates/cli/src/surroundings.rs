@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use switchboard_config::{Asked, Dynamic, Environment, Platform, Surroundings, Workspace};
+use switchboard_config::{Asked, Desired, Dynamic, Environment, Platform, Surroundings, Workspace};
+use switchboard_core::ide;
 
 use switchboard_auth::{FileStore, Keychain, NoKeychain, SystemKeychain};
 use switchboard_gateway::hub;
@@ -100,9 +101,11 @@ impl Caller {
         &self.asked
     }
 
-    /// Whether only what the command line gives counts.
-    pub(crate) fn is_strict(&self) -> bool {
-        self.asked.strict
+    /// What files desire, and the editor in which the project is open; what is wrong with the files of editors.
+    pub(crate) fn desired(&self) -> (Desired, Vec<Notice>) {
+        let mut desired = self.workspace.desired();
+        let problems = ide::add_editor(&mut desired, &self.surroundings, &self.asked);
+        (desired, problems.iter().map(Notice::from).collect())
     }
 
     /// Where sign-ins are kept.
@@ -113,14 +116,6 @@ impl Caller {
             _ => Arc::new(SystemKeychain),
         };
         Arc::new(FileStore::new(self.surroundings.state_dir.join("sign-ins"), keychain))
-    }
-
-    /// Where extensions of editors say how they are reached.
-    pub(crate) fn editors(&self) -> PathBuf {
-        match self.variable("SWITCHBOARD_IDE_DIR") {
-            Some(folder) => folder.into(),
-            None => self.surroundings.home.join(".claude/ide"),
-        }
     }
 
     /// The value of a variable that says something.

@@ -57,8 +57,8 @@ pub use baseline::{baseline_value, is_cut_for_servers};
 pub use check::{Checked, check, parse_entry};
 pub use command_line::{command_line, positional};
 pub use entry::{
-    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Signature, Stdio, Tls, ToolFilter,
-    Transport,
+    ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
+    Remote, Share, Signature, Stdio, Tls, ToolFilter, Transport,
 };
 pub use error::Error;
 pub use load::project_root;

@@ -19,7 +19,7 @@ struct Section {
     lead: &'static str,
 }
 
-const SECTIONS: [Section; 17] = [
+const SECTIONS: [Section; 18] = [
     Section { title: "A settings file", of: "", lead: "" },
     Section {
         title: "`permissions`",
@@ -39,6 +39,11 @@ const SECTIONS: [Section; 17] = [
     },
     Section { title: "`connectors`", of: "ConnectorSource", lead: "" },
     Section { title: "`xaaIdp`", of: "IdentityProvider", lead: "" },
+    Section {
+        title: "`questions`, of a settings file or of an entry",
+        of: "QuestionSettings",
+        lead: "See [sharing](../features/sharing.md#kinds-of-clients). What an entry says counts before what the settings say.",
+    },
     Section { title: "`limits`", of: "Limits", lead: "" },
     Section { title: "`plugins`", of: "PluginSettings", lead: "See [plugins](../plugins.md)." },
     Section { title: "`plugins.each.NAME`", of: "PluginTerms", lead: "" },
@@ -82,6 +87,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     (".nativePlugins", "none"),
     (".inherit", "none"),
     (".ideTools", "`getDiagnostics`, `executeCode`"),
+    (".questions", "none"),
+    (".checkArguments", "`false`"),
     (".limits", "none"),
     (".plugins", "none"),
     ("Permissions.allow", "none"),
@@ -137,6 +144,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Entry.tools", "all"),
     ("Entry.share", "`auto`"),
     ("Entry.sharePrincipals", "`false`"),
+    ("Entry.era", "found out, and for each client its own where the server has both"),
+    ("Entry.questions", "as the settings say"),
+    ("QuestionSettings.elicitation", "`client`"),
     ("Stdio.command", "needed"),
     ("Stdio.args", "none"),
     ("Stdio.env", "none"),
@@ -335,12 +345,13 @@ mod tests {
     }
 
     /// What the reader calls each type in its messages.
-    const CALLED: [(&str, &[&str]); 17] = [
+    const CALLED: [(&str, &[&str]); 18] = [
         ("file", &[""]),
         ("`permissions` of file", &["Permissions"]),
         ("a hook", &["HookGroup", "HookCommand"]),
         ("`connectors` of file", &["ConnectorSource"]),
         ("`xaaIdp` of file", &["IdentityProvider"]),
+        ("`questions` of file", &["QuestionSettings"]),
         ("`limits` of file", &["Limits"]),
         ("`plugins` of file", &["PluginSettings"]),
         ("`each` of `plugins` of file", &[]),
@@ -356,7 +367,7 @@ mod tests {
     ];
 
     const FILE: &str = r#"{ "permissions": {}, "hooks": { "PreToolUse": [{ "hooks": [{ "command": "x" }] }] },
-        "connectors": { "url": "x" }, "xaaIdp": { "issuer": "x", "clientId": "x" }, "limits": {},
+        "connectors": { "url": "x" }, "xaaIdp": { "issuer": "x", "clientId": "x" }, "questions": {}, "limits": {},
         "plugins": { "each": { "x": {} } } }"#;
     const ENTRIES: [(&str, &str); 3] = [
         ("stdio", r#"{ "type": "stdio", "command": "x" }"#),

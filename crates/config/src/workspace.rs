@@ -113,11 +113,46 @@ impl Workspace {
         self.bless(scope, &[written_item(name, entry, path)])
     }
 
-    /// Takes a server away. Without a scope there must be only one that can be meant. Gives back where it stood.
+    /// Takes a server away, and with the last of its name the switches for that name. Without a scope there must be only
+    /// one that can be meant. Gives back where it stood.
     pub fn remove(&self, name: &str, scope: Option<Scope>) -> Result<(Scope, PathBuf), Error> {
         let (scope, path) = self.find(name, scope)?;
         self.change(scope, &path, |text| edit::remove(text, &["mcpServers", name]).map(Some))?;
+        if self.desired().named(name).next().is_none() {
+            self.clear_switches(scope, name)?;
+        }
         Ok((scope, path))
+    }
+
+    /// Forgets that a name was switched on or off. What is switched off everywhere stays so while other projects may have
+    /// a server of that name: only removing it from the user's servers ends that.
+    fn clear_switches(&self, removed_from: Scope, name: &str) -> Result<(), Error> {
+        let scopes: &[Scope] = match removed_from {
+            Scope::User => &[Scope::User, Scope::Local],
+            _ => &[Scope::Local],
+        };
+        let loaded = load::load(&self.surroundings, &self.asked);
+        for scope in scopes {
+            let path = self.file(*scope)?;
+            for layer in &loaded.layers {
+                let settings = &layer.settings;
+                let lists = [
+                    ("disabledMcpServers", &settings.disabled_mcp_servers),
+                    ("enabledMcpServers", &settings.enabled_mcp_servers),
+                ];
+                for (list, names) in lists {
+                    let is_there = names.iter().any(|each| {
+                        each.value == name && each.at.origin.path() == Some(path.as_path())
+                    });
+                    if is_there {
+                        self.change(*scope, &path, |text| {
+                            edit::remove_from_list(text, &[list], name).map(Some)
+                        })?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Where the entry of a server stands that can be changed.

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum ProblemKind {
     /// An item of a list cannot be used and was left out alone.
     Quarantined,
+    /// An item of a list breaks the protocol or has a schema that cannot be used. It is listed, as far as it can be.
+    Imperfect,
     /// A list has more than was read of it.
     ListCutShort,
     /// A list could not be read again; the one from before is still shown.
@@ -21,8 +23,12 @@ pub enum ProblemKind {
     Storage,
     /// An editor's file cannot be used.
     Editor,
+    /// A variable that should hold a number holds something else.
+    BadVariable,
     /// A server is configured in a way that leads back to us.
     Loop,
+    /// Connections to a server are shared in a way that clients may notice.
+    Sharing,
 }
 
 /// One thing that is wrong. It never stops what works.

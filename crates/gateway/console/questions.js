@@ -1,9 +1,9 @@
-/** The queue: what somebody has to decide, fill in or visit before a call goes on. */
+/** The queue: what somebody has to decide, fill in or visit before a call goes on, and the answers that are remembered. */
 
 import { ask, part } from './api.js';
 import { attempt, button, facts, h, pre } from './dom.js';
 import { form } from './form.js';
-import { answered, known } from './store.js';
+import { answered, known, lookAtQuestions } from './store.js';
 
 /** For how long a yes or a no counts. */
 const YES = [['once', 'Once'], ['session', 'For this session'], ['project', 'In this project'], ['always', 'Always']];
@@ -77,18 +77,35 @@ const unknown = (question, about, answer) => [
   button('Cancel', () => answer({ action: 'cancel' })),
 ];
 
+const LASTS = { project: 'In this project', always: 'Always', never: 'Never' };
+
+/** The answers that are remembered, each with a way to take it back. */
+function remembered(answers) {
+  if (!answers.length) return [];
+  const forget = (id) => attempt(async () => { await ask('DELETE', `answers/${part(id)}`); await lookAtQuestions(); });
+  const row = ({ id, answer, server, tool, question, project }) => h('tr', { 'data-answer': id },
+    h('td', {}, LASTS[answer] ?? answer), h('td', {}, server), h('td', {}, h('code', {}, tool)),
+    h('td', {}, [question?.rule && `rule ${question.rule}`, project].filter(Boolean).join(' · ')),
+    h('td', {}, button('Forget', () => forget(id))));
+  return [h('h2', {}, 'Remembered answers'), h('table', {},
+    h('thead', {}, h('tr', {}, ['Answer', 'Server', 'Tool', 'Where', 'Take back'].map((title) => h('th', {}, title)))),
+    h('tbody', {}, answers.map(row)))];
+}
+
 /** The view. Cards stay as they are while others come and go, so that nothing typed is lost. */
 export function view() {
   const cards = h('div', { className: 'cards' });
   const nothing = h('p', { className: 'empty' }, 'Nobody asks anything. While this page is open, it may be asked.');
+  const kept = h('section', { className: 'remembered' });
   return {
-    element: [h('div', { className: 'bar' }, h('h1', {}, 'Queue')), cards],
+    element: [h('div', { className: 'bar' }, h('h1', {}, 'Queue')), cards, kept],
     update() {
       for (const each of [...cards.children]) if (!known.questions.has(each.getAttribute('data-question'))) each.remove();
       for (const [id, question] of known.questions) {
         if (!cards.querySelector(`[data-question="${CSS.escape(id)}"]`)) cards.append(card(question));
       }
       if (!known.questions.size) cards.replaceChildren(nothing);
+      kept.replaceChildren(...remembered(known.answers));
     },
   };
 }

@@ -8,7 +8,11 @@ import { at, follow, here, known, look } from './store.js';
 const TONES = { connected: 'good', failed: 'bad', invalid: 'bad', blocked: 'bad', rejected: 'bad', 'needs-auth': 'warn', 'awaiting-approval': 'warn' };
 
 /** The state in a word. */
-export const state = ({ state: word }) => h('span', { className: `state ${TONES[word] ?? ''}` }, word.replaceAll('-', ' '));
+export const state = ({ state: word, silentSince }) => (silentSince
+  ? h('span', { className: 'state warn' }, 'does not answer')
+  : h('span', { className: `state ${TONES[word] ?? ''}` }, word.replaceAll('-', ' ')));
+
+const moment = (millis) => millis && new Date(millis).toLocaleString();
 
 const named = (name) => known.servers.find((server) => server.name === name);
 
@@ -43,7 +47,7 @@ export function openServer(name) {
 }
 
 function about(server) {
-  const { name, scope, at: place, transport, error, why, retryInMillis, serverName, serverVersion, protocol, era, offers = [], connectMillis, toolCount, cost, stats = {} } = server;
+  const { name, scope, at: place, transport, error, why, lastTriedAt, retryInMillis, silentSince, serverName, serverVersion, protocol, era, offers = [], connectMillis, toolCount, cost, stats = {} } = server;
   const { latency } = stats;
   const users = known.clients.filter(({ servers = {} }) => name in servers).map((client) => client.name || client.session);
   return [
@@ -54,6 +58,7 @@ function about(server) {
       ['Scope', scope], ['File', place && `${place.origin}:${place.line}`], ['Transport', transport],
       ['It calls itself', [serverName, serverVersion].filter(Boolean).join(' ')], ['Protocol', protocol && `${protocol}, ${era}`],
       ['Offers', offers.join(', ')], ['Connected in', connectMillis !== undefined && `${connectMillis} ms`],
+      ['No answer since', moment(silentSince)], ['Last tried', moment(lastTriedAt)],
       ['Tried again in', retryInMillis && `${Math.round(retryInMillis / 1000)} s`],
       ['Tools', toolCount ? `${toolCount}, which cost ${cost} tokens` : undefined],
       ['Calls in flight', stats.callsInFlight || undefined],

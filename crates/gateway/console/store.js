@@ -17,6 +17,7 @@ export const known = {
   servers: [], problems: [], approvals: [], clients: [],
   catalog: { servers: [], tools: [], prompts: [], resources: [], templates: [] },
   /** @type {Map<string, any>} */ questions: new Map(),
+  /** What was answered for longer than a session. */ answers: [],
   /** The newest first. */ calls: [],
 };
 
@@ -52,8 +53,10 @@ export async function lookAtCatalog() {
   changed('catalog');
 }
 
-async function lookAtQuestions() {
-  const { questions } = await ask('GET', 'questions');
+/** Looks at the questions that wait, and at the answers that are remembered. */
+export async function lookAtQuestions() {
+  const [{ questions }, { answers }] = await Promise.all([ask('GET', 'questions'), ask('GET', 'answers')]);
+  known.answers = answers;
   known.questions = new Map(questions.map((question) => [question.id, question]));
   changed('questions');
 }
@@ -65,6 +68,8 @@ async function lookAtCalls() {
 
 const lookSoon = calmly(() => look().catch(lost));
 const catalogSoon = calmly(() => lookAtCatalog().catch(lost), 400);
+/** An answer may be one to remember, which is kept after the question has gone. */
+const questionsSoon = calmly(() => lookAtQuestions().catch(lost), 400);
 const lost = (problem) => { if (problem?.kind === 'unauthorized') linked('refused'); };
 
 function linked(link) {
@@ -104,7 +109,9 @@ function asked(question) {
 
 /** What became of a question. */
 export function answered(id) {
-  if (known.questions.delete(id)) changed('questions');
+  if (!known.questions.delete(id)) return;
+  changed('questions');
+  questionsSoon();
 }
 
 const both = () => { lookSoon(); catalogSoon(); };

@@ -62,6 +62,9 @@ pub enum Fault {
     /// Four newer versions have come since the call began.
     #[error("the version that the call began on is too old to be kept")]
     Superseded,
+    /// The client cancelled the call that it was busy with, and it cannot stop in the middle of one.
+    #[error("it was started again because the call that it was busy with was cancelled")]
+    Cancelled,
     /// Nothing is left of it.
     #[error("it was removed")]
     Removed,
@@ -86,6 +89,12 @@ fn last_words(stderr: &str) -> String {
 // === impl Fault ===
 
 impl Fault {
+    /// Whether the plugin itself did something wrong. A worker that ended for another reason is replaced at once, and
+    /// its end is no problem to show.
+    pub(crate) fn is_of_plugin(&self) -> bool {
+        !matches!(self, Self::Cancelled)
+    }
+
     /// The error that a call concerned comes to.
     pub(crate) fn to_rpc(&self, plugin: &str) -> RpcError {
         let text = format!("plugin `{plugin}`: {self}");

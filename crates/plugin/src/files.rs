@@ -81,14 +81,19 @@ fn search(folder: &Path, deeper: usize, found: &mut Vec<PathBuf>) -> io::Result<
 
 fn is_plugin(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
-    matches!(ending, Some("so" | "dylib")) && path.is_file()
+    // A link that leads nowhere is a plugin that cannot be read, which is said rather than passed over.
+    matches!(ending, Some("so" | "dylib")) && (path.is_file() || leads_nowhere(path))
+}
+
+fn leads_nowhere(path: &Path) -> bool {
+    path.is_symlink() && fs::metadata(path).is_err()
 }
 
 // === impl Look ===
 
 impl Look {
     pub(crate) fn at(path: &Path) -> Option<Self> {
-        let seen = fs::metadata(path).ok()?;
+        let seen = fs::metadata(path).or_else(|_| fs::symlink_metadata(path)).ok()?;
         Some(Self { length: seen.len(), modified: seen.modified().ok() })
     }
 }

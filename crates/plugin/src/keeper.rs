@@ -92,6 +92,7 @@ pub(crate) async fn keep(
             },
             _ = ticks.tick() => sweep(&inner).await,
         }
+        inner.publish_problems();
     }
 }
 
@@ -156,7 +157,15 @@ fn seen(folders: &[PathBuf]) -> Vec<(PathBuf, Look)> {
 async fn take(inner: &Arc<Inner>, seat: &Arc<Seat>, path: PathBuf) -> bool {
     let host = inner.host.clone();
     let copy = tokio::task::spawn_blocking(move || host.copies.take(&path)).await;
-    let Ok(Ok(copy)) = copy else { return false };
+    let copy = match copy {
+        Ok(Ok(copy)) => copy,
+        Ok(Err(fault)) => {
+            seat.refuse(fault);
+            return false;
+        }
+        // The runtime ends.
+        Err(_) => return false,
+    };
     if !seat.is_news(&copy.hash) {
         return false;
     }

@@ -16,7 +16,7 @@ use crate::{
     fault::Fault,
     flood::{FloodGauge, MeteredStderr, MeteredStdout},
     options::Options,
-    running::{Calls, News, Sorted, Worker},
+    running::{Calls, Cancellation, News, Sorted, Worker},
     told::{Failed, Ready, said},
     worker::{self, Order},
 };
@@ -77,7 +77,9 @@ impl Worker {
             None => return Err(ended(&spawned.process).await),
         };
         let calls = if ready.thread_safe { Calls::Many } else { Calls::One };
-        let worker = Arc::new(Self::new(writer, spawned.process, calls));
+        let cancellation =
+            if ready.abi == 1 { Cancellation::EndsWorker } else { Cancellation::TellsPlugin };
+        let worker = Arc::new(Self::new(writer, spawned.process, calls, cancellation));
         let voice = Voice { reader, gauge, seat, news: news.clone() };
         tokio::spawn(voice.follow(Arc::downgrade(&worker)));
         Ok((worker, ready))

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 use switchboard_wire::{json::Raw, sanitize, server::Changes};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     subscriptions::Subscriptions,
     tasks::Tasks,
     told::Ready,
-    watch::{self, Watching},
+    watch::{Watching, watch as watch_folders},
     worker::Builtins,
 };
 
@@ -50,6 +50,8 @@ pub(crate) struct Inner {
     /// Folders are looked at now and then, since they cannot be watched.
     pub(crate) polls: bool,
     pub(crate) shutdown: CancellationToken,
+    /// What is wrong, as it was last published.
+    problems: watch::Sender<Vec<Problem>>,
 }
 
 /// Where plugins come from.
@@ -91,7 +93,7 @@ impl Plugins {
         let (news, heard) = mpsc::channel(QUEUE);
         let (words, said) = mpsc::channel(QUEUE);
         let watching = (!sources.folders.is_empty())
-            .then(|| watch::watch(&sources.folders, words.clone()))
+            .then(|| watch_folders(&sources.folders, words.clone()))
             .flatten();
         let copies = Copies::new(&options.copies);
         let seats = sources.builtins.iter().enumerate().map(|(index, builtin)| {
@@ -121,6 +123,7 @@ impl Plugins {
             tasks: Tasks::default(),
             info,
             shutdown: CancellationToken::new(),
+            problems: watch::Sender::default(),
         });
         tokio::spawn(keeper::keep(inner.clone(), heard, said));
         Self { inner, _watching: watching }
@@ -144,16 +147,12 @@ impl Plugins {
 
     /// What is wrong, beside what works.
     pub fn problems(&self) -> Vec<Problem> {
-        let seats = self.inner.seats();
-        let faults = seats.iter().flat_map(|seat| {
-            let (plugin, file) = (name_of(seat), seat.file.clone());
-            seat.faults().into_iter().map(move |fault| Problem {
-                plugin: plugin.clone(),
-                file: file.clone(),
-                what: sanitize::line(&fault.to_string()).into_owned(),
-            })
-        });
-        faults.chain(self.inner.catalog().problems.iter().cloned()).collect()
+        self.inner.problems()
+    }
+
+    /// The same whenever it changes: a file that is broken now, a plugin that crashed. Noticed within a second or two.
+    pub fn watch_problems(&self) -> watch::Receiver<Vec<Problem>> {
+        self.inner.problems.subscribe()
     }
 
     /// Ends every worker.
@@ -183,6 +182,32 @@ fn name_of(seat: &Seat) -> String {
 // === impl Inner ===
 
 impl Inner {
+    fn problems(&self) -> Vec<Problem> {
+        let seats = self.seats();
+        let faults = seats.iter().flat_map(|seat| {
+            let (plugin, file) = (name_of(seat), seat.file.clone());
+            seat.faults().into_iter().map(move |fault| Problem {
+                plugin: plugin.clone(),
+                file: file.clone(),
+                what: sanitize::line(&fault.to_string()).into_owned(),
+            })
+        });
+        faults.chain(self.catalog().problems.iter().cloned()).collect()
+    }
+
+    /// Tells those who watch what is wrong, if it is not what they know.
+    pub(crate) fn publish_problems(&self) {
+        if self.problems.receiver_count() == 0 {
+            return;
+        }
+        let problems = self.problems();
+        self.problems.send_if_modified(|known| {
+            let is_new = *known != problems;
+            *known = problems;
+            is_new
+        });
+    }
+
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

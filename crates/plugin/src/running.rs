@@ -21,6 +21,7 @@ use switchboard_wire::{
     process::Process,
 };
 use tokio::{
+    runtime::Handle,
     sync::{Semaphore, TryAcquireError, mpsc},
     time::{Instant, timeout},
 };
@@ -43,6 +44,8 @@ pub(crate) struct Worker {
     ids: AtomicU64,
     slots: Arc<Semaphore>,
     pub(crate) serial: bool,
+    /// What a cancelled call costs.
+    cancellation: Cancellation,
     /// Why it has ended.
     fault: OnceLock<Fault>,
     /// It has answered something.
@@ -74,10 +77,24 @@ pub(crate) enum Calls {
     Many,
 }
 
+/// What the cancellation of a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cancellation {
+    /// The plugin is told, and ends the call itself.
+    TellsPlugin,
+    /// The plugin cannot be told: its interface, the first version, has no way to.
+    EndsWorker,
+}
+
 // === impl Worker ===
 
 impl Worker {
-    pub(crate) fn new(writer: LinkWriter, process: Process, calls: Calls) -> Self {
+    pub(crate) fn new(
+        writer: LinkWriter,
+        process: Process,
+        calls: Calls,
+        cancellation: Cancellation,
+    ) -> Self {
         let slots = if calls == Calls::Many { AT_ONCE } else { 1 };
         Self {
             writer,
@@ -86,6 +103,7 @@ impl Worker {
             ids: AtomicU64::new(1),
             slots: Arc::new(Semaphore::new(slots)),
             serial: calls == Calls::One,
+            cancellation,
             fault: OnceLock::new(),
             proven: AtomicBool::new(false),
             briefed: AtomicBool::new(true),
@@ -113,7 +131,8 @@ impl Worker {
             }
         };
         let Some(slot) = slot else {
-            return self.fault.get().map_or(Ok(None), |fault| Err(fault.clone()));
+            let fault = self.fault.get().filter(|fault| fault.is_of_plugin());
+            return fault.map_or(Ok(None), |fault| Err(fault.clone()));
         };
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (call, mailbox) = Call::new(self.clone(), id, slot);
@@ -183,17 +202,29 @@ impl Worker {
         // Mailboxes that are dropped tell their calls.
         drop(std::mem::take(&mut *self.calls()));
         let process = self.process.clone();
-        tokio::spawn(async move { process.stop().await });
+        // Without a runtime, as when the program ends, the process stops once the last handle to it is dropped.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { process.stop().await });
+        }
         self.why()
     }
 
-    /// Nobody waits for a call any more. It keeps its place until the plugin is done with it.
+    /// The client waits for a call no more. The call keeps its slot until the plugin has ended it, or takes its worker
+    /// along.
     pub(crate) fn abandon(&self, call: u64) {
-        match self.calls().get_mut(&call) {
-            Some(mailbox) => mailbox.abandoned = Some(Instant::now()),
-            None => return,
+        {
+            let mut calls = self.calls();
+            let Some(mailbox) = calls.get_mut(&call) else { return };
+            mailbox.abandoned = Some(Instant::now());
+            if self.cancellation == Cancellation::EndsWorker {
+                // While the call still has the only slot: no other call can begin here and be lost.
+                let _ = self.fault.set(Fault::Cancelled);
+                self.slots.close();
+            }
         }
-        if let Ok(params) = Raw::parse(format!(r#"{{"requestId":{call}}}"#)) {
+        if self.cancellation == Cancellation::EndsWorker {
+            self.end(Fault::Cancelled);
+        } else if let Ok(params) = Raw::parse(format!(r#"{{"requestId":{call}}}"#)) {
             self.tell(method::CANCELLED, &params);
         }
     }

@@ -12,7 +12,7 @@ use switchboard_wire::{
     json::{JsonKind, Raw},
     meta::method,
     placed,
-    server::{Asked, Context, Description, Handler, Reply},
+    server::{Asked, ClientFacts, Context, Description, Handler, Reply},
 };
 
 use crate::{
@@ -59,7 +59,12 @@ impl Handler for Plugins {
         placed(|| self.inner.answer(asked, context))
     }
 
-    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        on: bool,
+        _: &'a ClientFacts,
+    ) -> BoxFuture<'a, Result<(), RpcError>> {
         let done = if on {
             self.inner.subscribe(uri)
         } else {

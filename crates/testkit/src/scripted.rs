@@ -20,7 +20,7 @@ use switchboard_wire::{
     },
 };
 use tokio::{
-    sync::broadcast,
+    sync::{broadcast, watch},
     time::{Instant, sleep_until},
 };
 
@@ -68,8 +68,10 @@ struct Script {
     capabilities: String,
     answers: HashMap<String, Said>,
     attempts: Vec<Instant>,
-    asked: HashMap<String, usize>,
+    asked: HashMap<String, Vec<String>>,
     serving: usize,
+    /// Says that something was asked.
+    changed: watch::Sender<()>,
 }
 
 // === impl Scripted ===
@@ -84,6 +86,7 @@ impl Scripted {
             attempts: Vec::new(),
             asked: HashMap::new(),
             serving: 0,
+            changed: watch::Sender::default(),
         };
         Arc::new(Self { script: Mutex::new(script), say: broadcast::channel(64).0 })
     }
@@ -115,7 +118,19 @@ impl Scripted {
 
     /// How often it was asked something.
     pub fn asked(&self, method: &str) -> usize {
-        self.lock().asked.get(method).copied().unwrap_or(0)
+        self.lock().asked.get(method).map_or(0, Vec::len)
+    }
+
+    /// Waits until it was asked something so often; with which parameters each time.
+    pub async fn asked_times(&self, method: &str, times: usize) -> Vec<String> {
+        let mut changes = self.lock().changed.subscribe();
+        loop {
+            let asked = self.lock().asked.get(method).cloned().unwrap_or_default();
+            if asked.len() >= times {
+                return asked;
+            }
+            changes.changed().await.unwrap();
+        }
     }
 
     /// How many clients it has, those that it never answers included.
@@ -179,7 +194,7 @@ impl Scripted {
         let said = match part {
             Part::Hangs => Said::Nothing,
             Part::Refuses(code) => Said::Error(*code),
-            _ => self.lock().reply(&request.method()),
+            _ => self.lock().reply(request),
         };
         let id = request.id();
         match said {
@@ -213,12 +228,15 @@ impl Script {
         }
     }
 
-    fn reply(&mut self, method: &str) -> Said {
-        *self.asked.entry(method.to_owned()).or_default() += 1;
-        if let Some(said) = self.answers.get(method) {
+    fn reply(&mut self, request: &Request) -> Said {
+        let method = request.method();
+        let params = request.params().map(|params| params.as_str().to_owned());
+        self.asked.entry(method.to_string()).or_default().push(params.unwrap_or_default());
+        self.changed.send_replace(());
+        if let Some(said) = self.answers.get(&*method) {
             return said.clone();
         }
-        let result = match method {
+        let result = match &*method {
             "initialize" => format!(
                 r#"{{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{{"name":"scripted","version":"1"}}}}"#,
                 self.capabilities

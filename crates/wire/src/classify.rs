@@ -51,9 +51,64 @@ impl Error {
             | Self::Params { .. }
             | Self::TaskCancelled { .. }
             | Self::Skill { .. }
-            | Self::NotOffered { .. } => Remedy::GiveUp,
+            | Self::NotOffered { .. }
+            | Self::HeaderArgument { .. } => Remedy::GiveUp,
         }
     }
+}
+
+impl Error {
+    /// Whether the peer may have carried out the request that failed like this: it was sent, and no answer says that it was
+    /// refused.
+    pub fn may_have_been_carried_out(&self) -> bool {
+        match self {
+            Self::Http(error) => may_have_reached(error),
+            Self::WebSocket(error) => !matches!(
+                **error,
+                WsError::Http(_)
+                    | WsError::Scheme { .. }
+                    | WsError::NotUpgraded { .. }
+                    | WsError::Handshake { .. }
+            ),
+            Self::Status { status, .. } => is_of_the_work(*status),
+            Self::Told(told) => told.remedy == Remedy::Unknown,
+            Self::Exited { .. }
+            | Self::Io { .. }
+            | Self::Closed
+            | Self::StreamLost { .. }
+            | Self::Timeout { .. }
+            | Self::Malformed(_)
+            | Self::InvalidResult { .. } => true,
+            Self::Spawn(_)
+            | Self::Rpc(_)
+            | Self::NoCommonVersion { .. }
+            | Self::Params { .. }
+            | Self::HeaderArgument { .. }
+            | Self::Busy
+            | Self::InputNeeded { .. }
+            | Self::TaskCancelled { .. }
+            | Self::Skill { .. }
+            | Self::NotOffered { .. } => false,
+        }
+    }
+}
+
+fn may_have_reached(error: &HttpError) -> bool {
+    match error {
+        HttpError::Connect { .. }
+        | HttpError::Redirect { .. }
+        | HttpError::SignIn { .. }
+        | HttpError::Credentials { .. }
+        | HttpError::Setup { .. } => false,
+        HttpError::Refused { status, .. } => is_of_the_work(status.as_u16()),
+        _ => true,
+    }
+}
+
+/// Statuses that a server, or a proxy before it, may answer with after the request was worked on. 503 refuses it, and so
+/// does everything below 500.
+fn is_of_the_work(status: u16) -> bool {
+    status >= 500 && status != 503
 }
 
 fn of_spawn(error: &SpawnError) -> Remedy {
@@ -102,5 +157,48 @@ fn of_code(code: i64) -> Remedy {
         code::HEADER_MISMATCH => Remedy::Retry,
         code::UNSUPPORTED_VERSION => Remedy::Reconfigure,
         _ => Remedy::GiveUp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::envelope::RpcError;
+    use crate::process::Exit;
+
+    #[test]
+    fn what_was_sent_and_not_refused_may_have_been_carried_out() {
+        let method = || "tools/call".to_owned();
+        let status = |status| Error::Status { method: method(), status, text: String::new() };
+        for error in [
+            Error::Exited { exit: Exit::Code(1), stderr: String::new() },
+            Error::io("reading", io::ErrorKind::ConnectionReset.into()),
+            Error::Closed,
+            Error::StreamLost { method: method() },
+            Error::Timeout { method: method(), after: Duration::ZERO },
+            Error::invalid("tools/call", "odd"),
+            WsError::Lost { source: None }.into(),
+            WsError::Closed { code: 1011, reason: String::new() }.into(),
+            status(500),
+            status(502),
+            status(504),
+        ] {
+            assert!(error.may_have_been_carried_out(), "{error}");
+        }
+        for error in [
+            Error::Busy,
+            Error::Rpc(RpcError::new(-32603, "no")),
+            Error::HeaderArgument { path: "/a".to_owned() },
+            Error::NotOffered { what: "tools" },
+            WsError::Scheme { scheme: "http".to_owned() }.into(),
+            status(404),
+            status(429),
+            status(503),
+        ] {
+            assert!(!error.may_have_been_carried_out(), "{error}");
+        }
     }
 }

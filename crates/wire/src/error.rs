@@ -101,6 +101,12 @@ pub enum Error {
         #[source]
         source: SpliceError,
     },
+    /// An argument that a tool's schema wants in a header (`x-mcp-header`) is an object or a list. Nothing was sent.
+    #[error("the argument `{path}` has to travel in a header, which no object or list can")]
+    HeaderArgument {
+        /// Where it stands in the arguments, as a JSON pointer.
+        path: String,
+    },
     /// Something is full; the request was not sent.
     #[error("too much is under way at once")]
     Busy,
@@ -150,14 +156,19 @@ pub struct Told {
     /// What a person can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Whether the server was not asked, since nothing could be had to sign in with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_credentials: bool,
 }
 
 /// What would help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
-    /// Try again, later or on a new connection.
+    /// Try again, later or on a new connection. What was asked has not been done.
     Retry,
+    /// Whether it has been done is not known: look before you ask again.
+    Unknown,
     /// The user has to sign in.
     SignIn,
     /// The user has to answer something.
@@ -184,6 +195,15 @@ impl Error {
         match self {
             Self::Rpc(error) => Some(error.code),
             _ => None,
+        }
+    }
+
+    /// Whether the server was not even asked, since nothing could be had to sign in with.
+    pub fn lacks_credentials(&self) -> bool {
+        match self {
+            Self::Http(error) => matches!(**error, HttpError::Credentials { .. }),
+            Self::Told(told) => told.lacks_credentials,
+            _ => false,
         }
     }
 
@@ -214,7 +234,7 @@ impl Told {
             }
             next = cause.source();
         }
-        Self { causes, remedy, hint: None }
+        Self { causes, remedy, hint: None, lacks_credentials: false }
     }
 
     /// An error of ours. Between what we were doing and what the system said are the layers of libraries, which nobody
@@ -224,6 +244,7 @@ impl Told {
             return Self::clone(told);
         }
         let mut told = Self::of(error, error.remedy());
+        told.lacks_credentials = error.lacks_credentials();
         if matches!(error, Error::Http(_) | Error::WebSocket(_)) {
             let last = told.causes.len().saturating_sub(1).max(1);
             told.causes.drain(1..last);

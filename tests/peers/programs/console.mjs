@@ -297,6 +297,14 @@ const steps = {
     await card.waitFor({ state: 'detached' });
   },
 
+  /** A remembered answer is taken back. */
+  async forget({ shows }) {
+    await view('Queue');
+    const row = page.getByRole('row').filter({ hasText: shows });
+    await row.getByRole('button', { name: 'Forget', exact: true }).click();
+    await row.waitFor({ state: 'detached' });
+  },
+
   /** A form that is not as its schema wants it is not sent. */
   async refused({ shows, fields, button }) {
     await view('Queue');

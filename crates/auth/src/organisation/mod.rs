@@ -96,6 +96,8 @@ impl IdentityProvider {
 
     /// Signs in, with somebody who is brought to a page.
     pub async fn login(&self, visit: &dyn Visit) -> Result<Identity, Error> {
+        // A store that cannot keep the sign-in is found before the page is opened.
+        self.shelf.prepare().await?;
         let known = self.discover().await?;
         let page = known.server.authorization_endpoint.clone().unwrap_or_default();
         let granted = self.visit(&known, visit).await;

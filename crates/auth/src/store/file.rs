@@ -94,6 +94,15 @@ impl Store for FileStore {
         self.keys.check()
     }
 
+    fn set_damaged_key_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+        if !matches!(self.check(), Err(StoreError::KeyDamaged { .. })) {
+            return Ok(None);
+        }
+        // Judged again where no other process can put a new key in its place.
+        let _alone = self.alone()?;
+        self.keys.set_damaged_file_aside()
+    }
+
     fn keys(&self) -> Result<Vec<String>, StoreError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -122,7 +131,7 @@ impl Store for FileStore {
         self.keys.place_of(&sealed.key)
     }
 
-    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, StoreError> {
+    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send + Sync>>, StoreError> {
         let file = self.lock_file(key)?;
         match file.try_lock() {
             // Given back when the file is closed, by whom or what ever.

@@ -11,7 +11,9 @@ use super::{KeyExposure, StoreError};
 const SERVICE: &str = "switchboard";
 const USER: &str = "sign-ins";
 const FILE: &str = "key";
-/// A key has 32 bytes; a longer file holds none.
+/// How long a key is.
+pub(super) const KEY_BYTES: usize = 32;
+/// How much of the key file is read: enough to see that it is longer than a key.
 const MAX_KEY_FILE_BYTES: u64 = 64;
 
 /// Where the key is.
@@ -105,6 +107,16 @@ impl Keys {
         of_file.map(drop)
     }
 
+    /// Renames the key file if it is damaged and there is no keychain in its place. Called by one process at a time.
+    pub(super) fn set_damaged_file_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+        let Err(StoreError::KeyDamaged { path }) = self.check() else { return Ok(None) };
+        let aside = free_path(&path);
+        match fs::rename(&path, &aside) {
+            Ok(()) => Ok(Some(aside)),
+            Err(source) => Err(StoreError::File { path, source }),
+        }
+    }
+
     /// The key of that name, for opening. A file that is not private is an error only where its key is needed.
     pub(super) fn named(&self, name: &str) -> Result<Option<Key>, StoreError> {
         let of_file = self.read();
@@ -180,7 +192,7 @@ impl Keys {
         let path = self.path();
         let failed = |source| StoreError::File { path: path.clone(), source };
         let key = Key::random().ok_or(StoreError::Random)?;
-        write(&path, key.bytes()).map_err(failed)?;
+        write(&self.folder, &path, key.bytes()).map_err(failed)?;
         tracing::warn!("there is no keychain; the key to stored sign-ins is in {}", path.display());
         Ok((key, KeyPlace::NewFile))
     }
@@ -191,6 +203,7 @@ impl Keys {
             Ok(FileContent::Missing) => Ok(None),
             Ok(FileContent::Key(key)) => Ok(Some(key)),
             Ok(FileContent::Exposed(exposure)) => Err(StoreError::KeyExposed { path, exposure }),
+            Ok(FileContent::Damaged) => Err(StoreError::KeyDamaged { path }),
             Err(source) => Err(StoreError::File { path, source }),
         }
     }
@@ -210,6 +223,8 @@ enum FileContent {
     Key(Key),
     /// A key that other users may know, or have put there.
     Exposed(KeyExposure),
+    /// Something else than a key: an empty file, a part of one, a text.
+    Damaged,
 }
 
 fn read(path: &Path) -> Result<FileContent, io::Error> {
@@ -229,10 +244,7 @@ fn read(path: &Path) -> Result<FileContent, io::Error> {
     }
     let mut bytes = Vec::new();
     file.take(MAX_KEY_FILE_BYTES).read_to_end(&mut bytes)?;
-    match Key::from_bytes(&bytes) {
-        Some(key) => Ok(FileContent::Key(key)),
-        None => Err(io::ErrorKind::InvalidData.into()),
-    }
+    Ok(Key::from_bytes(&bytes).map_or(FileContent::Damaged, FileContent::Key))
 }
 
 /// How other users could know or choose what is in a file.
@@ -250,12 +262,22 @@ fn exposure(_: &fs::Metadata) -> Option<KeyExposure> {
     None
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), io::Error> {
-    let mut options = OpenOptions::new();
-    options.create_new(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+/// The whole key or none: a crash, or a full disk, leaves no part of a key. `NamedTempFile` is private to its owner.
+fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), io::Error> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
-    file.sync_all()
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// A path beside `path` where nothing is: `key.damaged`, else `key.damaged-2` and so on.
+fn free_path(path: &Path) -> PathBuf {
+    let mut free = path.with_extension("damaged");
+    let mut number = 1;
+    while fs::symlink_metadata(&free).is_ok() {
+        number += 1;
+        free = path.with_extension(format!("damaged-{number}"));
+    }
+    free
 }

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 pub use file::FileStore;
 pub use key::{KeyPlace, Keychain, NoKeychain, SystemKeychain};
-pub(crate) use shelf::Shelf;
+pub(crate) use shelf::{RecordLock, Shelf};
 
 use crate::account::Record;
 
@@ -36,6 +36,13 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Renames a damaged key, so that the next record is sealed with a new one; the new path, if that was done.
+    ///
+    /// Records that the damaged key sealed stay where they are: they open again if the key is restored.
+    fn set_damaged_key_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+        Ok(None)
+    }
+
     /// Everything that is kept, by key.
     fn keys(&self) -> Result<Vec<String>, StoreError>;
 
@@ -49,7 +56,7 @@ pub trait Store: Send + Sync + 'static {
     }
 
     /// The right to change what is kept under `key`, given back when dropped; nothing if somebody else has it.
-    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send>>, StoreError>;
+    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send + Sync>>, StoreError>;
 }
 
 /// Tells one state of a record from another.
@@ -102,6 +109,12 @@ pub enum StoreError {
     /// Other users can read or change the file that holds the key, so it is not used.
     #[error("the key to your sign-ins is not used: {}", exposure.advice(path))]
     KeyExposed { path: PathBuf, exposure: KeyExposure },
+    /// The file that holds the key does not hold one.
+    #[error(
+        "the key to your sign-ins is damaged: `{}` does not hold the {} bytes of a key",
+        path.display(), key::KEY_BYTES
+    )]
+    KeyDamaged { path: PathBuf },
     /// The operating system gives no random numbers.
     #[error("the operating system gives no random numbers")]
     Random,

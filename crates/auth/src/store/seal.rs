@@ -6,11 +6,12 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::key::KEY_BYTES;
 use crate::secret::Secret;
 
 /// A key, and a name for it.
 #[derive(Clone, Debug)]
-pub(super) struct Key(Secret<[u8; 32]>);
+pub(super) struct Key(Secret<[u8; KEY_BYTES]>);
 
 /// What stands in a file.
 #[derive(Serialize, Deserialize)]
@@ -25,13 +26,13 @@ pub(super) struct Sealed {
 // === impl Key ===
 
 impl Key {
-    pub(super) fn new(bytes: [u8; 32]) -> Self {
+    pub(super) fn new(bytes: [u8; KEY_BYTES]) -> Self {
         Self(Secret::new(bytes))
     }
 
     /// One that nobody has; nothing where there is no randomness.
     pub(super) fn random() -> Option<Self> {
-        let mut bytes = [0; 32];
+        let mut bytes = [0; KEY_BYTES];
         getrandom::fill(&mut bytes).ok()?;
         Some(Self::new(bytes))
     }
@@ -40,7 +41,7 @@ impl Key {
         bytes.try_into().ok().map(Self::new)
     }
 
-    pub(super) fn bytes(&self) -> &[u8; 32] {
+    pub(super) fn bytes(&self) -> &[u8; KEY_BYTES] {
         self.0.expose()
     }
 

@@ -21,6 +21,11 @@ pub(crate) struct Shelf {
     key: Arc<str>,
 }
 
+/// The right to change one record, among all tasks and processes. Given back when dropped.
+pub(crate) struct RecordLock {
+    _held: Box<dyn Send + Sync>,
+}
+
 // === impl Shelf ===
 
 impl Shelf {
@@ -48,9 +53,18 @@ impl Shelf {
         .await
     }
 
-    /// Whether a record could be saved, as far as that can be told beforehand.
-    pub(crate) async fn check(&self) -> Result<(), StoreError> {
-        self.blocking(|store, _| store.check()).await
+    /// Makes sure that a record can be saved, as far as that can be told beforehand. A damaged key is set aside.
+    pub(crate) async fn prepare(&self) -> Result<(), StoreError> {
+        self.blocking(|store, _| {
+            if let Some(path) = store.set_damaged_key_aside()? {
+                tracing::warn!(
+                    "the key to stored sign-ins was damaged; it is now {}",
+                    path.display()
+                );
+            }
+            store.check()
+        })
+        .await
     }
 
     pub(crate) async fn save(&self, record: &Record) -> Result<Option<Stamp>, StoreError> {
@@ -63,12 +77,12 @@ impl Shelf {
         self.blocking(<dyn Store>::remove).await
     }
 
-    /// The right to change the record, among all tasks and processes.
-    pub(crate) async fn lock(&self) -> Result<Box<dyn Send>, StoreError> {
+    /// Waits for the right to change the record.
+    pub(crate) async fn lock(&self) -> Result<RecordLock, StoreError> {
         let until = Instant::now() + BUSY;
         loop {
-            if let Some(lock) = self.blocking(<dyn Store>::try_lock).await? {
-                return Ok(lock);
+            if let Some(held) = self.blocking(<dyn Store>::try_lock).await? {
+                return Ok(RecordLock { _held: held });
             }
             if Instant::now() >= until {
                 return Err(StoreError::Busy { seconds: BUSY.as_secs() });

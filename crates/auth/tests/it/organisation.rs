@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use switchboard_auth::{Demand, Error, FileStore, Leg, NoKeychain, Store as _};
+use switchboard_auth::{Account, Demand, Error, FileStore, Leg, NoKeychain, Store as _};
 use switchboard_wire::http::{Credentials as _, HttpError};
 
 use crate::house::call;
@@ -69,6 +69,39 @@ async fn an_id_token_that_ends_is_renewed_once_for_all() {
     }
     let files = office.files();
     assert_eq!((files.visits, files.renewals), (1, 1));
+}
+
+/// Calls `/one` from eight processes at once: each client has a store and a provider of its own on the same folder.
+/// `spoil` then makes the token that is kept useless, and they call again.
+async fn check_one_exchange(spoil: impl Fn(&mut Account)) {
+    let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
+    office.identity_provider(folder.path()).login(&office.employee()).await.unwrap();
+    let clients = (0..8).map(|_| office.client("/one", folder.path()).0).collect::<Vec<_>>();
+    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    let key = office.sign_in("/one", folder.path()).subject().key();
+    for exchanges in [1, 2] {
+        for outcome in join_all(clients.iter().map(call)).await {
+            assert_eq!(outcome.unwrap(), 200);
+        }
+        assert_eq!(office.files().exchanges.len(), exchanges);
+        let mut record = store.load(&key).unwrap().unwrap();
+        spoil(record.account.as_mut().unwrap());
+        store.save(&key, &record).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn processes_that_need_a_token_at_once_exchange_once() {
+    check_one_exchange(|account| {
+        account.access = "ended".to_owned().into();
+        account.expires_at = Some(1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn processes_that_are_refused_at_once_exchange_once() {
+    check_one_exchange(|account| account.access = "revoked".to_owned().into()).await;
 }
 
 /// Where it fails when the provider or the server refuses, and in what words.

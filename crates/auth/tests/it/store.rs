@@ -138,6 +138,56 @@ fn a_damaged_file_says_so() {
     }
 }
 
+/// What may be in a key file that holds no key.
+const NO_KEYS: [&[u8]; 4] = [b"", b"half a key", &[7; 33], &[7; 4096]];
+
+#[test]
+fn a_damaged_key_says_so_and_is_set_aside_for_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::new(folder.path(), Arc::new(NoKeychain));
+    store.save("a", &record()).unwrap();
+    assert_eq!(store.set_damaged_key_aside().unwrap(), None, "it is sound");
+    let key = folder.path().join("key");
+    let sound = std::fs::read(&key).unwrap();
+    let mut set_aside = Vec::new();
+    for damaged in NO_KEYS {
+        std::fs::write(&key, damaged).unwrap();
+        let errors = [
+            store.load("a").unwrap_err(),
+            store.save("b", &record()).unwrap_err(),
+            store.check().unwrap_err(),
+            store.key_place().unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(&error, StoreError::KeyDamaged { path } if *path == key), "{error:?}");
+            assert!(error.to_string().contains(&key.display().to_string()), "{error}");
+        }
+        let aside = store.set_damaged_key_aside().unwrap().unwrap();
+        assert_eq!(std::fs::read(&aside).unwrap(), damaged, "nothing is thrown away");
+        assert!(!set_aside.contains(&aside), "{} was there already", aside.display());
+        set_aside.push(aside);
+        store.check().unwrap();
+        store.save("b", &record()).unwrap();
+        assert_eq!(store.load("b").unwrap(), Some(record()));
+        assert!(matches!(store.load("a"), Err(StoreError::NoKey { .. })));
+    }
+    std::fs::write(&key, sound).unwrap();
+    assert_eq!(store.load("a").unwrap(), Some(record()), "it opens with a key that is restored");
+}
+
+#[test]
+fn a_damaged_key_matters_only_without_a_keychain() {
+    let folder = tempfile::tempdir().unwrap();
+    FileStore::new(folder.path(), Arc::new(NoKeychain)).save("a", &record()).unwrap();
+    std::fs::write(folder.path().join("key"), "").unwrap();
+    let store = FileStore::new(folder.path(), Arc::new(Chain::default()));
+    store.save("b", &record()).unwrap();
+    store.check().unwrap();
+    assert_eq!(store.set_damaged_key_aside().unwrap(), None);
+    assert_eq!(store.load("b").unwrap(), Some(record()));
+    assert!(matches!(store.load("a"), Err(StoreError::KeyDamaged { .. })));
+}
+
 #[cfg(unix)]
 fn set_mode(path: &std::path::Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;

@@ -2,6 +2,7 @@
 
 mod calls;
 mod guarding;
+mod permissions;
 mod plugins;
 mod probe;
 mod servers;
@@ -20,6 +21,7 @@ pub(crate) use calls::{
     Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Span, Tools,
 };
 pub(crate) use guarding::{Auth, CreateToken, Guarding, Token};
+pub(crate) use permissions::{Forget, Permissions};
 pub(crate) use plugins::{Folders, Language, New, Plugin, ServePlugins};
 pub(crate) use probe::{Probe, Transport};
 pub(crate) use servers::{
@@ -134,6 +136,12 @@ pub(crate) enum Command {
     /// Answer a question that waits in the hub
     #[command(after_help = calls::ANSWER_EXAMPLES)]
     Answer(Answer),
+    /// Show the permission answers that are remembered, and take them back
+    ///
+    /// Whoever answers a question with *in this project*, *always* or *never* is not asked again. Here such answers can
+    /// be seen and forgotten; a hub that runs obeys from the next call on.
+    #[command(subcommand, after_help = permissions::EXAMPLES)]
+    Permissions(Permissions),
     /// The hub that `connect` starts
     #[command(hide = true)]
     Hub,

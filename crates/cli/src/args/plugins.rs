@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
 use super::guarding::Guarding;
 
@@ -73,8 +73,25 @@ pub(crate) struct ServePlugins {
     /// Let plugins read what programs need to run, write nothing, and start nothing; the network stays open
     #[arg(long)]
     pub(crate) sandbox: bool,
+    /// Print more, such as which plugins were loaded. A level may follow: 0 is the same as without it
+    // Has the id of the flag that stands everywhere, and so takes its place here: other servers of this kind are started
+    // with `-v 1`.
+    #[arg(short, long, value_name = "LEVEL", num_args = 0..=1, action = ArgAction::Set)]
+    #[arg(value_parser = is_verbose_level, default_value = "0", default_missing_value = "1", hide_default_value = true)]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) guarding: Guarding,
+}
+
+/// Whether a level asks for more. `-vv` is `-v` with the value `v`.
+fn is_verbose_level(level: &str) -> Result<bool, String> {
+    if !level.is_empty() && level.chars().all(|c| c == 'v') {
+        return Ok(true);
+    }
+    level
+        .parse::<u8>()
+        .map(|level| level > 0)
+        .map_err(|_| "a level is a number, such as 1".to_owned())
 }
 
 /// What to make.
@@ -85,7 +102,8 @@ pub(crate) struct New {
     /// The language to write it in
     #[arg(long, default_value = "rust")]
     pub(crate) lang: Language,
-    /// A copy of this program's sources to build a Rust plugin with, instead of those that are published
+    /// A checkout of this program's sources. A Rust plugin then builds with the SDK in it, instead of the copy that
+    /// this command writes into the project
     #[arg(long, value_name = "DIR")]
     pub(crate) sdk: Option<PathBuf>,
 }

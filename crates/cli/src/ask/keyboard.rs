@@ -51,10 +51,11 @@ impl Keyboard {
     }
 }
 
-/// Reads on a thread of its own, which ends with the program: a read of a terminal cannot be given up.
+/// Reads on a thread of its own, which ends with the program: a read of a terminal cannot be given up. Where the system
+/// has no thread left, nothing is typed.
 fn listen() -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(1);
-    std::thread::spawn(move || {
+    let read = move || {
         loop {
             let mut line = String::new();
             match std::io::stdin().lock().read_line(&mut line) {
@@ -66,6 +67,8 @@ fn listen() -> mpsc::Receiver<String> {
                 return;
             }
         }
-    });
+    };
+    // Without a thread the sender is dropped, which reads as the end of input.
+    let _ = std::thread::Builder::new().name("keyboard".to_owned()).spawn(read);
     lines
 }

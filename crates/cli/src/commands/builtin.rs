@@ -5,7 +5,11 @@ use switchboard_wire::{
     server::{ServeOptions, serve, stdio},
 };
 
-use crate::{hint::Subject, plugins, report::Failure};
+use crate::{
+    hint::{Reach, Subject},
+    plugins,
+    report::Failure,
+};
 
 pub(crate) async fn run() -> Result<(), Failure> {
     let (writer, reader, writing) = stdio::link(Limits::default().max_message);
@@ -14,5 +18,7 @@ pub(crate) async fn run() -> Result<(), Failure> {
     let serving = serve((writer, reader), plugins, &changes, ServeOptions::default());
     // The writer ends by itself once the session has dropped its end and everything is written.
     let (served, ()) = tokio::join!(serving, writing);
-    served.map_err(|error| Failure::server("the built-in server stopped", &error, &Subject::Typed))
+    served.map_err(|error| {
+        Failure::server("the built-in server stopped", &error, &Subject::Typed(Reach::Command))
+    })
 }

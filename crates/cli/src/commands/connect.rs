@@ -10,8 +10,11 @@ use switchboard_wire::server::{ServeOptions, serve, stdio};
 
 use crate::args::{Connect, Global};
 use crate::memory;
+use crate::notice::Notice;
+use crate::printer::Printer;
 use crate::report::{Failure, Kind};
 use crate::serving::{self, Serving, Whose};
+use crate::state_check::unwritable_state;
 use crate::surroundings::{self, Caller};
 use crate::wait;
 
@@ -22,10 +25,17 @@ const LONGEST: usize = 16 << 20;
 pub(crate) async fn run(
     connect: &Connect,
     global: &Global,
-    caller: &Caller,
+    caller: Caller,
+    printer: &Printer,
 ) -> Result<(), Failure> {
     not_beneath_us()?;
-    let mut options = options(global, caller)?;
+    printer.notices(&unwritable_state(&caller));
+    if let Err(failure) = place(&caller) {
+        let message = format!("{}; this client has its servers to itself", failure.in_one_line());
+        printer.notices(&[Notice::warning(message)]);
+        return standalone(connect, &caller.with_catalogue().await?, printer).await;
+    }
+    let mut options = options(global, &caller)?;
     options.cwd.clone_from(&caller.surroundings.cwd);
     options.env.clone_from(&caller.surroundings.env);
     options.view =
@@ -57,8 +67,15 @@ pub(super) fn options(global: &Global, caller: &Caller) -> Result<AttachOptions,
 }
 
 /// Serves the client from this process.
-pub(crate) async fn standalone(connect: &Connect, caller: &Caller) -> Result<(), Failure> {
+pub(crate) async fn standalone(
+    connect: &Connect,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
     not_beneath_us()?;
+    if caller.is_alone() {
+        printer.notices(&unwritable_state(caller));
+    }
     let engine = serving::engine(caller).await?;
     let done = match Serving::open(engine.clone(), &connect.view, Whose::of(caller)).await {
         Err(failure) => Err(failure),

@@ -53,7 +53,7 @@ struct Behind {
 }
 
 pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let desired = caller.workspace.desired();
+    let (desired, _) = caller.desired();
     let secrets = if get.reveal { Secrets::Revealed } else { Secrets::Masked };
     let servers: Vec<_> =
         desired.named(&get.name).map(|server| Shown::new(server, &desired, secrets)).collect();

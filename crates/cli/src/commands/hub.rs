@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use switchboard_core::Engine;
-use switchboard_gateway::admin::{Admin, PORT};
+use switchboard_gateway::admin::{Admin, LoopbackError, PORT};
 use switchboard_gateway::socket::{
     self, Attached, Hello, Lifetime, ListenOptions, Listener, Refusal,
 };
+use switchboard_wire::process::raise_descriptor_limit;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::place;
 use crate::hub::Hints;
+use crate::limits::{DescriptorShare, fitting_connections};
 use crate::memory;
 use crate::report::Failure;
 use crate::serving::{self, Serving};
@@ -54,7 +56,12 @@ pub(crate) async fn run(caller: &Caller) -> Result<(), Failure> {
         stop.cancel();
     };
     let (done, ()) = tokio::join!(here.run(caller), asked);
-    done
+    done.map_err(no_admin_port)
+}
+
+/// Without a port it is a hub all the same; its log says why there was none.
+pub(super) fn no_admin_port(error: LoopbackError) -> Failure {
+    Failure::new("the admin API was on no port of this machine", error)
 }
 
 fn lifetime(caller: &Caller) -> Lifetime {
@@ -80,7 +87,9 @@ impl Here {
             Err(error) => return Ok(Err(error)),
         };
         let engine = serving::engine(caller).await?;
-        let options = ListenOptions::new(env!("CARGO_PKG_VERSION"), lifetime);
+        let mut options = ListenOptions::new(env!("CARGO_PKG_VERSION"), lifetime);
+        let (usual, limit) = (options.connections, raise_descriptor_limit());
+        options.connections = fitting_connections(usual, limit, DescriptorShare::Socket);
         let stop = CancellationToken::new();
         let rooms = Arc::new(Rooms::new(engine.clone(), caller));
         let (pulse, advice) = (options.pulse.clone(), Arc::new(Hints));
@@ -95,7 +104,7 @@ impl Here {
     }
 
     /// Lets clients in until it is stopped, or nobody needs it any more; then ends everything.
-    pub(super) async fn run(self, caller: &Caller) -> Result<(), Failure> {
+    pub(super) async fn run(self, caller: &Caller) -> Result<(), LoopbackError> {
         let Self { engine, stop, house, listener, options, rooms } = self;
         drop(rooms);
         let admin = house.admin.clone();
@@ -109,8 +118,7 @@ impl Here {
         engine.shutdown().await;
         // Only now is there room for the next one.
         drop(ended.lock);
-        // Without a port it is a hub all the same; its log says why there was none.
-        on_port.map_err(|error| Failure::new("the admin API was on no port of this machine", error))
+        on_port
     }
 }
 

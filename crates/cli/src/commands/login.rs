@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_auth::{
-    Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, ShowCode, SignIn, StoreError,
-    Subject, UserCode, Visit, Visited, Way,
+    Account, Demand, Error, FileStore, IdentityProvider, KeyPlace, ShowCode, SignIn, Store as _,
+    StoreError, Subject, UserCode, Visit, Visited, Way,
 };
 use switchboard_config::{Desired, Server, command_line};
 use switchboard_wire::http::PoolOptions;
@@ -59,6 +59,7 @@ async fn sign_in(
     let Some(demand) = demand else {
         return nothing_to_do(&name, printer);
     };
+    set_damaged_key_aside(store, printer)?;
     let sign_in = SignIn::new(subject, store.clone(), network).through(organisation);
     let (here, elsewhere) =
         (Here { printer }, Elsewhere { printer, keyboard: Keyboard::default() });
@@ -162,11 +163,43 @@ fn failure(name: &str, error: &Error) -> Failure {
             failure.hinted(format!("run `{}` without `--device`", command_line("login", [name])))
         }
         Error::Listen { .. } => failure.hinted("end what uses the port, or change `callbackPort`"),
-        // It says itself what to do.
-        Error::Store(StoreError::KeyExposed { .. }) => failure,
+        Error::Store(error) => match of_store(error, name) {
+            Some(hint) => failure.hinted(hint),
+            None => failure,
+        },
         _ if error.is_passing() => failure.hinted(hint::down()),
         _ => failure,
     }
+}
+
+/// What to do about a store that fails: it is on this machine, whatever the server does.
+fn of_store(error: &StoreError, name: &str) -> Option<String> {
+    match error {
+        // Says itself what to do.
+        StoreError::KeyExposed { .. } => None,
+        StoreError::Busy { .. } | StoreError::Stuck { .. } => Some("try again".to_owned()),
+        _ => Some(format!(
+            "put that right on this machine, then run `{}` again",
+            command_line("login", [name])
+        )),
+    }
+}
+
+/// Renames a damaged key before anybody is sent to a page, and says so. The sign-ins that it sealed could not be opened
+/// any more either way.
+pub(super) fn set_damaged_key_aside(store: &FileStore, printer: &Printer) -> Result<(), Failure> {
+    let aside = store.set_damaged_key_aside().map_err(|error| {
+        Failure::new("cannot set the damaged key to your sign-ins aside", error)
+    })?;
+    if let Some(aside) = aside {
+        let place = printer.places.path(&aside);
+        let notice = Notice::warning(format!(
+            "the key to your sign-ins was damaged, and a new one is made; the damaged one is now `{place}`"
+        ));
+        let hint = "sign in again to every server that you were signed in to: `switchboard list` shows which";
+        printer.notices(&[notice.hinted(hint)]);
+    }
+    Ok(())
 }
 
 // === impl Here ===

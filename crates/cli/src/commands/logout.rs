@@ -31,11 +31,17 @@ pub(super) async fn run(
     let store = caller.sign_ins();
     let failed = |error: StoreError| Failure::new("cannot look at what is kept", error);
     let mut ended = Vec::new();
+    let mut unopened = 0;
     for key in store.keys().map_err(failed)? {
         let record = match store.load(&key) {
             Ok(record) => record,
             // Made private, it opens them all, and their tokens can be revoked.
             Err(error @ StoreError::KeyExposed { .. }) => return Err(failed(error)),
+            Err(error @ StoreError::KeyDamaged { .. }) if !logout.all => {
+                return Err(failed(error).hinted(
+                    "`switchboard login <server>` makes a new key; `switchboard logout --all` forgets every sign-in",
+                ));
+            }
             // What cannot be opened any more is still there to be forgotten, but not by its name.
             Err(_) => None,
         };
@@ -46,6 +52,7 @@ pub(super) async fn run(
         let Some(sign_in) = SignIn::kept(&key, &record, store.clone(), PoolOptions::default())
         else {
             store.remove(&key).map_err(failed)?;
+            unopened += 1;
             continue;
         };
         let outcome = sign_out(&sign_in).await;
@@ -57,14 +64,21 @@ pub(super) async fn run(
     if let (true, Some(server)) = (ended.is_empty(), &logout.server) {
         login::named(server, &caller.workspace.desired())?;
     }
-    told(&ended, printer)
+    told(&ended, unopened, printer)
 }
 
-fn told(ended: &[Ended], printer: &Printer) -> Result<(), Failure> {
+/// `unopened` counts the sign-ins that were removed although they could not be opened.
+fn told(ended: &[Ended], unopened: usize, printer: &Printer) -> Result<(), Failure> {
+    if unopened > 0 {
+        let sign_ins = show::count(unopened, "sign-in");
+        printer.notices(&[Notice::warning(format!(
+            "removed {sign_ins} that could not be opened; the tokens could not be revoked"
+        ))]);
+    }
     if printer.is_json() {
         return printer.json(&serde_json::json!({ "signedOut": ended }));
     }
-    if ended.is_empty() {
+    if ended.is_empty() && unopened == 0 {
         printer.done("Nobody was signed in.");
     }
     for one in ended {

@@ -29,6 +29,7 @@ mod logout;
 mod logs;
 mod named;
 mod pending;
+mod permissions;
 mod plugin;
 mod probe;
 mod prompt;
@@ -73,9 +74,9 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::List(list) => list::run(list, &ready().await?, printer).await,
         Command::Serve(serve) => serve::run(serve, &ready().await?, printer).await,
         Command::Connect(connect) if caller()?.is_alone() => {
-            connect::standalone(connect, &ready().await?).await
+            connect::standalone(connect, &ready().await?, printer).await
         }
-        Command::Connect(connect) => connect::run(connect, &args.global, &caller()?).await,
+        Command::Connect(connect) => connect::run(connect, &args.global, caller()?, printer).await,
         Command::Hub => hub::run(&ready().await?).await,
         Command::Token(token) => token::run(token, &caller()?, printer),
         Command::Ui(ui) => {
@@ -87,6 +88,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Stop => stop::run(&caller()?, printer).await,
         Command::Questions(asked) => questions::run(asked, &caller()?, printer).await,
         Command::Answer(given) => answer::run(given, &caller()?, printer).await,
+        Command::Permissions(asked) => permissions::run(asked, &caller()?, printer).await,
         Command::Tools(tools) => tools::run(tools, &ready().await?, printer).await,
         Command::Call(call) => call::run(call, &ready().await?, printer).await,
         Command::Resources(of) => resources::run(of, &ready().await?, printer).await,

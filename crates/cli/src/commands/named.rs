@@ -31,6 +31,14 @@ pub(super) trait Item: Clone {
     fn server(&self) -> &str;
     /// The name its server gave it.
     fn own_name(&self) -> &str;
+    /// Whether it is one of the program's own.
+    fn is_builtin(&self) -> bool {
+        false
+    }
+    /// One of the program's own, by its name.
+    fn builtin(_: &Catalog, _: &str) -> Option<Self> {
+        None
+    }
     /// What whoever typed `name` may have meant.
     fn similar(catalog: &Catalog, name: &str) -> Vec<String>;
 }
@@ -116,7 +124,7 @@ async fn bare<T: Item>(hub: &Hub, name: &str, printer: &Printer) -> Result<T, Fa
     let items = T::all(&snapshot.catalog).iter();
     let found: Vec<_> = items.filter(|item| item.own_name() == name).collect();
     match &found[..] {
-        [] => Err(not_found::<T>(name, &snapshot)),
+        [] => T::builtin(&snapshot.catalog, name).ok_or_else(|| not_found::<T>(name, &snapshot)),
         [only] => Ok((*only).clone()),
         many => {
             let names: Vec<_> = many.iter().map(|item| short_name(*item)).collect();
@@ -196,6 +204,9 @@ pub(super) fn short_name<T: Item>(item: &T) -> String {
 
 /// The same, before it is made safe for a shell.
 pub(super) fn path<T: Item>(item: &T) -> String {
+    if item.is_builtin() {
+        return item.own_name().to_owned();
+    }
     format!("{}/{}", item.server(), item.own_name())
 }
 
@@ -235,6 +246,15 @@ impl Item for Arc<Listed> {
 
     fn own_name(&self) -> &str {
         &self.tool.name
+    }
+
+    fn is_builtin(&self) -> bool {
+        // The full name of a server's tool has the server in it.
+        self.name == self.tool.name
+    }
+
+    fn builtin(catalog: &Catalog, name: &str) -> Option<Self> {
+        catalog.builtin_tools().iter().find(|listed| listed.name == name).cloned()
     }
 
     fn similar(catalog: &Catalog, name: &str) -> Vec<String> {

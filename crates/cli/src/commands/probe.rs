@@ -13,7 +13,7 @@ use switchboard_wire::{
 use super::admission;
 use crate::{
     args::Probe,
-    hint::Subject,
+    hint::{Reach, Subject},
     printer::{BOLD, DIM, Printer},
     report::Failure,
     show::shortened,
@@ -94,9 +94,9 @@ async fn explore(
     let started = Instant::now();
     let connecting = Box::pin(Client::connect(named.target, options));
     let connected = wait::shown(printer, &format!("connecting to {name}"), connecting).await;
-    let (client, _inbox) = connected.map_err(|error| {
-        Failure::server(format!("cannot connect to {name}"), &error, &Subject::Typed)
-    })?;
+    let subject = Subject::Typed(Reach::of_transport(Some(transport)));
+    let (client, _inbox) = connected
+        .map_err(|error| Failure::server(format!("cannot connect to {name}"), &error, &subject))?;
     let server = describe(&client, transport, started.elapsed());
     let found = examine(probe, &client, server, arguments, printer).await;
     client.close().await;
@@ -197,8 +197,9 @@ async fn call(
         }
     };
     drop(waiting);
-    let failed =
-        |error: Error| Failure::server(format!("cannot call `{tool}`"), &error, &Subject::Typed);
+    // It has started, so no slow start is to blame.
+    let subject = Subject::Typed(Reach::Url);
+    let failed = |error: Error| Failure::server(format!("cannot call `{tool}`"), &error, &subject);
     let result = result.map_err(failed)?;
     Ok(Called { tool: tool.to_owned(), millis: millis(started.elapsed()), result })
 }

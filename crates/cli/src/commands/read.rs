@@ -32,6 +32,7 @@ async fn show(read: &Read, hub: &Hub, printer: &Printer) -> Result<(), Failure> 
     let outcome = follow(hub, request, &uri, printer).await;
     let outcome =
         outcome.map_err(|error| hub::call_failed(&format!("cannot read {uri}"), &error, hub))?;
+    printer.notices(other_owners(&uri, server.as_deref(), outcome.server.as_deref(), hub).as_ref());
     if printer.is_json() {
         printer.line(escaped(outcome.result.as_str()));
         return Ok(());
@@ -43,6 +44,17 @@ async fn show(read: &Read, hub: &Hub, printer: &Printer) -> Result<(), Failure> 
     let problem = outcome.kept.as_ref().and_then(|kept| kept.problem.as_ref());
     printer.notices(problem.map(Notice::from).as_ref());
     Ok(())
+}
+
+/// A note where other servers have the same URI, and none was named.
+fn other_owners(uri: &str, named: Option<&str>, read: Option<&str>, hub: &Hub) -> Option<Notice> {
+    let snapshot = hub.snapshot();
+    let owners = snapshot.catalog.owners(uri);
+    let (None, Some(read)) = (named, read) else { return None };
+    let other = owners.iter().find(|owner| **owner != read)?;
+    let all = owners.join("`, `");
+    let notice = Notice::note(format!("`{all}` have {uri}; this is the one of `{read}`"));
+    Some(notice.hinted(format!("`switchboard read {other} {uri}` reads the other")))
 }
 
 /// `URI`, `SERVER URI` or `@SERVER:URI`.

@@ -3,16 +3,18 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use switchboard_config::Desired;
-use switchboard_gateway::admin::{Admin, Beside, Shown};
+use switchboard_gateway::admin::{Admin, Beside, LoopbackError, Shown};
 use switchboard_gateway::face::{self, FaceOptions};
 use switchboard_gateway::socket::{self, Lifetime};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::hub::Here;
+use super::connect::place;
+use super::hub::{Here, no_admin_port};
 use crate::args::Serve;
 use crate::guarding::Door;
 use crate::hub;
@@ -21,6 +23,7 @@ use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, Kind};
 use crate::serving::{self, Serving, Whose};
+use crate::state_check::{no_console, unwritable_state};
 use crate::surroundings::Caller;
 use crate::wait;
 
@@ -28,14 +31,80 @@ mod beside;
 
 pub(super) use beside::in_hub;
 
+/// How long taking over from a hub that has ended may take: it may be finishing calls.
+const HANDOVER: Duration = Duration::from_secs(30);
+/// How often that is tried.
+const HANDOVER_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Why a hub no longer serves for us.
+enum ServeEnd {
+    /// A person wants it to end.
+    Wanted,
+    /// The hub has ended, and what it served at this address goes on without it.
+    HubGone { address: SocketAddr },
+}
+
+/// Whether clients know the address already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Announcement {
+    /// It is printed once it is served.
+    Due,
+    /// It was printed before a hub ended.
+    Printed,
+    /// It was printed, and is served again.
+    ServedAgain,
+}
+
 /// Serves through the hub that runs, or as the hub. With servers that are only its own it is no hub to anybody else.
+/// Where the hub that serves for us ends, the address stays: the next hub serves there, or this process.
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let door = Door::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
+    let mut ending = wait::Ending::listen();
     if caller.is_alone() {
-        return alone(serve, door, caller, printer).await;
+        return alone(serve, caller, printer, &mut ending).await;
     }
+    if let Err(failure) = place(caller) {
+        let message =
+            format!("{}; other clients cannot share these servers", failure.in_one_line());
+        printer.notices(&[Notice::warning(message)]);
+        return alone(serve, caller, printer, &mut ending).await;
+    }
+    let mut serve = serve.clone();
+    let mut announcement = Announcement::Due;
+    let mut gone_since = Instant::now();
+    loop {
+        match once(&serve, caller, printer, &mut announcement, &mut ending).await {
+            Ok(ServeEnd::Wanted) => return Ok(()),
+            Ok(ServeEnd::HubGone { address }) => {
+                let note = format!("the hub that served has ended; serving goes on at {address}");
+                printer.notices(&[Notice::note(note)]);
+                serve.listen = address;
+                gone_since = Instant::now();
+            }
+            // Its address may still be taken, and the next hub may be starting.
+            Err(_) if announcement == Announcement::Printed && gone_since.elapsed() < HANDOVER => {
+                tokio::select! {
+                    () = tokio::time::sleep(HANDOVER_INTERVAL) => {}
+                    () = ending.wanted() => return Ok(()),
+                }
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        }
+        announcement = Announcement::Printed;
+    }
+}
+
+/// Serves until it is to end, or the hub that does it has ended.
+async fn once(
+    serve: &Serve,
+    caller: &Caller,
+    printer: &Printer,
+    announcement: &mut Announcement,
+    ending: &mut wait::Ending,
+) -> Result<ServeEnd, Failure> {
+    let door = Door::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
     if let Some(hub) = hub::running(caller, printer).await {
-        return beside::run(serve, &door, caller, printer, &hub).await;
+        return beside::run(serve, &door, caller, printer, &hub, announcement, ending).await;
     }
     let bound = bind(serve).await?;
     let here = match Here::open(caller, Lifetime::UntilStopped).await? {
@@ -45,7 +114,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
             drop(bound);
             let hub = hub::running(caller, printer).await;
             let hub = hub.ok_or_else(|| Failure::plain(Kind::Failed, "the hub has just ended"))?;
-            return beside::run(serve, &door, caller, printer, &hub).await;
+            return beside::run(serve, &door, caller, printer, &hub, announcement, ending).await;
         }
         Err(error) => return Err(Failure::new("cannot listen for clients", error)),
     };
@@ -54,8 +123,8 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
         let opened = rooms.own(caller, &serve.view).await;
         let done = match opened {
             Ok(front) => {
-                let looked_after = LookedAfter::By(&admin);
-                faces(serve, door, caller, printer, bound, front, looked_after, &stop).await
+                let served = Served { bound, front, looked_after: LookedAfter::By(&admin) };
+                faces(serve, door, caller, printer, served, &stop, announcement, ending).await
             }
             Err(failure) => Err(failure),
         };
@@ -64,16 +133,22 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
         done
     };
     let (ended, done) = tokio::join!(here.run(caller), faces);
-    done.and(ended)
+    done?;
+    match ended {
+        // It was said at the start that there is no console.
+        Ok(()) | Err(LoopbackError::Token(_)) => Ok(ServeEnd::Wanted),
+        Err(error) => Err(no_admin_port(error)),
+    }
 }
 
 /// Serves what nobody else is to be served.
 async fn alone(
     serve: &Serve,
-    door: Door,
     caller: &Caller,
     printer: &Printer,
+    ending: &mut wait::Ending,
 ) -> Result<(), Failure> {
+    let door = Door::new(&serve.guarding, serve.listen, &caller.surroundings.state_dir)?;
     let bound = bind(serve).await?;
     let engine = serving::engine(caller).await?;
     let done = match Serving::open(engine.clone(), &serve.view, Whose::of(caller)).await {
@@ -81,8 +156,10 @@ async fn alone(
         Ok(serving) => {
             let front = Arc::new(serving);
             let stop = CancellationToken::new();
-            let (shared, nobody) = (front.clone(), LookedAfter::Nowhere);
-            let done = faces(serve, door, caller, printer, bound, shared, nobody, &stop).await;
+            let looked_after = LookedAfter::Nowhere;
+            let served = Served { bound, front: front.clone(), looked_after };
+            let mut due = Announcement::Due;
+            let done = faces(serve, door, caller, printer, served, &stop, &mut due, ending).await;
             if let Some(front) = Arc::into_inner(front) {
                 front.close().await;
             }
@@ -91,6 +168,17 @@ async fn alone(
     };
     engine.shutdown().await;
     done
+}
+
+// === impl Announcement ===
+
+impl Announcement {
+    /// Whether the address is to be printed, now that it is served.
+    fn is_due(&mut self) -> bool {
+        let is_due = *self == Self::Due;
+        *self = Self::ServedAgain;
+        is_due
+    }
 }
 
 /// Where people look after what is served.
@@ -102,15 +190,24 @@ enum LookedAfter<'a> {
     Nowhere,
 }
 
-/// The console beside the faces. It is for this machine alone.
+/// What is served, and where.
+struct Served<'a> {
+    bound: (TcpListener, SocketAddr),
+    front: Arc<Serving>,
+    looked_after: LookedAfter<'a>,
+}
+
+/// The console beside the faces, or why it is not there. It is for this machine alone.
 async fn console(
     admin: &Admin,
     door: &Door,
     address: SocketAddr,
     state_dir: &Path,
-) -> Result<Option<Beside>, Failure> {
-    let beside = admin.beside(address, &door.near(address), state_dir).await;
-    beside.map_err(|error| Failure::new("cannot serve the console", error))
+) -> (Option<Beside>, Option<String>) {
+    match admin.beside(address, &door.near(address), state_dir).await {
+        Ok(console) => (console, None),
+        Err(error) => (None, Some(no_console(&error))),
+    }
 }
 
 /// Faces with the console beside them, if it is there, and what is to be held while they are served.
@@ -129,26 +226,32 @@ async fn faces(
     door: Door,
     caller: &Caller,
     printer: &Printer,
-    (listener, address): (TcpListener, SocketAddr),
-    front: Arc<Serving>,
-    looked_after: LookedAfter<'_>,
+    Served { bound: (listener, address), front, looked_after }: Served<'_>,
     stop: &CancellationToken,
+    announcement: &mut Announcement,
+    ending: &mut wait::Ending,
 ) -> Result<(), Failure> {
-    // Whoever reads where it is may end it at once.
-    let mut ending = wait::Ending::listen();
     let snapshot = front.snapshot();
     let mut notices = caller.notices.clone();
     notices.extend(snapshot.problems.iter().map(Notice::from));
+    notices.extend(hub::not_numbers(&snapshot.desired, caller));
     notices.extend(door.notices(address));
-    let console = match looked_after {
+    notices.extend(unwritable_state(caller));
+    let (console, without) = match looked_after {
         LookedAfter::By(admin) => {
-            console(admin, &door, address, &caller.surroundings.state_dir).await?
+            console(admin, &door, address, &caller.surroundings.state_dir).await
         }
-        LookedAfter::Nowhere => None,
+        LookedAfter::Nowhere => (None, None),
     };
+    notices.extend(without.map(Notice::warning));
     let invitation = console.as_ref().map(|console| &*console.invitation);
-    ready(serve, &door, address, invitation, &snapshot.desired, &notices, printer)?;
-    let options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
+    if announcement.is_due() {
+        ready(serve, &door, address, invitation, &snapshot.desired, &notices, printer)?;
+    }
+    let mut options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
+    if let LookedAfter::By(admin) = looked_after {
+        options.open_sessions = admin.open_sessions();
+    }
     drop(snapshot);
     let shutdown = stop.child_token();
     let (options, _shown) = looked_after_there(console, options);
@@ -205,6 +308,9 @@ fn ready(
     }
     let ready = desired.ready().count();
     let what = match (ready, desired.servers.len()) {
+        (_, 0) if desired.is_incomplete() => {
+            "no servers, since a configuration file cannot be read".to_owned()
+        }
         (_, 0) => "the built-in server, since none is configured yet".to_owned(),
         (1, _) => "1 server".to_owned(),
         (many, _) => format!("{many} servers"),

@@ -55,6 +55,7 @@ fn told(status: Option<&Status>, console: Option<&str>) -> Value {
         "version": status.version,
         "since": status.since,
         "calls": status.calls,
+        "sessions": status.sessions,
         "console": console,
         "clients": status.attached.iter().map(client).collect::<Vec<_>>(),
     })
@@ -69,6 +70,11 @@ fn show(status: &Status, console: Option<&str>, printer: &Printer) {
         show::count(*clients, "client"),
         show::count(*calls, "call"),
     ));
+    if status.sessions > 0 {
+        let sessions = show::count(status.sessions, "session");
+        let verb = if status.sessions == 1 { "is" } else { "are" };
+        printer.line(format_args!("{sessions} {verb} open over the network"));
+    }
     if let Some(console) = console {
         printer.line(format_args!("Its console is at {BOLD}{console}{BOLD:#}, once"));
     }

@@ -25,7 +25,7 @@ pub(super) fn run(
         .workspace
         .switch(scope, name, switch)
         .map_err(|error| Failure::config(format!("cannot {verb} `{name}`"), &error))?;
-    let desired = caller.workspace.desired();
+    let (desired, _) = caller.desired();
     let server = desired.named(name).next();
     let state = server.map_or("unknown", |server| server.state.name());
     if printer.is_json() {

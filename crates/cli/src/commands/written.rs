@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_config::{Existing, Origin, Scope, SearchPath, check, mask};
+use switchboard_config::{Existing, Origin, Scope, SearchPath, State, check, command_line, mask};
 
 use crate::hint;
 use crate::notice::Notice;
@@ -86,6 +86,7 @@ fn notices(scope: Scope, name: &str, entry: &Value, path: &Path, caller: &Caller
     notices.extend(plain_secrets(name, entry));
     notices.extend(missing_command(scope, entry, caller));
     notices.extend(others(scope, name, caller));
+    notices.extend(switched_off(name, caller));
     if scope == Scope::Project {
         notices.push(Notice::note(
             "`.mcp.json` is shared with the project; others are asked before it runs",
@@ -147,6 +148,15 @@ fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notic
     Some(
         notice.hinted(format!("{}; until then the server cannot start", hint::installing(command))),
     )
+}
+
+/// A server that was switched off before it was added, by its name.
+fn switched_off(name: &str, caller: &Caller) -> Option<Notice> {
+    let desired = caller.workspace.desired();
+    let State::Disabled(reason) = &desired.named(name).next()?.state else { return None };
+    let notice = Notice::warning(format!("the server `{name}` is disabled and does not run"));
+    let enable = command_line("enable", [name]);
+    Some(notice.placed(reason.by.clone()).hinted(format!("`{enable}` enables it")))
 }
 
 /// Servers of the same name elsewhere: one of the two stands in for the other.

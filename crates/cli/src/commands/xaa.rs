@@ -7,7 +7,7 @@ use switchboard_wire::process::Guard;
 use switchboard_wire::sanitize;
 use url::Url;
 
-use super::login::{Elsewhere, Here};
+use super::login::{Elsewhere, Here, set_damaged_key_aside};
 use crate::args::{Setup, Xaa};
 use crate::ask::Keyboard;
 use crate::notice::Notice;
@@ -93,6 +93,7 @@ fn check(issuer: &str) -> Result<(), Failure> {
 
 async fn login(no_browser: bool, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let provider = named(caller)?;
+    set_damaged_key_aside(&caller.sign_ins(), printer)?;
     let signing_in = async {
         if no_browser {
             provider.login(&Elsewhere { printer, keyboard: Keyboard::default() }).await

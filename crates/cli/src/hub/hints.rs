@@ -2,20 +2,28 @@
 
 use switchboard_config::command_line;
 use switchboard_core::CallError;
-use switchboard_core::connection::Error;
+use switchboard_core::connection::{Error, NotReady};
 use switchboard_core::told::Advice;
 use switchboard_wire::Error as WireError;
 
-use crate::hint::{self, Subject};
+use crate::hint::{self, Reach, Subject};
 
 /// What a person can do, as every command says it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hints;
 
 impl Advice for Hints {
-    fn on_connection(&self, server: &str, error: &Error) -> Option<String> {
+    fn on_connection(
+        &self,
+        server: &str,
+        transport: Option<&str>,
+        error: &Error,
+    ) -> Option<String> {
+        let subject = Subject::Configured(server, Reach::of_transport(transport));
         match error {
-            Error::Wire(error) => hint::of(error, &Subject::Configured(server)),
+            // The server was not asked, so it is not the server that is down.
+            Error::Wire(error) if error.lacks_credentials() => Some(hint::examine_sign_in(server)),
+            Error::Wire(error) => hint::of(error, &subject),
             Error::Loop => Some(take_away(server)),
             _ => None,
         }
@@ -26,8 +34,15 @@ impl Advice for Hints {
             CallError::Server { error, .. } if matches!(**error, WireError::Timeout { .. }) => {
                 Some(hint::call_timeout())
             }
-            CallError::Server { server, error } => hint::of(error, &Subject::Configured(server)),
-            _ => None,
+            CallError::Server { server, error, .. } => {
+                hint::of(error, &Subject::Configured(server, Reach::Url))
+            }
+            CallError::NotConnected { server, error } => match &**error {
+                NotReady::Failed(failed) => self.on_connection(server, None, &failed.error),
+                NotReady::NeedsAuth(_) => Some(hint::sign_in(server)),
+                _ => None,
+            },
+            error => hint::of_call(error),
         }
     }
 }

@@ -99,14 +99,14 @@ pub(crate) async fn with<T>(
 
 impl Hub {
     async fn open(caller: &Caller, room: Room, otherwise: Otherwise) -> Result<Self, Failure> {
-        let mut desired = caller.workspace.desired();
+        let (desired, editor_problems) = caller.desired();
         let connect = options::connect(&desired, caller);
         let (attached, mut notices) = running::attach(caller, room).await;
+        notices.extend(editor_problems);
         if let Some(attached) = attached {
             let logs = Logs::open(caller.surroundings.state_dir.join("logs")).ok();
             return Ok(Self { desired, notices, behind: Behind::Hub(attached), logs, connect });
         }
-        notices.extend(own::add_editor(caller, &mut desired));
         let own = Own::open(caller, &desired, room, otherwise).await?;
         let logs = own.engine.logs().cloned();
         Ok(Self { desired, notices, behind: Behind::Own(own), logs, connect })
@@ -150,6 +150,14 @@ impl Hub {
         }
         let failed = |error| refused(format!("cannot connect to `{server}` anew"), error);
         attached.reconnect(server).await.map_err(failed)
+    }
+
+    /// Has servers that are down tried again and connected ones asked whether they still answer. An engine of the
+    /// command's own has only just begun with both.
+    pub(crate) async fn check_servers(&self) -> Result<(), Failure> {
+        let Behind::Hub(attached) = &self.behind else { return Ok(()) };
+        let failed = |error| refused("cannot check the servers", error);
+        attached.check_servers().await.map_err(failed)
     }
 
     /// Where a server's output is kept, if anything is there.

@@ -8,6 +8,7 @@ use switchboard_auth::Presence;
 use switchboard_config::Desired;
 use switchboard_core::EngineOptions;
 use switchboard_core::connection::Timing;
+use switchboard_core::engine::number_problems;
 use switchboard_wire::process::Guard;
 
 use super::credentials::Sources;
@@ -76,12 +77,12 @@ pub(crate) fn not_numbers(desired: &Desired, caller: &Caller) -> Vec<Notice> {
         text(name, desired, caller).is_some_and(|text| text.trim().parse::<u64>().is_err())
     };
     let names = [TIMEOUT, LOCAL, REMOTE].into_iter().filter(is_wrong);
-    names
-        .map(|name| {
-            let at = desired.settings.env.get(name).map(|value| value.at.clone());
-            Notice::warning(format!("`{name}` is not a number, and is not used")).placed(at)
-        })
-        .collect()
+    let ours = names.map(|name| {
+        let at = desired.settings.env.get(name).map(|value| value.at.clone());
+        Notice::warning(format!("`{name}` is not a number, and is not used")).placed(at)
+    });
+    let environment = caller.variables.iter().cloned().collect();
+    ours.chain(number_problems(desired, &environment).iter().map(Notice::from)).collect()
 }
 
 /// A number from the settings' variables, else from the caller's.

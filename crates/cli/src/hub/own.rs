@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use switchboard_auth::Presence;
-use switchboard_config::{Desired, EDITOR_SERVER};
+use switchboard_config::Desired;
 use switchboard_core::engine::{Environment, InProcess};
 use switchboard_core::permission::Consent;
-use switchboard_core::{
-    Caller as Attached, Engine, Session, Snapshot, Workspace, WorkspaceId, ide,
-};
+use switchboard_core::{Caller as Attached, Engine, Session, Snapshot, Workspace, WorkspaceId};
 
 use super::{Otherwise, Room, options};
-use crate::notice::Notice;
 use crate::plugins;
 use crate::report::Failure;
 use crate::surroundings::Caller;
@@ -34,7 +31,7 @@ impl Own {
     ) -> Result<Self, Failure> {
         let environment = environment(desired, caller);
         let options = options::engine(desired, caller, Presence::Nobody)?;
-        let is_empty = desired.servers.is_empty() && !desired.exclusive;
+        let is_empty = desired.servers.is_empty() && !desired.exclusive && !desired.is_incomplete();
         let in_process: Vec<InProcess> = match otherwise {
             Otherwise::Builtin if is_empty => vec![plugins::builtin()?],
             _ => plugins::configured(desired, &caller.surroundings).await?.into_iter().collect(),
@@ -78,16 +75,4 @@ fn environment(desired: &Desired, caller: &Caller) -> Environment {
     let kept = caller.variables.iter().filter(|(name, _)| !is_set(name)).cloned();
     let set = set.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
     kept.chain(set).collect()
-}
-
-/// The editor in which the project is open becomes a server, unless one of its name is configured, or policy forbids it.
-pub(super) fn add_editor(caller: &Caller, desired: &mut Desired) -> Vec<Notice> {
-    if desired.exclusive || caller.is_strict() || desired.named(EDITOR_SERVER).next().is_some() {
-        return Vec::new();
-    }
-    let (editors, problems) = ide::editors(&caller.editors(), &desired.root);
-    if let Some(editor) = editors.first() {
-        desired.add_found(editor.to_found());
-    }
-    problems.iter().map(Notice::from).collect()
 }

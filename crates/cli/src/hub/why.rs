@@ -5,10 +5,10 @@ use switchboard_core::CallError;
 use switchboard_core::connection::{Error, NotReady};
 use switchboard_core::engine::{ServerView, Snapshot, Status};
 use switchboard_core::permission::Because;
-use switchboard_wire::{Error as WireError, Remedy, http::HttpError};
+use switchboard_wire::{Error as WireError, Remedy};
 
 use super::{Hub, hints::take_away, signs_in};
-use crate::hint::{self, Subject};
+use crate::hint::{self, Reach, Subject};
 use crate::notice::Notice;
 use crate::report::{Failure, Kind};
 use crate::show;
@@ -29,32 +29,30 @@ pub(crate) fn failed(message: &str, view: &ServerView, desired: &Desired) -> Opt
         },
         _ => return None,
     };
-    let failure = of_connection(message, &view.name, error);
+    let failure = of_connection(message, view, error);
     let own = failure.needs_authentication() || lacks_credentials(error);
     if own && desired.named(&view.name).any(brings_its_own) {
         return Some(failure.hinted(hint::own_credentials(&view.name)));
     }
-    // The server was not asked, so it is not the server that is down.
     if lacks_credentials(error) {
-        let name = show::word(&view.name);
-        return Some(failure.hinted(format!("`switchboard doctor auth {name}` shows each step")));
+        return Some(failure.hinted(hint::examine_sign_in(&view.name)));
     }
     Some(failure)
 }
 
 /// A server that could not be connected to.
-fn of_connection(message: &str, server: &str, error: &Error) -> Failure {
+fn of_connection(message: &str, view: &ServerView, error: &Error) -> Failure {
+    let subject = Subject::Configured(&view.name, Reach::of_transport(view.transport));
     match error {
-        Error::Wire(error) => Failure::server(message, error, &Subject::Configured(server)),
-        Error::Loop => Failure::new(message, error).hinted(take_away(server)),
+        Error::Wire(error) => Failure::server(message, error, &subject),
+        Error::Loop => Failure::new(message, error).hinted(take_away(&view.name)),
         error => Failure::new(message, error),
     }
 }
 
 /// Whether a server was not even asked, for want of something to ask it with.
 fn lacks_credentials(error: &Error) -> bool {
-    let Error::Wire(WireError::Http(error)) = error else { return false };
-    matches!(**error, HttpError::Credentials { .. })
+    matches!(error, Error::Wire(error) if error.lacks_credentials())
 }
 
 /// Whether nobody signs in to a server, since its entry says how it is reached.
@@ -121,37 +119,49 @@ pub(crate) fn unconnected(hub: &Hub, snapshot: &Snapshot) -> Vec<Notice> {
 pub(crate) fn call_failed(message: &str, error: &CallError, hub: &Hub) -> Failure {
     match error {
         CallError::NotFound { name, .. } => not_found(message, name),
+        CallError::UnmentionedResource { uri, servers } => Failure::new(message, error)
+            .hinted(format!("`switchboard read {} {uri}` asks that server", servers.join("|"))),
         CallError::Denied { because, at, .. } => {
             let failure = Failure::plain(Kind::Denied, message).because([denial(because)]);
             let failure = failure.placed(at.clone());
-            match &**because {
-                Because::Rule(_) => failure.hinted("change that rule if it is yours"),
-                _ => failure,
-            }
+            hinted(failure, hint::of_denial(error))
         }
-        CallError::Unanswered { allow, .. } => {
+        CallError::Unanswered { .. } => {
             let failure = Failure::plain(Kind::Denied, message).because([error.to_string()]);
-            match allow {
-                Some(rule) => failure.hinted(format!("the rule `{rule}` would allow it")),
-                None => failure,
-            }
+            hinted(failure, hint::of_denial(error))
         }
         CallError::NotConnected { server, error } => not_connected(message, server, error, hub),
         CallError::NotStarted { server, .. } => match missing(hub, &hub.snapshot(), server) {
             Some(failure) => failure.under(message),
             None => Failure::new(message, error),
         },
-        CallError::Server { error, .. } if matches!(**error, WireError::Timeout { .. }) => {
-            Failure::new(message, error.as_ref()).hinted(hint::call_timeout())
+        CallError::Server { error: cause, .. } if matches!(**cause, WireError::Timeout { .. }) => {
+            let failure = Failure::new(message, cause.as_ref()).hinted(hint::call_timeout());
+            with_outcome(failure, error)
         }
-        CallError::Server { server, error } => {
-            Failure::server(message, error, &Subject::Configured(server))
+        CallError::Server { server, error: cause, .. } => {
+            let failure = Failure::server(message, cause, &Subject::Configured(server, Reach::Url));
+            with_outcome(failure, error)
         }
-        CallError::Busy { .. } => Failure::new(message, error).hinted("try again"),
-        CallError::Lost => Failure::new(message, error)
-            .hinted("look what became of it before you call again; a new hub starts by itself"),
-        _ => Failure::new(message, error),
+        _ => hinted(Failure::new(message, error), hint::of_call(error)),
     }
+}
+
+fn hinted(failure: Failure, hint: Option<String>) -> Failure {
+    match hint {
+        Some(hint) => failure.hinted(hint),
+        None => failure,
+    }
+}
+
+/// A call that may have been carried out is not to be made again without a look.
+fn with_outcome(failure: Failure, error: &CallError) -> Failure {
+    if error.remedy() != Remedy::Unknown {
+        return failure;
+    }
+    failure.because([
+        "whether the call was carried out is not known; check before you call again".to_owned()
+    ])
 }
 
 fn not_connected(message: &str, server: &str, error: &NotReady, hub: &Hub) -> Failure {

@@ -24,6 +24,7 @@ pub(super) fn model(size: (u16, u16)) -> Model {
         servers: read("servers"),
         problems: read("problems"),
         approvals: read("approvals"),
+        answers: read("answers"),
     };
     let lists: switchboard_core::catalog::Told = read("catalog");
     let mut calls: Vec<Call> = read("activity");

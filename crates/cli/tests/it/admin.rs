@@ -173,7 +173,8 @@ fn same(shown: &str, found: &Value, of: &str) {
 pub(crate) fn home() -> Home {
     let home = Home::new();
     let kiosk = program("kiosk");
-    home.command(&["add", "-s", "user", "kiosk", "--", kiosk.to_str().unwrap()]).output().unwrap();
+    let entry = json!({ "command": kiosk, "era": "modern" }).to_string();
+    home.command(&["add-json", "-s", "user", "kiosk", &entry]).output().unwrap();
     home
 }
 

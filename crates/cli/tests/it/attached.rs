@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixListener;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -13,13 +14,25 @@ use crate::Story;
 use crate::admin::place;
 use crate::gateway::{Client, hub_of, stop, until};
 use crate::story::in_order;
-use crate::tools::kiosk;
+use crate::tools;
 
 /// A client of the story's project, and the hub it has started.
 fn client(story: &Story) -> Client {
     let mut client = Client::spawn(story.command(&["connect"]));
     client.call("kiosk__erase").unwrap();
     client
+}
+
+/// A project with a kiosk that speaks one era, so that the commands and a client of the other share a process, and whose
+/// questions the queue answers for clients that cannot.
+fn kiosk() -> Story {
+    let story = tools::kiosk();
+    let program = switchboard_testkit::programs::program("kiosk");
+    story.quietly(&["remove", "kiosk"]);
+    let queue = json!({ "elicitation": "queue" });
+    let entry = json!({ "command": program, "era": "modern", "questions": queue });
+    story.quietly(&["add-json", "kiosk", &entry.to_string()]);
+    story
 }
 
 /// The processes of the kiosk.
@@ -289,11 +302,8 @@ fn questions_in_words() {
     insta::assert_snapshot!("questions", story.transcript());
 }
 
-#[test]
-fn serving_beside_a_hub_shares_its_servers() {
-    let story = kiosk();
-    let client = client(&story);
-    let one = kiosks(&story);
+/// `serve` in the story's project, and the address that it printed.
+fn serve(story: &Story) -> (Child, String) {
     let mut serving = story
         .command(&["serve", "--listen", "127.0.0.1:0", "--json"])
         .stdout(Stdio::piped())
@@ -303,32 +313,74 @@ fn serving_beside_a_hub_shares_its_servers() {
     let ready = said.find(|line| line.starts_with('{')).unwrap();
     let ready: Value = serde_json::from_str(&ready).unwrap();
     let address = ready["address"].as_str().unwrap().to_owned();
-    let asks = || {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" } } })
-        .to_string();
-        let mut stream = std::net::TcpStream::connect(&address).ok()?;
-        write!(
-            stream,
-            "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
-             accept: application/json, text/event-stream\r\nconnection: close\r\n\
-             content-length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .ok()?;
-        let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line).ok()?;
-        Some(line)
-    };
-    assert!(asks().unwrap().contains("200"));
-    assert_eq!(kiosks(&story), one, "a server was started twice");
+    (serving, address)
+}
+
+/// The first line of the answer to `initialize`; nothing where nobody listens.
+pub(crate) fn greeted(address: &str) -> Option<String> {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } } })
+    .to_string();
+    let mut stream = std::net::TcpStream::connect(address).ok()?;
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .ok()?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).ok()?;
+    Some(line)
+}
+
+fn interrupt(serving: &mut Child) {
     kill(Pid::from_raw(i32::try_from(serving.id()).unwrap()), Signal::SIGINT).unwrap();
     assert!(serving.wait().unwrap().success());
-    until("the faces stay", || asks().is_none());
+}
+
+#[test]
+fn serving_beside_a_hub_shares_its_servers() {
+    let story = kiosk();
+    let client = client(&story);
+    let one = kiosks(&story);
+    let (mut serving, address) = serve(&story);
+    assert!(greeted(&address).unwrap().contains("200"));
+    assert_eq!(kiosks(&story), one, "a server was started twice");
+    interrupt(&mut serving);
+    until("the faces stay", || greeted(&address).is_none());
     assert_eq!(kiosks(&story), one, "the hub's server went with them");
     client.leave();
     stop(&story.home);
+}
+
+/// Its address stays, with the next hub behind it or as the next hub itself; and clients of the hub go on too.
+#[test]
+fn serving_outlives_the_hub_that_it_began_beside() {
+    let kill_hub = |story: &Story| {
+        let hub = hub_of(kiosks(story)[0]);
+        kill(Pid::from_raw(i32::try_from(hub.pid).unwrap()), Signal::SIGKILL).unwrap();
+        until("the hub is still there", || !hub.is_alive());
+    };
+    let stop_hub = |story: &Story| assert!(stop(&story.home).is_some());
+    for end in [&kill_hub as &dyn Fn(&Story), &stop_hub] {
+        let story = kiosk();
+        let mut client = client(&story);
+        let (mut serving, address) = serve(&story);
+        assert!(greeted(&address).unwrap().contains("200"));
+        end(&story);
+        let is_served = || greeted(&address).is_some_and(|line| line.contains("200"));
+        until("nobody serves at the address", is_served);
+        assert!(serving.try_wait().unwrap().is_none(), "`serve` has ended");
+        until("the client is lost", || client.call("kiosk__erase").is_ok());
+        assert!(is_served(), "it is served no longer");
+        client.leave();
+        interrupt(&mut serving);
+        until("the faces stay", || greeted(&address).is_none());
+        stop(&story.home);
+    }
 }
 
 /// `serve` comes first: it is the hub of everybody who comes after it.
@@ -355,4 +407,74 @@ fn who_serves_is_the_hub() {
     until("no other hub is started", || client.call("kiosk__erase").is_ok());
     client.leave();
     stop(&story.home);
+}
+
+/// A server that does not come up before a file is there, as if its machine were down.
+fn late(story: &Story) -> std::path::PathBuf {
+    let (ready, program) = (story.path("ready"), switchboard_testkit::programs::program("kiosk"));
+    let script = format!("test -e {} && exec {}", ready.display(), program.display());
+    story.quietly(&["add", "late", "--", "sh", "-c", &script]);
+    ready
+}
+
+fn said(story: &Story, args: &[&str]) -> (bool, String) {
+    let output = story.quietly(args);
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).unwrap())
+}
+
+/// Whether a client is shown any tool of a server.
+fn shows(client: &mut Client, server: &str) -> bool {
+    let tools = client.ask("tools/list", &json!({})).unwrap();
+    let tools = tools["tools"].as_array().unwrap();
+    tools.iter().any(|tool| tool["name"].as_str().unwrap().starts_with(&format!("{server}__")))
+}
+
+/// The hub tried it before it was there; the person who looks next finds it connected.
+#[test]
+fn a_server_that_was_down_is_tried_when_a_person_looks() {
+    let story = kiosk();
+    let ready = late(&story);
+    let _client = client(&story);
+    let (_, list) = said(&story, &["list"]);
+    assert!(list.contains("✘ late") && list.contains("last tried just now"), "{list}");
+    std::fs::write(ready, "").unwrap();
+    let (is_well, list) = said(&story, &["list", "--check"]);
+    assert!(is_well && list.contains("✔ late"), "{list}");
+}
+
+/// So does the client that lists next, whatever the pause before the next attempt would be.
+#[test]
+fn a_server_that_was_down_is_tried_when_a_client_lists() {
+    let story = kiosk();
+    let settings = r#"{"limits": {"reconnectAttempts": 0}}"#;
+    story.write("../.config/switchboard/settings.json", settings);
+    let ready = late(&story);
+    let mut client = client(&story);
+    assert!(!shows(&mut client, "late"));
+    std::fs::write(ready, "").unwrap();
+    let began = Instant::now();
+    until("the server never came back", || shows(&mut client, "late"));
+    // By itself it is tried after half a minute.
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    client.ask("tools/call", &json!({ "name": "late__erase", "arguments": {} })).unwrap();
+}
+
+/// A process that is stopped is connected and answers nothing.
+#[test]
+fn a_server_that_hangs_is_not_said_to_be_well() {
+    let story = kiosk();
+    let _client = client(&story);
+    let [kiosk] = kiosks(&story)[..] else { panic!("there is one kiosk") };
+    let pid = Pid::from_raw(i32::try_from(kiosk.pid).unwrap());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let (is_well, list) = said(&story, &["list", "--check"]);
+    assert!(!is_well && list.contains("! kiosk"), "{list}");
+    assert!(list.contains("does not answer since 20"), "{list}");
+    let (is_well, doctor) = said(&story, &["doctor"]);
+    assert!(!is_well && doctor.contains("does not answer since 20"), "{doctor}");
+    assert!(!doctor.contains("nothing is wrong"), "{doctor}");
+    kill(pid, Signal::SIGCONT).unwrap();
+    until("the kiosk stays silent", || said(&story, &["list", "--check"]).0);
+    assert_eq!(kiosks(&story), [kiosk], "it was started anew");
 }

@@ -82,6 +82,8 @@ fn what_a_result_looks_like() {
     assert!(picture.starts_with(b"\x89PNG\r\n"), "another program gets the picture itself");
     story.run(&["call", "album"]).run(&["call", "--json", "picture"]);
     story.run(&["-v", "call", "count", "to=2"]);
+    story.write("../.config/switchboard/settings.json", r#"{"limits": {"imageBytes": 20}}"#);
+    story.run(&["call", "picture"]);
     story.set("MAX_MCP_OUTPUT_TOKENS", "10");
     story.run(&["call", "book", "lines=20"]);
     insta::assert_snapshot!("call_results", story.transcript());

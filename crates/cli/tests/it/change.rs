@@ -86,6 +86,22 @@ fn switching() {
 
 /// Another program that keeps writing the file without our lock: nothing of its is lost, and we say so.
 #[test]
+fn a_server_that_was_disabled_is_added_again() {
+    let mut story = Story::new();
+    story
+        .run(&["add", "a", "cat"])
+        .run(&["disable", "a"])
+        .run(&["remove", "a"])
+        .run(&["add", "a", "cat"])
+        .run(&["disable", "-s", "user", "a"])
+        .run(&["remove", "a"])
+        .run(&["add", "a", "cat"])
+        .run(&["get", "a"])
+        .run(&["enable", "a"]);
+    insta::assert_snapshot!("added_again", story.transcript());
+}
+
+#[test]
 fn a_file_that_does_not_hold_still_is_left_alone() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let home = Home::new();

@@ -90,6 +90,12 @@ impl Drop for Scene {
     }
 }
 
+/// Adds a server whose questions the queue answers for clients that cannot.
+fn add_asking(story: &Story, name: &str, command: &str) {
+    let entry = json!({ "command": command, "questions": { "elicitation": "queue" } });
+    story.quietly(&["add-json", "-s", "user", name, &entry.to_string()]);
+}
+
 fn kiosk() -> String {
     program("kiosk").to_str().unwrap().to_owned()
 }
@@ -133,7 +139,7 @@ fn a_person_looks_after_servers() {
 #[test]
 fn a_person_calls_and_is_asked() {
     let story = Story::new();
-    story.quietly(&["add", "-s", "user", "kiosk", "--", &kiosk()]);
+    add_asking(&story, "kiosk", &kiosk());
     let settings = story.home.path().join(".config/switchboard/settings.json");
     let text = std::fs::read_to_string(&settings).unwrap();
     let mut value: Value = serde_json::from_str(&text).unwrap();
@@ -175,6 +181,15 @@ fn a_person_calls_and_is_asked() {
     scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Deny" }));
     let denied = client.hear(erase);
     assert!(denied.is_err() || denied.as_ref().unwrap()["isError"] == true, "{denied:?}");
+    // An answer that lasts is taken back, and the question is put again.
+    let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
+    scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Never" }));
+    client.hear(erase).unwrap_err();
+    client.call("kiosk__erase").unwrap_err();
+    scene.does("forget", json!({ "shows": "erase" }));
+    let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
+    scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Allow once" }));
+    client.hear(erase).unwrap();
     let register =
         client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
     let short = json!({ "shows": "Who are you?", "fields": { "Name": "A", "colour": "Green" }, "button": "Send" });
@@ -250,7 +265,7 @@ fn a_person_signs_in() {
 #[test]
 fn more_tabs_than_a_browser_opens_connections() {
     let story = Story::new();
-    story.quietly(&["add", "-s", "user", "kiosk", "--", &kiosk()]);
+    add_asking(&story, "kiosk", &kiosk());
     let mut scene = Scene::new(story);
     scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
     let tabs = json!({ "count": 8, "server": "kiosk", "button": "Disable", "is": "disabled" });
@@ -262,7 +277,7 @@ fn more_tabs_than_a_browser_opens_connections() {
 fn words_of_servers_stay_words() {
     let story = Story::new();
     let hostile = program("hostile");
-    story.quietly(&["add", "-s", "user", "hostile", "--", hostile.to_str().unwrap()]);
+    add_asking(&story, "hostile", hostile.to_str().unwrap());
     let mut scene = Scene::new(story);
     scene.does("state", json!({ "server": "hostile", "is": "connected" }));
     scene.does("hostile", json!({ "server": "hostile" }));
@@ -294,7 +309,7 @@ fn ten_thousand_tools_are_no_trouble() {
     let mut scene = Scene::new(story);
     scene.does("search", json!({ "kind": "Servers", "words": "server19", "finds": "11 of 200" }));
     let found =
-        scene.does("search", json!({ "kind": "Tools", "words": "", "finds": "10130 of 10130" }));
+        scene.does("search", json!({ "kind": "Tools", "words": "", "finds": "10140 of 10140" }));
     assert!(found["rows"].as_u64().unwrap() < 60, "{found}");
     scene.nobody_complained();
 }

@@ -186,9 +186,8 @@ fn every_limit_has_its_flag() {
     let long = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","x":"{}"}}"#, "x".repeat(2000));
     let bearer = format!("Bearer {}", token(&home, "ann"));
     let ann = ("authorization", bearer.as_str());
-    let cases: [(&[&str], Tries<'_>); 6] = [
+    let cases: [(&[&str], Tries<'_>); 5] = [
         (&["--max-message", "1000"], &[(&[], HELLO, 200), (&[], &long, 413)]),
-        (&["--max-sessions", "1"], &[(&[], HELLO, 200), (&[], HELLO, 503)]),
         (&["--rate", "1"], &[(&[], HELLO, 200), (&[], HELLO, 200), (&[], HELLO, 429)]),
         (
             &["--allow-host", "hub.example"],
@@ -224,6 +223,12 @@ fn every_limit_has_its_flag() {
             assert_eq!(status, *expected, "{flags:?} {headers:?}: {answer}");
         }
     }
+    // The idle session makes room for the next.
+    let serving = Serving::start(&home, &["--max-sessions", "1"]);
+    let ids = [(); 2].map(|()| session(&serving.post(&[], HELLO).1));
+    let statuses = ids.map(|id| serving.post(&[("mcp-session-id", &id)], TOOLS).0);
+    assert_eq!(statuses, [404, 200]);
+    drop(serving);
     let serving = Serving::start(&home, &["--idle", "1s"]);
     let id = session(&serving.post(&[], HELLO).1);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
@@ -457,7 +462,7 @@ fn who_uses_the_hub_is_shown() {
     );
     assert_eq!(
         (&calls[2]["name"], &calls[2]["error"]),
-        (&"mcp__one__nothing".into(), &"not-found".into())
+        (&"one__nothing".into(), &"not-found".into())
     );
     // Who comes over the network is there too, once it calls, and its key to the session is not told.
     let serving = Serving::start(&home, &[]);
@@ -474,8 +479,14 @@ fn who_uses_the_hub_is_shown() {
         "{status}"
     );
     assert!(!status.to_string().contains(&session), "{status}");
+    // A session counts whether or not its client calls, and until it is ended.
+    assert_eq!(status["sessions"], 1, "{status}");
+    let (_, idle) = serving.post(&[], HELLO);
+    assert!(!idle.is_empty());
+    assert_eq!(json(&home, &["status"])["sessions"], 2);
     let shown = home.run(&["status"]);
     assert!(shown.contains("2 clients, 0 calls in flight"), "{shown}");
+    assert!(shown.contains("2 sessions are open over the network"), "{shown}");
     drop(serving);
     drop(input);
     assert!(child.wait().unwrap().success());

@@ -74,11 +74,13 @@ fn why_a_server_fails() {
 fn numbers_that_are_none() {
     let mut story = Story::new();
     story.set("MCP_TIMEOUT", "soon");
+    story.set("MCP_TOOL_TIMEOUT", "5 min");
     story.write(
         "../.config/switchboard/settings.json",
-        r#"{"env": {"MCP_SERVER_CONNECTION_BATCH_SIZE": "many"}}"#,
+        r#"{"env": {"MCP_SERVER_CONNECTION_BATCH_SIZE": "many", "MAX_MCP_OUTPUT_TOKENS": "-1"}}"#,
     );
     story.run(&["list"]);
+    story.run(&["doctor"]);
     insta::assert_snapshot!("list_numbers", story.transcript());
 }
 
@@ -87,7 +89,13 @@ fn silence_is_not_waited_for_for_ever() {
     let mut story = Story::new();
     story.set("MCP_TIMEOUT", "300");
     story.quietly(&["add", "mute", "sleep", "60"]);
+    // Whoever connects waits to be accepted.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    story.replace(&address, "127.0.0.1:PORT");
+    story.quietly(&["add", "far", &format!("http://{address}/mcp")]);
     story.run(&["list"]);
+    story.run(&["probe", "--timeout", "1", &format!("http://{address}/mcp")]);
     insta::assert_snapshot!("list_timeout", story.transcript());
 }
 

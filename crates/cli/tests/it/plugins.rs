@@ -71,35 +71,6 @@ fn a_new_project_builds_with_cmake() {
     }
 }
 
-/// The project for Rust, built with the sources at hand.
-#[test]
-fn a_new_rust_project_is_sound() {
-    let story = Story::new();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    story.quietly(&["plugin", "new", "mine", "--sdk", sources.to_str().unwrap()]);
-    let folder = story.path("mine");
-    // Kept, so that the next run has less to build.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plugin-new");
-    std::fs::copy(sources.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    let cargo = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(args).arg("--offline").current_dir(&folder).env("CARGO_TARGET_DIR", &target);
-        let done = command.output().unwrap();
-        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
-    };
-    cargo(&["test"]);
-    cargo(&["build"]);
-    let checked = story.quietly(&[
-        "--json",
-        "plugin",
-        "check",
-        target.join("debug/libmine.so").to_str().unwrap(),
-    ]);
-    let checked: Value = serde_json::from_slice(&checked.stdout).unwrap();
-    assert_eq!(checked["tools"][0]["name"], "greet");
-    assert_eq!(checked["problems"], json!([]));
-}
-
 /// `plugin serve` on standard input and output.
 struct Served {
     child: Child,

@@ -26,7 +26,8 @@ const FACES: [(&str, Version); 4] = [
 
 fn home(entry: &Value) -> Home {
     let home = Home::new();
-    let mut notes = json!({ "command": program("notebook") });
+    // Of one era, so that clients of both eras see what the same process remembers.
+    let mut notes = json!({ "command": program("notebook"), "era": "modern" });
     notes.as_object_mut().unwrap().extend(entry.as_object().unwrap().clone());
     let config = home.path().join(".config/switchboard");
     std::fs::create_dir_all(&config).unwrap();

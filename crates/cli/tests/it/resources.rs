@@ -21,6 +21,19 @@ fn what_can_be_read() {
     assert_eq!(story.quietly(&["read", "kiosk://leaflet"]).stdout, b"take one\x1b[2J\n");
 }
 
+/// The tools that models have for resources are there for people too.
+#[test]
+fn resources_by_tools() {
+    let mut story = kiosk();
+    story
+        .run(&["tools", "--search", "read a resource"])
+        .run(&["tools", "ReadMcpResource"])
+        .run(&["call", "ListMcpResources", "server=kiosk"])
+        .run(&["call", "ReadMcpResource", "uri=kiosk://page/1"])
+        .run(&["call", "ReadMcpResource"]);
+    insta::assert_snapshot!("resource_tools", story.transcript());
+}
+
 #[test]
 fn texts_that_are_ready() {
     let mut story = kiosk();

@@ -196,6 +196,40 @@ fn what_is_shown_of_addresses_holds_no_secret() {
     assert!(!scene.story.transcript().contains("s3cret"));
 }
 
+/// `list` says that a sign-in is needed, and the first `login` is enough.
+#[test]
+fn a_damaged_key_is_said_and_set_aside_by_the_next_login() {
+    let mut scene = Scene::new();
+    scene.login(&["login", "web", "--no-browser"], &[("code", "c")]);
+    let folder = scene.story.home.path().join(".local/state/switchboard/sign-ins");
+    std::fs::write(folder.join("key"), "half a key").unwrap();
+    scene.story.run(&["list"]).run(&["logout", "web"]);
+    scene.in_its_order(&["doctor", "auth", "web"]);
+    scene.login(&["login", "web", "--no-browser"], &[("code", "c")]);
+    scene.story.run(&["list"]);
+    assert_eq!(std::fs::read_to_string(folder.join("key.damaged")).unwrap(), "half a key");
+    std::fs::write(folder.join("key"), "").unwrap();
+    scene.story.run(&["logout", "--all"]).run(&["list"]);
+    insta::assert_snapshot!("damaged_key", scene.story.transcript());
+}
+
+/// A store that fails is found before anybody is sent to a page, and is not taken for the server's fault.
+#[test]
+fn a_store_that_cannot_be_used_is_said_before_the_page() {
+    let mut scene = Scene::new();
+    let folder = scene.story.home.path().join(".local/state/switchboard/sign-ins");
+    std::fs::create_dir_all(folder.join("key")).unwrap();
+    set_private(&folder.join("key"));
+    scene.story.run(&["login", "web", "--no-browser"]);
+    insta::assert_snapshot!("unusable_store", scene.story.transcript());
+    assert!(!scene.house.server.requests().iter().any(|request| request.path == "/register"));
+}
+
+fn set_private(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
 #[test]
 fn a_key_that_others_can_read_is_refused_and_said_so() {
     use std::os::unix::fs::PermissionsExt as _;

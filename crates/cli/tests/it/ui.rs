@@ -105,7 +105,8 @@ impl Drop for Screen {
 fn kiosk() -> Story {
     let story = Story::new();
     let program = program("kiosk");
-    story.quietly(&["add", "-s", "user", "kiosk", "--", program.to_str().unwrap()]);
+    let entry = json!({ "command": program, "questions": { "elicitation": "queue" } });
+    story.quietly(&["add-json", "-s", "user", "kiosk", &entry.to_string()]);
     let settings = story.home.path().join(".config/switchboard/settings.json");
     let text = std::fs::read_to_string(&settings).unwrap();
     let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -4,8 +4,11 @@ use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
+
 use super::lock::Lock;
 use crate::error::Error;
+use crate::trust::hex;
 
 /// Who may read a file that does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,9 @@ const MAX_LINKS: usize = 40;
 /// Other programs write without our lock; so often we start again when one did.
 const MAX_ATTEMPTS: usize = 20;
 
+/// What the names of files end with that are to replace others.
+const STAGED_SUFFIX: &str = ".tmp";
+
 /// Changes the text of the file at `path`; a file that is not there is empty. Nothing is written where `change`
 /// leaves the text as it is.
 pub(crate) fn update(
@@ -32,14 +38,16 @@ pub(crate) fn update(
     mut change: impl FnMut(&str) -> Result<String, Error>,
 ) -> Result<(), Error> {
     let target = follow(path)?;
-    let _lock = Lock::of(&target, state_dir)?;
+    let lock = Lock::of(&target, state_dir)?;
+    let prefix = staged_prefix(&lock, state_dir);
+    remove_leftovers(&target, &prefix);
     for _ in 0..MAX_ATTEMPTS {
         let before = read(&target)?;
         let after = change(before.as_deref().unwrap_or_default())?;
         if before.as_deref().unwrap_or_default() == after {
             return Ok(());
         }
-        let staged = stage(&target, &after, privacy)?;
+        let staged = stage(&target, &after, privacy, &prefix)?;
         if read(&target)? == before {
             return publish(staged, &target);
         }
@@ -105,7 +113,34 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-fn stage(target: &Path, text: &str, privacy: Privacy) -> Result<tempfile::NamedTempFile, Error> {
+/// What the names of files begin with that are to replace the locked one. Whoever keeps locks elsewhere uses other names.
+fn staged_prefix(lock: &Lock, state_dir: &Path) -> String {
+    let digest = Sha256::new_with_prefix(lock.key());
+    let digest = digest.chain_update(state_dir.as_os_str().as_encoded_bytes()).finalize();
+    format!(".switchboard-{}-", hex(&digest[..8]))
+}
+
+/// Removes what a process left behind that was killed before it could replace the file: under the lock nobody else stages
+/// a file of this prefix.
+fn remove_leftovers(target: &Path, prefix: &str) {
+    let Some(Ok(entries)) = target.parent().map(fs::read_dir) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_staged = |name: &str| name.starts_with(prefix) && name.ends_with(STAGED_SUFFIX);
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && name.to_str().is_some_and(is_staged) {
+            // One that cannot be removed now is in nobody's way.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn stage(
+    target: &Path,
+    text: &str,
+    privacy: Privacy,
+    prefix: &str,
+) -> Result<tempfile::NamedTempFile, Error> {
     let write = |source| Error::Write { path: target.to_owned(), source };
     let folder = target.parent().unwrap_or(Path::new("."));
     match privacy {
@@ -113,7 +148,7 @@ fn stage(target: &Path, text: &str, privacy: Privacy) -> Result<tempfile::NamedT
         Privacy::Shared => fs::create_dir_all(folder).map_err(write)?,
     }
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".switchboard-").suffix(".tmp");
+    builder.prefix(prefix).suffix(STAGED_SUFFIX);
     if let Some(permissions) = fresh_permissions(privacy) {
         builder.permissions(permissions);
     }

@@ -13,6 +13,7 @@ use crate::trust::hex;
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
+    key: String,
 }
 
 impl Lock {
@@ -29,6 +30,11 @@ impl Lock {
         options.create(true).truncate(false).write(true);
         let file = options.open(folder.join(format!("{key}.lock"))).map_err(lock)?;
         file.lock().map_err(lock)?;
-        Ok(Self { _file: file })
+        Ok(Self { _file: file, key })
+    }
+
+    /// Names the file that is locked, in hexadecimal digits.
+    pub(super) fn key(&self) -> &str {
+        &self.key
     }
 }

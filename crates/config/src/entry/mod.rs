@@ -7,8 +7,9 @@ mod schema;
 mod signature;
 mod types;
 
-pub(crate) use parse::{Completeness, callback_port, entry, scopes, tools};
+pub(crate) use parse::{Completeness, callback_port, entry, questions, scopes, tools};
 pub use signature::Signature;
 pub use types::{
-    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Stdio, Tls, ToolFilter, Transport,
+    ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
+    Remote, Share, Stdio, Tls, ToolFilter, Transport,
 };

@@ -3,7 +3,8 @@
 use url::Url;
 
 use super::types::{
-    Entry, Grant, Ide, InheritEnv, OAuth, Remote, Share, Stdio, Tls, ToolFilter, Transport,
+    ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
+    Remote, Share, Stdio, Tls, ToolFilter, Transport,
 };
 use crate::mask::masked_text;
 use crate::problem::{Hint, Kind, Problem};
@@ -53,6 +54,8 @@ fn common(fields: &mut Fields<'_>, transport: Transport) -> Entry {
         tools: fields.nested("tools", tools).unwrap_or_default(),
         share: share(fields),
         share_principals: fields.flag("sharePrincipals").is_some_and(|flag| flag.value),
+        era: era(fields),
+        questions: fields.nested("questions", questions),
     }
 }
 
@@ -319,6 +322,34 @@ pub(crate) fn tools(fields: &mut Fields<'_>) -> ToolFilter {
     let allow = fields.texts("allow");
     let allow = allow.map(|globs| globs.into_iter().map(|glob| glob.value).collect());
     ToolFilter { allow, deny: fields.strings("deny") }
+}
+
+fn era(fields: &mut Fields<'_>) -> Option<ProtocolEra> {
+    let word = fields.text("era")?;
+    match word.value.as_str() {
+        "legacy" => Some(ProtocolEra::Legacy),
+        "modern" => Some(ProtocolEra::Modern),
+        other => {
+            let message = format!("`era` of {} cannot be `{other}`", fields.what());
+            fields.wrong(Kind::BadValue, message, &word.at);
+            None
+        }
+    }
+}
+
+/// `questions`, of an entry or of a settings file.
+pub(crate) fn questions(fields: &mut Fields<'_>) -> QuestionSettings {
+    let Some(word) = fields.text("elicitation") else { return QuestionSettings::default() };
+    let elicitation = match word.value.as_str() {
+        "client" => Some(ElicitationAnswerer::Client),
+        "queue" => Some(ElicitationAnswerer::Queue),
+        other => {
+            let message = format!("`elicitation` of {} cannot be `{other}`", fields.what());
+            fields.wrong(Kind::BadValue, message, &word.at);
+            None
+        }
+    };
+    QuestionSettings { elicitation }
 }
 
 fn share(fields: &mut Fields<'_>) -> Share {

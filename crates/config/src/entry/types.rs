@@ -39,6 +39,13 @@ pub struct Entry {
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub share_principals: bool,
+    /// The era that is spoken with it: only `modern`, or only `legacy`. Absent: whichever it has, for each client its own
+    /// where the server has both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub era: Option<ProtocolEra>,
+    /// Who answers its questions where the client cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions: Option<QuestionSettings>,
 }
 
 /// How a server is reached.
@@ -241,6 +248,35 @@ pub enum Share {
     Never,
 }
 
+/// An era of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtocolEra {
+    /// Versions up to 2025-11-25, which begin with a handshake.
+    Legacy,
+    /// Versions from 2026-07-28 on.
+    Modern,
+}
+
+/// Who answers the questions of servers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QuestionSettings {
+    /// Who fills in a server's forms where the client cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<ElicitationAnswerer>,
+}
+
+/// Who fills in a server's forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ElicitationAnswerer {
+    /// The client alone: a server is not told of forms that the client cannot show.
+    Client,
+    /// The person who watches the queue of questions, in the console or the terminal UI: forms are always declared.
+    Queue,
+}
+
 // === impl Entry ===
 
 impl Entry {
@@ -254,6 +290,8 @@ impl Entry {
             tools: ToolFilter::default(),
             share: Share::Auto,
             share_principals: false,
+            era: None,
+            questions: None,
         }
     }
 

@@ -180,7 +180,9 @@ pub(crate) fn honours(scope: Scope, member: &str) -> bool {
         }
         "allowManagedMcpServersOnly" => scope == Scope::Enterprise,
         "allowedMcpServers" | "connectors" | "xaaIdp" | "nativePlugins" | "plugins"
-        | "ideTools" | "limits" => matches!(scope, Scope::User | Scope::Enterprise),
+        | "ideTools" | "questions" | "checkArguments" | "limits" => {
+            matches!(scope, Scope::User | Scope::Enterprise)
+        }
         "inherit" => scope == Scope::User,
         // `permissions` and `$schema` are for everyone; what is unknown is mentioned as such.
         _ => true,

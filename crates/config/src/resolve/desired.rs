@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::gate::Pending;
 use crate::agent::Agent;
-use crate::entry::{Entry, Signature};
+use crate::entry::{Entry, QuestionSettings, Signature};
 use crate::mask::masked;
 use crate::policy::{AdmittedEntry, Policy};
 use crate::problem::{Kind, Problem, Severity};
@@ -205,6 +205,10 @@ pub struct Effective {
     pub plugins: PluginSettings,
     /// The tools of an editor that are shown.
     pub ide_tools: Option<Vec<Located<String>>>,
+    /// Who answers the questions of servers where the client cannot.
+    pub questions: QuestionSettings,
+    /// Whether the gateway checks the arguments of its clients' calls.
+    pub check_arguments: Option<bool>,
     /// Numbers.
     pub limits: Limits,
 }
@@ -222,6 +226,15 @@ impl Desired {
         self.servers.iter().filter(move |server| server.name == name)
     }
 
+    /// Whether a file could not be read, so that servers may be missing here which are configured there.
+    pub fn is_incomplete(&self) -> bool {
+        let hides_servers = |kind: Kind| {
+            use Kind::{CannotInherit, FailedClosed, Malformed, Unreadable};
+            matches!(kind, Unreadable | Malformed | FailedClosed | CannotInherit)
+        };
+        self.problems.iter().any(|problem| hides_servers(problem.kind))
+    }
+
     /// Why the agent that was asked for cannot be served: there is none of that name, or a server that it requires is
     /// not to be started.
     pub fn agent_problem(&self) -> Option<&Problem> {
@@ -230,6 +243,12 @@ impl Desired {
             problem.kind == Kind::AgentNotFound
                 || is_required && problem.severity == Severity::Error
         })
+    }
+
+    /// What the agent that was asked for is told, if there is an agent and its file is trusted.
+    pub fn agent_prompt(&self) -> Option<&str> {
+        let prompt = self.agent.as_ref()?.prompt.as_deref()?.trim();
+        (!prompt.is_empty()).then_some(prompt)
     }
 
     /// What an import compares with.

@@ -42,8 +42,10 @@ fn owned(layer: &Layer, effective: &mut Effective) {
     replace(&mut effective.connectors, settings.connectors.as_ref());
     replace(&mut effective.xaa_idp, settings.xaa_idp.as_ref());
     replace(&mut effective.ide_tools, settings.ide_tools.as_ref());
+    replace(&mut effective.check_arguments, settings.check_arguments.as_ref());
     effective.native_plugins.extend(settings.native_plugins.iter().cloned());
     effective.plugins.overlay(&settings.plugins);
+    replace(&mut effective.questions.elicitation, settings.questions.elicitation.as_ref());
     limits(&mut effective.limits, &settings.limits);
 }
 

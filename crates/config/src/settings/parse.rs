@@ -7,7 +7,7 @@ use super::types::{
     ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
     Permissions, Servers, Settings,
 };
-use crate::entry::{callback_port, scopes};
+use crate::entry::{callback_port, questions, scopes};
 use crate::policy::{ServerRule, server_rule};
 use crate::problem::{Kind, Problem};
 use crate::source::{Fields, Located, Node, Value};
@@ -37,6 +37,8 @@ pub(crate) fn settings(node: &Node, what: &str, problems: &mut Vec<Problem>) -> 
         plugins: fields.nested("plugins", PluginSettings::read).unwrap_or_default(),
         inherit: fields.texts("inherit").unwrap_or_default(),
         ide_tools: fields.texts("ideTools"),
+        questions: fields.nested("questions", questions).unwrap_or_default(),
+        check_arguments: fields.flag("checkArguments").map(|flag| flag.value),
         limits: fields.nested("limits", limits).unwrap_or_default(),
     };
     fields.finish();

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use super::PluginSettings;
-use crate::entry::Entry;
+use crate::entry::{Entry, QuestionSettings};
 use crate::policy::ServerRule;
 use crate::source::{Located, Member};
 
@@ -51,6 +51,11 @@ pub struct Settings {
     pub inherit: Vec<Located<String>>,
     /// The tools of an editor that are shown.
     pub ide_tools: Option<Vec<Located<String>>>,
+    /// Who answers the questions of servers where the client cannot.
+    pub questions: QuestionSettings,
+    /// Whether the gateway checks the arguments of its clients' calls against the tool's schema before it sends them.
+    /// Without it the server judges them. The command line and the library always check.
+    pub check_arguments: Option<bool>,
     /// Numbers.
     pub limits: Limits,
 }
@@ -172,7 +177,7 @@ pub struct IdentityProvider {
 pub struct Limits {
     /// Milliseconds until the first byte of an HTTP answer.
     pub request_timeout_ms: Option<u64>,
-    /// Attempts to reconnect.
+    /// Quick attempts to reconnect, with growing pauses up to 30 s. Slower ones follow, for good, up to 2 minutes apart.
     pub reconnect_attempts: Option<u64>,
     /// Whether progress extends the time of a call.
     pub reset_on_progress: Option<bool>,
@@ -194,9 +199,10 @@ pub struct Limits {
     pub spill_bytes: Option<u64>,
     /// Days they are kept.
     pub spill_days: Option<u64>,
-    /// Pixels on the long side of an image, for programs that scale them; clients of the gateway get them as they are.
+    /// Pixels on the long side of an image in a result; a larger image is scaled down. 0 for no limit. Clients with
+    /// `--result-limit 0` get images as they are.
     pub image_pixels: Option<u64>,
-    /// Bytes of an image, likewise.
+    /// Bytes of an image, encoded as it is in the result, likewise.
     pub image_bytes: Option<u64>,
 }
 

@@ -125,6 +125,43 @@ fn switching() {
     assert!(matches!(workspace.switch(Scope::User, "z", Switch::On), Err(Error::NoServer { .. })));
 }
 
+/// A server is added, switched off, removed and added again.
+#[test]
+fn a_removed_server_takes_its_switches_along() {
+    use Scope::{Local, User};
+    let check = |added: Scope, switched: &[Scope], again: &str| {
+        let world = World::new();
+        let workspace = world.workspace();
+        let add = || workspace.add(added, "a", &json!({ "command": "x" }), Existing::Keep);
+        add().unwrap();
+        for scope in switched {
+            workspace.switch(*scope, "a", Switch::Off).unwrap();
+        }
+        assert!(shown(&world).contains("a disabled"));
+        workspace.remove("a", None).unwrap();
+        add().unwrap();
+        let shown = shown(&world);
+        assert!(shown.contains(again), "{added:?} {switched:?}: {shown}");
+    };
+    check(Local, &[Local], "a ready");
+    check(User, &[User], "a ready");
+    check(User, &[Local], "a ready");
+    check(User, &[Local, User], "a ready");
+    // Other projects may have one of this name, which has to stay off.
+    check(Local, &[User], "a disabled");
+}
+
+#[test]
+fn a_switch_stays_while_another_server_has_the_name() {
+    let world = World::new();
+    let workspace = world.workspace();
+    workspace.add(Scope::User, "a", &json!({ "command": "x" }), Existing::Keep).unwrap();
+    workspace.add(Scope::Local, "a", &json!({ "command": "y" }), Existing::Keep).unwrap();
+    workspace.switch(Scope::Local, "a", Switch::Off).unwrap();
+    workspace.remove("a", Some(Scope::Local)).unwrap();
+    assert!(shown(&world).contains("a disabled"), "{}", shown(&world));
+}
+
 #[test]
 fn approving_rejecting_and_forgetting() {
     let world = World::new();
@@ -388,9 +425,38 @@ fn concurrent_adds_lose_nothing() {
     assert!(text(&world, "project/.mcp.json").starts_with("{\n  // shared\n"));
 }
 
+/// A process that may write nothing is killed with its new file half made; the next one takes that file away, and no other.
+#[test]
+fn what_a_killed_process_left_is_removed() {
+    let world = World::new();
+    let text = "{\n  \"mcpServers\": {}\n}\n";
+    world.write("project/.mcp.json", text);
+    world.write("project/.switchboard-of-another.tmp", "");
+    let add = |limit: &str| {
+        let script = format!("ulimit -f {limit}; exec \"$0\" --exact workspace::add_one --ignored");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).arg(std::env::current_exe().unwrap());
+        command.env("ADD_NUMBER", "1").env("ADD_HOME", world.path(""));
+        command.stdout(Stdio::null()).status().unwrap()
+    };
+    let staged = || {
+        let entries = fs::read_dir(world.path("project")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.extension().is_some_and(|end| end == "tmp")).count()
+    };
+    for _ in 0..2 {
+        assert!(!add("0").success(), "it was to be killed");
+        assert_eq!(staged(), 2, "one of another, and one that the killed process left");
+        assert_eq!(fs::read_to_string(world.path("project/.mcp.json")).unwrap(), text);
+    }
+    assert!(add("unlimited").success());
+    assert_eq!(staged(), 1, "only what is another's");
+    assert_eq!(world.desired().ready().count(), 1);
+}
+
 /// One of the two hundred.
 #[test]
-#[ignore = "run by `concurrent_adds_lose_nothing`"]
+#[ignore = "run by the tests above, as processes of their own"]
 fn add_one() {
     let (Ok(number), Ok(home)) = (std::env::var("ADD_NUMBER"), std::env::var("ADD_HOME")) else {
         return;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use switchboard_wire::json::Raw;
 
-use crate::catalog::instructions;
+use crate::catalog::instructions::{self, InstructionDigests};
 use crate::dispatch::{Question, builtin_definitions};
 use crate::engine::{Caller, Engine};
 
@@ -30,6 +30,8 @@ pub struct Toolbox {
     offer: Offer,
     /// Tools that a search has found, which are shown from then on.
     found: Arc<Mutex<BTreeSet<String>>>,
+    /// The instructions that the model has read.
+    read: Arc<Mutex<InstructionDigests>>,
     ask: Arc<dyn Fn(Question) + Send + Sync>,
 }
 
@@ -55,7 +57,14 @@ pub(crate) struct Definition {
 impl Toolbox {
     /// Every tool that `caller` may see. Questions that come up are cancelled.
     pub fn new(engine: Engine, caller: Caller) -> Self {
-        Self { engine, caller, offer: Offer::All, found: Arc::default(), ask: Arc::new(drop) }
+        Self {
+            engine,
+            caller,
+            offer: Offer::All,
+            found: Arc::default(),
+            read: Arc::default(),
+            ask: Arc::new(drop),
+        }
     }
 
     /// Shows this many of the tools.
@@ -72,12 +81,31 @@ impl Toolbox {
         self
     }
 
-    /// The advice of all servers for the model, as a section of a system prompt.
+    /// What the model is to know from the start, for a system prompt: the prompt of the workspace's agent, and the advice
+    /// of all servers as a section.
     pub fn instructions(&self) -> String {
         let snapshot = self.engine.snapshot_for(self.caller.principal());
-        snapshot
-            .and_then(|snapshot| instructions::section(&snapshot.catalog.instructions()))
-            .unwrap_or_default()
+        let (section, digests) = match &snapshot {
+            None => (None, InstructionDigests::default()),
+            Some(snapshot) => {
+                let advice = snapshot.catalog.instructions();
+                (instructions::section(&advice), InstructionDigests::of(&advice))
+            }
+        };
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = digests;
+        let prompt = self.caller.applied().desired.agent_prompt().map(str::to_owned);
+        instructions::below_prompt(prompt, section).unwrap_or_default()
+    }
+
+    /// What of the servers' advice has changed since the model read it last. Told in a message of its own, it leaves a
+    /// system prompt that is cached as it is.
+    pub fn changed_instructions(&self) -> Option<String> {
+        let snapshot = self.engine.snapshot_for(self.caller.principal())?;
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = instructions::changes_since(&read, &snapshot.catalog.instructions());
+        let text = changes.to_text();
+        *read = changes.digests;
+        text
     }
 
     /// What the model is told of, in a stable order.

@@ -86,7 +86,9 @@ impl Catalog {
                 template: template.clone(),
             }),
         );
-        self.problems.extend(lists.problems().cloned());
+        // Entries that share a connection share what was read from it, under the name of one of them.
+        let problems = lists.problems().cloned();
+        self.problems.extend(problems.map(|problem| problem.of_server(member.server)));
         let instructions = lists.instructions.clone();
         self.servers.push(Shown { name: name.clone(), instructions });
     }

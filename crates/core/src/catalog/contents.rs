@@ -7,8 +7,9 @@ use std::{
 
 use super::{
     Hit, Label, Named, Prompt, Resource, ServerName, Style, Template, Tool, named::Lookups,
-    search::Index, suggest,
+    search::Index,
 };
+use crate::dispatch::builtin_tools;
 use crate::problem::Problem;
 
 /// What one view shows of all servers. It never changes; when something does, another one takes its place.
@@ -22,7 +23,7 @@ pub struct Catalog {
     pub(super) problems: Vec<Problem>,
     pub(super) places: Places,
     pub(super) styles: [OnceLock<Lookups>; Style::ALL.len()],
-    pub(super) index: OnceLock<Index>,
+    pub(super) index: OnceLock<(Vec<Arc<Listed>>, Index)>,
 }
 
 /// A tool, under the name it is shown by.
@@ -143,6 +144,26 @@ impl Catalog {
         owner.map(|server| server.as_str()).or_else(mentioned)
     }
 
+    /// The servers that list a resource, else those with a template that it fits. Reading it reads that of the first.
+    pub fn owners(&self, uri: &str) -> Vec<&str> {
+        let listing = self.resources.iter().filter(|listed| listed.resource.uri == uri);
+        let mut owners: Vec<&str> = listing.map(|listed| listed.server.as_str()).collect();
+        if owners.is_empty() {
+            let fits = |listed: &&ListedTemplate| listed.template.uri_template.matches(uri);
+            let fitting = self.templates.iter().filter(fits);
+            owners.extend(fitting.map(|listed| listed.server.as_str()));
+        }
+        owners.dedup();
+        owners
+    }
+
+    /// Whether a server lists a resource or a template.
+    pub(crate) fn has_resources(&self, server: &str) -> bool {
+        let resources = self.resources.iter().map(|listed| &listed.server);
+        let templates = self.templates.iter().map(|listed| &listed.server);
+        resources.chain(templates).any(|owner| owner.as_str() == server)
+    }
+
     /// The servers that are not hidden, in order.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.servers.iter().map(|server| server.name.as_str())
@@ -170,19 +191,30 @@ impl Catalog {
         &self.problems
     }
 
-    /// Up to three tools that whoever typed `name` may have meant, closest first.
+    /// The full names of up to three tools that the mistyped `name` may mean, closest first.
     pub fn suggest(&self, name: &str) -> Vec<String> {
-        suggest::closest(&self.tools, None, name)
+        self.named(Style::Full).suggest_tools(name, None)
     }
 
-    /// The same among the tools of one server.
-    pub fn suggest_of(&self, server: &str, name: &str) -> Vec<String> {
-        suggest::closest(&self.tools, Some(server), name)
-    }
-
-    /// The `limit` tools that fit `query` best, best first.
+    /// The `limit` tools that fit `query` best, best first, our own among them. [`Catalog::found`] has them by name.
     pub fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
-        self.index.get_or_init(|| Index::of(&self.tools)).search(&self.tools, query, limit)
+        let (tools, index) = self.index.get_or_init(|| {
+            let tools: Vec<_> = self.tools.iter().chain(self.builtin_tools()).cloned().collect();
+            let index = Index::of(&tools);
+            (tools, index)
+        });
+        index.search(tools, query, limit)
+    }
+
+    /// The tool of this full name, or one of our own.
+    pub fn found(&self, name: &str) -> Option<&Arc<Listed>> {
+        let own = || self.builtin_tools().iter().find(|listed| listed.name == name);
+        self.tool(name).or_else(own)
+    }
+
+    /// Our own tools to list and read resources with, where there are any. They are no part of the list, but found.
+    pub fn builtin_tools(&self) -> &'static [Arc<Listed>] {
+        if self.resources.is_empty() && self.templates.is_empty() { &[] } else { builtin_tools() }
     }
 }
 
@@ -191,6 +223,11 @@ impl Catalog {
 impl Listed {
     pub(super) fn new(label: Label, tool: Arc<Tool>, deferred: bool) -> Self {
         Self { name: label.name(Style::Full), uncut: label.uncut(), label, tool, deferred }
+    }
+
+    /// A tool of our own, which goes by its name alone.
+    pub(crate) fn built_in(label: Label, tool: Arc<Tool>) -> Self {
+        Self { name: tool.name.clone(), uncut: tool.name.clone(), label, tool, deferred: true }
     }
 
     /// Its server, as configured.

@@ -1,4 +1,4 @@
-//! Why an item of a list cannot be used.
+//! What is wrong with an item of a list: so much that it cannot be used, or only a part of it.
 
 use switchboard_wire::json::{MemberError, SpliceError};
 
@@ -21,12 +21,15 @@ pub enum Fault {
     /// A member that is to be an object.
     #[error("`{0}` is not an object")]
     MemberNotAnObject(&'static str),
+    /// A member that is to be `true` or `false`.
+    #[error("`{0}` is not a boolean")]
+    NotABoolean(&'static str),
+    /// A member that the protocol describes, and that is something else.
+    #[error("`{0}` is not what the protocol says")]
+    NotAsDescribed(&'static str),
     /// A member that is to be a list.
     #[error("`{0}` is not a list")]
     NotAList(&'static str),
-    /// Arguments of tools are named.
-    #[error("the `type` of `inputSchema` is not `object`")]
-    NotForObjects,
     /// Nothing can be checked against this schema.
     #[error("`{member}` cannot be used: {reason}")]
     Schema {
@@ -47,6 +50,35 @@ pub enum Fault {
     /// It was left out before it came here.
     #[error("{0}")]
     Excluded(String),
+}
+
+/// What is wrong with a tool that is listed all the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Imperfection {
+    /// Its arguments cannot be checked here.
+    #[error("`inputSchema` cannot be used, so only the server checks arguments: {0}")]
+    Unchecked(String),
+    /// It has no schema for its arguments, or none that can be read.
+    #[error("it is listed with a schema that takes any arguments: {0}")]
+    AnyArguments(Fault),
+    /// Arguments are an object, and its schema does not say so.
+    #[error("`type: object` was added to its `inputSchema`")]
+    TypeAdded,
+    /// A member that a client would refuse the whole list for.
+    #[error("it is listed without `{member}`: {fault}")]
+    Dropped {
+        /// The member.
+        member: &'static str,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// A member of `inputSchema` that a client before 2026-07-28 would refuse the whole list for.
+    #[error("clients before 2026-07-28 get `{0}` of its `inputSchema` left out or rewritten")]
+    LegacyInput(&'static str),
+    /// An `outputSchema` that a client before 2026-07-28 would refuse the whole list for.
+    #[error("clients before 2026-07-28 get it without `outputSchema`, which is not one of objects")]
+    LegacyOutput,
 }
 
 // === impl Fault ===

@@ -10,19 +10,19 @@ use switchboard_wire::sanitize;
 
 const TITLE: &str = "# MCP server instructions";
 
-/// What was told before: a hash of each server's text.
+/// The instructions that a model has read: a digest of each server's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told(BTreeMap<String, [u8; 32]>);
+pub struct InstructionDigests(BTreeMap<String, [u8; 32]>);
 
-/// What has to be told now.
+/// How instructions differ from those that a model has read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delta {
+pub struct InstructionChanges {
     /// What is new or has changed; absent where nothing is.
     pub section: Option<String>,
     /// Servers whose instructions hold no longer, in alphabetical order.
     pub gone: Vec<String>,
-    /// What will then have been told.
-    pub told: Told,
+    /// The digests once the model has read the changes.
+    pub digests: InstructionDigests,
 }
 
 /// All instructions as one section; nothing where there are none.
@@ -39,13 +39,24 @@ pub fn section(instructions: &[(&str, &str)]) -> Option<String> {
     Some(section)
 }
 
-/// What is different from what was told before.
-pub fn delta(instructions: &[(&str, &str)], before: &Told) -> Delta {
-    let told = Told::of(instructions);
-    let is_new = |(server, _): &&(&str, &str)| told.0.get(*server) != before.0.get(*server);
+/// The prompt of an agent and the instructions of servers below it.
+pub fn below_prompt(prompt: Option<String>, section: Option<String>) -> Option<String> {
+    match (prompt, section) {
+        (Some(prompt), Some(section)) => Some(format!("{}\n\n{section}", prompt.trim_end())),
+        (prompt, section) => prompt.or(section),
+    }
+}
+
+/// How `instructions` differ from those that a model has read.
+pub fn changes_since(
+    before: &InstructionDigests,
+    instructions: &[(&str, &str)],
+) -> InstructionChanges {
+    let digests = InstructionDigests::of(instructions);
+    let is_new = |(server, _): &&(&str, &str)| digests.0.get(*server) != before.0.get(*server);
     let changed: Vec<_> = instructions.iter().filter(is_new).copied().collect();
-    let gone = before.0.keys().filter(|server| !told.0.contains_key(*server)).cloned().collect();
-    Delta { section: section(&changed), gone, told }
+    let gone = before.0.keys().filter(|server| !digests.0.contains_key(*server)).cloned().collect();
+    InstructionChanges { section: section(&changed), gone, digests }
 }
 
 /// The text with its headings of the first two levels two levels lower.
@@ -58,10 +69,24 @@ fn demoted(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-// === impl Told ===
+// === impl InstructionChanges ===
 
-impl Told {
-    fn of(instructions: &[(&str, &str)]) -> Self {
+impl InstructionChanges {
+    /// The changes as text for a model; nothing where nothing changed.
+    pub fn to_text(&self) -> Option<String> {
+        let gone = self.gone.iter().map(|server| {
+            format!("The instructions of `{}` hold no longer.\n", sanitize::line(server))
+        });
+        let text: String = self.section.iter().cloned().chain(gone).collect();
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+// === impl InstructionDigests ===
+
+impl InstructionDigests {
+    /// The digests of these instructions.
+    pub fn of(instructions: &[(&str, &str)]) -> Self {
         let hash =
             |(server, text): &(&str, &str)| ((*server).to_owned(), Sha256::digest(text).into());
         Self(instructions.iter().map(hash).collect())

@@ -26,12 +26,13 @@ mod template;
 mod text;
 mod told;
 mod tool;
+mod tool_shape;
 mod words;
 
 pub use annotations::Annotations;
 pub use compose::{Member, View};
 pub use contents::{Catalog, Listed, ListedPrompt, ListedResource, ListedTemplate};
-pub use fault::Fault;
+pub use fault::{Fault, Imperfection};
 pub use lists::Lists;
 pub use named::Named;
 pub use names::{Configured, Label, Neighbours, ServerName, Style, normal_server};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Catalog, Label, Listed, ListedPrompt, Style};
+use super::{Catalog, Label, Listed, ListedPrompt, Style, suggest, suggest::Candidate};
 
 /// The tools and prompts of a catalog under names of one style.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +61,35 @@ impl<'c> Named<'c> {
     /// The tool of this name, exactly.
     pub fn tool(self, name: &str) -> Option<&'c Arc<Listed>> {
         self.lookups.tools.places.get(name).map(|place| &self.catalog.tools[*place])
+    }
+
+    /// The name of this style of the tool that has this full name.
+    pub fn tool_name(self, full: &str) -> Option<&'c str> {
+        let place = self.catalog.named(Style::Full).lookups.tools.places.get(full)?;
+        self.lookups.tools.names[*place].as_deref()
+    }
+
+    /// Up to three tools that the mistyped `name` may mean, closest first. Where `server` is given, only its tools: a
+    /// client that sees one server is not told what others offer.
+    pub fn suggest_tools(self, name: &str, server: Option<&str>) -> Vec<String> {
+        let seen = self.tools().filter(|(_, tool)| server.is_none_or(|only| only == tool.server()));
+        let candidate = |(shown, tool): (&'c str, &'c Arc<Listed>)| {
+            let tool: &'c Listed = tool;
+            Candidate { label: &tool.label, full: &tool.name, shown }
+        };
+        suggest::closest(&seen.map(candidate).collect::<Vec<_>>(), name)
+    }
+
+    /// The same among prompts.
+    pub fn suggest_prompts(self, name: &str, server: Option<&str>) -> Vec<String> {
+        let is_seen = |prompt: &ListedPrompt| server.is_none_or(|only| only == prompt.server());
+        let seen = self.prompts().filter(|(_, prompt)| is_seen(prompt));
+        let candidate = |(shown, prompt): (&'c str, &'c ListedPrompt)| Candidate {
+            label: &prompt.label,
+            full: &prompt.name,
+            shown,
+        };
+        suggest::closest(&seen.map(candidate).collect::<Vec<_>>(), name)
     }
 
     /// The prompts and their names.

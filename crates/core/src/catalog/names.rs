@@ -10,6 +10,9 @@
 //! - every name that is too long, after it is cut;
 //! - every name that *looks* as if it ended so. What is left plain therefore never equals what is not.
 //!
+//! A bare name has no server in it, and keeps the `.` that the protocol allows in names too. One that stands as its server
+//! gave it is never mistaken for another of its list, so that only names that had to be reduced are marked.
+//!
 //! All of it follows from the configured names and the one list an item stands in, never from who is connected, so a
 //! name means the same thing tomorrow. What remains is two items with the same hash; whoever puts names together
 //! shows neither of them.
@@ -36,7 +39,7 @@ pub enum Style {
     Full,
     /// `<server>__<tool>`, at most 46: clients put a prefix of their own before it.
     Gateway,
-    /// `<tool>`, at most 64; for a view of one server.
+    /// `<tool>`, at most 64, reduced to `[A-Za-z0-9_.-]`; for a view of one server.
     Bare,
 }
 
@@ -69,6 +72,10 @@ pub struct ServerName {
 pub struct Label {
     server: Arc<ServerName>,
     normal: String,
+    /// The name without its server, where it is not `normal`.
+    bare: Option<String>,
+    /// Whether the bare name is not what the server calls the item.
+    is_reduced: bool,
     /// The list has another item that is reduced to the same text.
     has_twin: bool,
     hash: [u8; 4],
@@ -154,7 +161,10 @@ impl ServerName {
         let digest =
             Sha256::new().chain_update(&self.raw).chain_update([0]).chain_update(item).finalize();
         let hash = [digest[0], digest[1], digest[2], digest[3]];
-        Label { server: self.clone(), normal: normalize(item), has_twin: false, hash }
+        let (normal, bare) = (normalize(item), reduce_bare(item));
+        let is_reduced = bare != item;
+        let bare = (bare != normal).then_some(bare);
+        Label { server: self.clone(), normal, bare, is_reduced, has_twin: false, hash }
     }
 }
 
@@ -189,8 +199,11 @@ impl Label {
     /// The name to show.
     pub fn name(&self, style: Style) -> String {
         let mut name = self.plain(style);
-        let is_crowded = self.server.is_crowded && style != Style::Bare;
-        if is_crowded || self.has_twin || name.len() > style.limit() || looks_marked(&name) {
+        let is_mistakable = match style {
+            Style::Full | Style::Gateway => self.server.is_crowded || self.has_twin,
+            Style::Bare => self.has_twin && self.is_reduced,
+        };
+        if is_mistakable || name.len() > style.limit() || looks_marked(&name) {
             name.truncate(style.limit() - SUFFIX);
             // Writing to a string cannot fail.
             let _ = write!(name, "_{:08x}", u32::from_be_bytes(self.hash));
@@ -203,9 +216,15 @@ impl Label {
         match style {
             Style::Full => ["mcp__", server, "__", item].concat(),
             Style::Gateway => [server, "__", item].concat(),
-            Style::Bare => item.to_owned(),
+            Style::Bare => self.bare.as_deref().unwrap_or(item).to_owned(),
         }
     }
+}
+
+/// The name of an item without its server's.
+fn reduce_bare(item: &str) -> String {
+    let is_kept = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    item.chars().map(|c| if is_kept(c) { c } else { '_' }).collect()
 }
 
 /// Whether a name ends as if a hash had been put there.
@@ -270,7 +289,10 @@ mod tests {
 
     #[test]
     fn twins_of_a_list_are_all_marked() {
-        check(&["s"], &["a.b", "c", "a/b"], Style::Bare, &["a_b_407e8e5c", "c", "a_b_fb3c0e4c"]);
+        let items = ["a.b", "c", "a/b"];
+        check(&["s"], &items, Style::Gateway, &["s__a_b_407e8e5c", "s__c", "s__a_b_fb3c0e4c"]);
+        check(&["s"], &items, Style::Bare, &["a.b", "c", "a_b_fb3c0e4c"]);
+        check(&["s"], &["a_b", "a b"], Style::Bare, &["a_b", "a_b_eae83beb"]);
     }
 
     #[test]

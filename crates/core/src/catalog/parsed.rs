@@ -4,7 +4,10 @@ use std::{collections::HashSet, sync::Arc};
 
 use switchboard_wire::{client::Listing, json::Raw};
 
-use super::{fault::Fault, text};
+use super::{
+    fault::{Fault, Imperfection},
+    text,
+};
 use crate::problem::{Problem, ProblemKind};
 
 /// The items of one list that can be used, and what is wrong with the others.
@@ -25,6 +28,11 @@ pub(super) trait Item {
 
     /// What stands in that member.
     fn key(&self) -> &str;
+
+    /// What is wrong with it although it is listed.
+    fn imperfections(&self) -> &[Imperfection] {
+        &[]
+    }
 }
 
 /// Reads every item of a list by itself.
@@ -38,7 +46,11 @@ pub(super) fn read<T: Item>(
     let mut seen = HashSet::new();
     for (index, raw) in listing.items.iter().enumerate() {
         match parse(raw) {
-            Ok(item) if seen.insert(item.key().to_owned()) => parsed.items.push(Arc::new(item)),
+            Ok(item) if seen.insert(item.key().to_owned()) => {
+                let notes = item.imperfections().iter();
+                parsed.problems.extend(notes.map(|why| noted(server, T::NOUN, item.key(), why)));
+                parsed.items.push(Arc::new(item));
+            }
             Ok(item) => parsed.problems.push(left_out(item.key(), &Fault::Repeated)),
             Err(fault) => parsed.problems.push(left_out(&label::<T>(raw, index), &fault)),
         }
@@ -56,6 +68,12 @@ pub(super) fn read<T: Item>(
 fn left_out(server: &str, noun: &str, item: &str, why: &Fault) -> Problem {
     let message = text::line(&format!("the {noun} is left out: {why}"));
     let problem = Problem::new(ProblemKind::Quarantined, message).of_server(server);
+    problem.of_item(text::line(item))
+}
+
+fn noted(server: &str, noun: &str, item: &str, why: &Imperfection) -> Problem {
+    let message = text::line(&format!("the {noun} is imperfect: {why}"));
+    let problem = Problem::new(ProblemKind::Imperfect, message).of_server(server);
     problem.of_item(text::line(item))
 }
 

@@ -10,7 +10,10 @@ use switchboard_wire::{
     sanitize,
 };
 
-use super::{fault::Fault, text};
+use super::{
+    fault::{Fault, Imperfection},
+    text,
+};
 
 /// Where in an item something stands.
 pub(super) type Path = &'static [&'static str];
@@ -20,6 +23,8 @@ pub(super) struct Reader<'a> {
     item: &'a Raw,
     /// What stands there from now on; `None` for nothing.
     changes: Vec<(Path, Option<String>)>,
+    /// What is wrong with it, though it can be used.
+    imperfections: Vec<Imperfection>,
 }
 
 // === impl Reader ===
@@ -30,7 +35,7 @@ impl<'a> Reader<'a> {
             return Err(Fault::NotAnObject);
         }
         no_key_twice(item)?;
-        Ok(Self { item, changes: Vec::new() })
+        Ok(Self { item, changes: Vec::new(), imperfections: Vec::new() })
     }
 
     /// Text that tells items apart; it is never changed.
@@ -95,6 +100,40 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
+    /// Reads a member that the item can do without. One that cannot be read is taken out, with a note.
+    pub(super) fn optional<T>(
+        &mut self,
+        path: Path,
+        read: impl FnOnce(&mut Self, Path) -> Result<Option<T>, Fault>,
+    ) -> Option<T> {
+        read(self, path).unwrap_or_else(|fault| {
+            self.changes.push((path, None));
+            self.imperfections.push(Imperfection::Dropped { member: last(path), fault });
+            None
+        })
+    }
+
+    /// A member that is `true` or `false`.
+    pub(super) fn flag(&mut self, path: Path) -> Result<Option<bool>, Fault> {
+        let Some(value) = self.present(path)? else { return Ok(None) };
+        value.decode().map(Some).map_err(|_| Fault::NotABoolean(last(path)))
+    }
+
+    /// A member for which `is_fit` holds.
+    pub(super) fn fit(
+        &mut self,
+        path: Path,
+        is_fit: fn(&Raw) -> bool,
+    ) -> Result<Option<Raw>, Fault> {
+        let Some(value) = self.present(path)? else { return Ok(None) };
+        if is_fit(&value) { Ok(Some(value)) } else { Err(Fault::NotAsDescribed(last(path))) }
+    }
+
+    /// What is wrong with the item, though it can be used.
+    pub(super) fn imperfections(&mut self) -> &mut Vec<Imperfection> {
+        &mut self.imperfections
+    }
+
     /// Puts `json` where `path` leads.
     pub(super) fn replace(&mut self, path: Path, json: String) {
         self.changes.push((path, Some(json)));
@@ -119,7 +158,7 @@ fn last(path: Path) -> &'static str {
 }
 
 /// Refuses an object in which a key stands twice, however it is escaped.
-fn no_key_twice(object: &Raw) -> Result<(), Fault> {
+pub(super) fn no_key_twice(object: &Raw) -> Result<(), Fault> {
     let mut seen = HashSet::new();
     for member in Members::of(object.as_str()) {
         let key = decode_string(member.key).unwrap_or(Cow::Borrowed(member.key));

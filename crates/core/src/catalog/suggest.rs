@@ -1,9 +1,8 @@
-//! What whoever typed a name may have meant.
+//! The tools or prompts that a mistyped name may mean.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use super::{Label, Listed, Style, words::words};
+use super::{Label, Style, words::words};
 
 /// How many are suggested.
 const MOST: usize = 3;
@@ -11,37 +10,47 @@ const MOST: usize = 3;
 /// Names longer than this are not compared letter by letter; nobody mistypes one.
 const LONGEST: usize = 128;
 
-/// Up to three tools, closest first: by letters, and where no letters are close, by words in common. Where `server` is
-/// given, only its tools: whoever sees one server is not told what others offer.
-pub(super) fn closest(tools: &[Arc<Listed>], server: Option<&str>, name: &str) -> Vec<String> {
-    let is_seen = |listed: &Listed| server.is_none_or(|server| server == listed.server());
-    let seen: Vec<&Listed> =
-        tools.iter().map(AsRef::as_ref).filter(|listed| is_seen(listed)).collect();
-    let by_letters = ranked(&seen, |listed| by_letters(&listed.label, &listed.name, name));
+/// A tool or prompt that may be suggested.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate<'c> {
+    pub(super) label: &'c Label,
+    /// Its full name.
+    pub(super) full: &'c str,
+    /// The name to suggest.
+    pub(super) shown: &'c str,
+}
+
+/// Up to three names, closest first: by letters, and where no letters are close, by words in common.
+pub(super) fn closest(candidates: &[Candidate<'_>], name: &str) -> Vec<String> {
+    let by_letters = ranked(candidates, |candidate| by_letters(candidate, name));
     if !by_letters.is_empty() {
         return by_letters;
     }
     let typed: HashSet<_> = words(strip(name)).into_iter().collect();
-    ranked(&seen, |listed| by_words(listed, &typed))
+    ranked(candidates, |candidate| by_words(candidate, &typed))
 }
 
 /// The names with the smallest distances; of equal ones the first in the alphabet.
-fn ranked(tools: &[&Listed], distance: impl Fn(&Listed) -> Option<usize>) -> Vec<String> {
-    let near = tools.iter().filter_map(|listed| Some((distance(listed)?, &listed.name)));
+fn ranked(
+    candidates: &[Candidate<'_>],
+    distance: impl Fn(&Candidate<'_>) -> Option<usize>,
+) -> Vec<String> {
+    let near = candidates.iter().filter_map(|near| Some((distance(near)?, near.shown)));
     let mut found: Vec<_> = near.collect();
     found.sort_unstable();
-    found.into_iter().take(MOST).map(|(_, name)| name.clone()).collect()
+    found.into_iter().take(MOST).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// The distance to the closest of the names a tool goes by, if it is close.
-fn by_letters(label: &Label, full: &str, name: &str) -> Option<usize> {
+/// The distance to the closest of an item's names in any style, if it is close.
+fn by_letters(candidate: &Candidate<'_>, name: &str) -> Option<usize> {
+    let Candidate { label, full, .. } = *candidate;
     let gateway = label.name(Style::Gateway);
     [full, &gateway, label.normal()].into_iter().filter_map(|known| distance(known, name)).min()
 }
 
 /// How many words there are that only one of the two has, if they share half of those typed.
-fn by_words(listed: &Listed, typed: &HashSet<String>) -> Option<usize> {
-    let known: HashSet<_> = words(strip(&listed.name)).into_iter().collect();
+fn by_words(candidate: &Candidate<'_>, typed: &HashSet<String>) -> Option<usize> {
+    let known: HashSet<_> = words(strip(candidate.full)).into_iter().collect();
     let shared = known.intersection(typed).count();
     (shared > 0 && shared * 2 >= typed.len()).then(|| known.len() + typed.len() - 2 * shared)
 }

@@ -4,16 +4,20 @@
 
 use std::sync::OnceLock;
 
-use switchboard_wire::{client::Listing, json::Raw};
+use switchboard_wire::{
+    Era, Version,
+    client::Listing,
+    json::{Edit, Raw},
+};
 
 use super::{
     Annotations,
-    fault::Fault,
+    fault::{Fault, Imperfection},
     parsed::{self, Item, Parsed},
-    reader::Reader,
-    text,
+    reader::{Path, Reader},
+    text, tool_shape,
 };
-use crate::schema::{BadSchema, Validator};
+use crate::schema::{self, BadSchema, Validator};
 
 /// The most characters of a result that a tool may claim for itself.
 const MAX_RESULT: usize = 500_000;
@@ -38,8 +42,12 @@ pub struct Tool {
     pub annotations: Annotations,
     /// How the server would like it treated.
     pub meta: ToolMeta,
-    /// The item as sent, with clean words.
+    /// The item as sent, with clean words, and without what makes clients of the newest version refuse a whole list.
     pub item: Raw,
+    /// The same for clients before 2026-07-28, where it has to differ.
+    legacy_item: Option<Raw>,
+    /// What is wrong with it; it is listed all the same.
+    pub imperfections: Vec<Imperfection>,
     /// About how many tokens a model spends on it.
     pub cost: usize,
     /// What its arguments are checked with, compiled when it is first called.
@@ -69,33 +77,44 @@ pub fn tools(server: &str, listing: &Listing, check: SchemaCheck<'_>) -> Parsed<
 // === impl Tool ===
 
 impl Tool {
-    /// Reads one tool.
+    /// Reads one tool. Only one without a usable name is refused; `check` says whether its schemas can be used.
     pub fn parse(item: &Raw, check: SchemaCheck<'_>) -> Result<Self, Fault> {
         let mut reader = Reader::of(item)?;
         let name = reader.identity("name")?;
         let input_schema = input_schema(item, &mut reader, check)?;
-        let output_schema = reader.object(&["outputSchema"])?;
-        if let Some(schema) = &output_schema {
-            usable("outputSchema", schema, check)?;
-        }
-        let description = reader.block(&["description"])?;
-        // They have to be an object, if they are there at all.
-        reader.object(&["annotations"])?;
-        let title = reader.line(&["title"])?;
-        let title = title.or(reader.line(&["annotations", "title"])?);
-        let meta = reader.object(&["_meta"])?;
+        let output_schema = output_schema(&mut reader, check);
+        let description = reader.optional(&["description"], Reader::block);
+        let title = reader.optional(&["title"], Reader::line);
+        let title = title.or(annotations(&mut reader));
+        let meta = reader.optional(&["_meta"], Reader::object);
+        reader.optional(&["icons"], |reader, path| reader.fit(path, tool_shape::is_icons));
+        reader.optional(&["execution"], |reader, path| reader.fit(path, tool_shape::is_execution));
+        let mut imperfections = std::mem::take(reader.imperfections());
+        let item = reader.finish()?;
+        let legacy_item =
+            legacy_item(&item, &input_schema, output_schema.as_ref(), &mut imperfections);
         Ok(Self {
             cost: cost(&name, description.as_deref(), &input_schema),
-            annotations: Annotations::of(item),
+            annotations: Annotations::of(&item),
             meta: ToolMeta::of(meta.as_ref()),
-            item: reader.finish()?,
+            item,
+            legacy_item,
             name,
             title,
             description,
             input_schema,
             output_schema,
+            imperfections,
             validator: OnceLock::new(),
         })
+    }
+
+    /// The definition for clients of this version.
+    pub fn item_for(&self, version: Version) -> &Raw {
+        match (version.era(), &self.legacy_item) {
+            (Era::Legacy, Some(item)) => item,
+            _ => &self.item,
+        }
     }
 
     /// What its arguments are checked with.
@@ -123,24 +142,66 @@ impl Item for Tool {
     fn key(&self) -> &str {
         &self.name
     }
+
+    fn imperfections(&self) -> &[Imperfection] {
+        &self.imperfections
+    }
 }
 
 fn input_schema(item: &Raw, reader: &mut Reader<'_>, check: SchemaCheck<'_>) -> Result<Raw, Fault> {
     const MEMBER: &str = "inputSchema";
-    if item.get(MEMBER)?.is_none() {
-        return Err(Fault::Missing(MEMBER));
+    let sent = item.get(MEMBER)?;
+    let schema = tool_shape::input_schema(sent.as_ref(), reader.imperfections());
+    if let Err(reason) = check(&schema) {
+        reader.imperfections().push(Imperfection::Unchecked(reason));
     }
-    let schema = reader.object(&[MEMBER])?.ok_or(Fault::MemberNotAnObject(MEMBER))?;
-    let kind = schema.get("type")?.and_then(|kind| kind.to_text());
-    if kind.as_deref() != Some("object") {
-        return Err(Fault::NotForObjects);
+    if sent.is_none_or(|sent| sent.as_str() != schema.as_str()) {
+        reader.replace(&[MEMBER], schema.to_string());
     }
-    usable(MEMBER, &schema, check)?;
     Ok(schema)
 }
 
-fn usable(member: &'static str, schema: &Raw, check: SchemaCheck<'_>) -> Result<(), Fault> {
-    check(schema).map_err(|reason| Fault::Schema { member, reason })
+fn output_schema(reader: &mut Reader<'_>, check: SchemaCheck<'_>) -> Option<Raw> {
+    // SDKs compile it when they read the list, with validators of their own.
+    let compile = |schema: &Raw| check(schema).and_then(|()| schema::check_portable(schema));
+    reader.optional(&["outputSchema"], |reader, path| {
+        let sent = reader.present(path)?;
+        sent.map(|sent| tool_shape::output_schema(&sent, compile)).transpose()
+    })
+}
+
+/// Takes out annotations that are not what the protocol says, and gives the title among them.
+fn annotations(reader: &mut Reader<'_>) -> Option<String> {
+    const HINTS: [Path; 4] = [
+        &["annotations", "readOnlyHint"],
+        &["annotations", "destructiveHint"],
+        &["annotations", "idempotentHint"],
+        &["annotations", "openWorldHint"],
+    ];
+    reader.optional(&["annotations"], Reader::object)?;
+    for hint in HINTS {
+        reader.optional(hint, Reader::flag);
+    }
+    reader.optional(&["annotations", "title"], Reader::line)
+}
+
+/// The definition for clients before 2026-07-28, where it has to differ.
+fn legacy_item(
+    item: &Raw,
+    input: &Raw,
+    output: Option<&Raw>,
+    imperfections: &mut Vec<Imperfection>,
+) -> Option<Raw> {
+    let input = tool_shape::legacy_input_schema(input, imperfections);
+    let mut edits = Vec::new();
+    if let Some(input) = &input {
+        edits.push(Edit::set(&["inputSchema"], input.as_str()));
+    }
+    if output.is_some_and(|schema| !tool_shape::is_legacy_output_schema(schema)) {
+        imperfections.push(Imperfection::LegacyOutput);
+        edits.push(Edit::remove(&["outputSchema"]));
+    }
+    if edits.is_empty() { None } else { item.with(&edits).ok() }
 }
 
 fn cost(name: &str, description: Option<&str>, schema: &Raw) -> usize {

@@ -3,13 +3,14 @@
 //! A key is a digest, since what it is made of holds secrets. What changes nothing on the wire (which
 //! tools are shown, how long a call may take, the server's name) is no part of it.
 //!
-//! Keys are made in two steps. The [`ServerKey`] says which server it is, and what we declare to it; the [`Key`] adds
-//! whose the connection is: a principal, a session. A field of either kind is added in its own step.
+//! Keys are made in three steps. The [`EntryKey`] says which server it is, and with which credential it is reached; the
+//! [`ServerKey`] adds the era that is spoken and the capabilities that are declared; the [`Key`] adds whose the connection
+//! is: a principal, a session. Only the first step looks at files.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, ffi::OsStr, fmt};
 
 use sha2::{Digest, Sha256};
-use switchboard_wire::http::ProxyVars;
+use switchboard_wire::{Era, http::ProxyVars};
 
 use super::{
     spec::{Reach, Spec, Variant},
@@ -24,22 +25,44 @@ pub struct Key([u8; 32]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ServerKey([u8; 32]);
 
+/// Names a server, whatever is declared to it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EntryKey([u8; 32]);
+
+/// Variables that differ between the clients of one person and do not make a server another one.
+const LOGIN_VARIABLES: [&str; 15] = [
+    "PATH",
+    "TERM",
+    "COLORTERM",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_RUNTIME_DIR",
+    "XDG_CURRENT_DESKTOP",
+    "XDG_SEAT",
+    "XDG_VTNR",
+    "XDG_MENU_PREFIX",
+    "DESKTOP_SESSION",
+];
+
 /// Takes in fields so that no two sequences of them look alike.
 struct Fields(Sha256);
 
 // === impl Spec ===
 
 impl Spec {
-    /// The key of a connection to this. Looks for the command, and reads the entry's file of
-    /// variables, as starting the server would: it may block.
+    /// The key of a connection to this. May block, as [`Spec::entry_key`] may.
     pub fn key(&self) -> Key {
-        self.key_at(self.server_key())
+        self.key_at(self.entry_key())
     }
 
-    /// The key of a connection to this, where [`Spec::server_key`] is known.
-    pub(crate) fn key_at(&self, server: ServerKey) -> Key {
+    /// The key of a connection to this, where [`Spec::entry_key`] is known.
+    pub(crate) fn key_at(&self, entry: EntryKey) -> Key {
         let mut fields = Fields(Sha256::new());
-        fields.add(server.0);
+        fields.add(self.server_key_at(entry).0);
         fields.add_optional(self.principal.as_ref().map(|principal| principal.as_bytes()));
         fields.add_optional(match &self.variant {
             Variant::Shared => None,
@@ -48,8 +71,24 @@ impl Spec {
         Key(fields.0.finalize().into())
     }
 
-    /// Names what it connects to, whoever it is for. May block, as [`Spec::key`] may.
-    pub fn server_key(&self) -> ServerKey {
+    /// Names what it connects to and what is declared there, for all principals and sessions alike.
+    pub(crate) fn server_key_at(&self, entry: EntryKey) -> ServerKey {
+        let mut fields = Fields(Sha256::new());
+        fields.add(entry.0);
+        fields.add(match self.era {
+            None => "any era",
+            Some(Era::Legacy) => "legacy",
+            Some(Era::Modern) => "modern",
+        });
+        // A modern server is told with each request.
+        let class = if self.era == Some(Era::Modern) { 0 } else { self.class.bits() };
+        fields.add([class]);
+        ServerKey(fields.0.finalize().into())
+    }
+
+    /// Names what it connects to. Looks for the command, and reads the entry's file of variables, as starting the
+    /// server would: it may block.
+    pub fn entry_key(&self) -> EntryKey {
         let mut fields = Fields(Sha256::new());
         match &self.reach {
             Reach::InProcess(server) => fields.add("in process").add(&server.id),
@@ -62,9 +101,8 @@ impl Spec {
         };
         let root = self.root.as_deref().map(|root| root.as_os_str().as_encoded_bytes());
         fields.add_optional(root);
-        fields.add([u8::from(self.declared.sampling)]);
         fields.add(&self.credential_id);
-        ServerKey(fields.0.finalize().into())
+        EntryKey(fields.0.finalize().into())
     }
 
     /// The proxies that a server elsewhere is reached through.
@@ -94,10 +132,20 @@ impl Spec {
         // The order does not matter, and where a name comes twice the last one counts.
         let variables: BTreeMap<_, _> = command.env.iter().map(|(n, v)| (n, v)).collect();
         for (name, value) in variables {
+            if is_of_login(name) && !target::names_variable(self, &command, name) {
+                continue;
+            }
             fields.add(name.as_encoded_bytes()).add(value.as_encoded_bytes());
         }
         fields
     }
+}
+
+/// Whether a variable says where a client was started, a dock or a terminal, and nothing of the server. `PATH` counts
+/// through the program that is found there.
+fn is_of_login(name: &OsStr) -> bool {
+    let is_one = |name: &str| LOGIN_VARIABLES.contains(&name) || name.starts_with("XDG_SESSION_");
+    name.to_str().is_some_and(is_one)
 }
 
 // === impl Fields ===
@@ -122,7 +170,7 @@ impl Fields {
 
 impl Key {
     /// A number that differs from key to key, for what should differ between connections.
-    pub(super) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.0.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 }
@@ -130,6 +178,12 @@ impl Key {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for EntryKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&Key(self.0), f)
     }
 }
 

@@ -15,8 +15,17 @@ use super::{Connection, Error};
 pub enum Notice {
     /// Its state is not what it was.
     StateChanged,
-    /// A list was read, and is published.
+    /// A server that is connected has become silent, or answers again.
+    SilenceChanged,
+    /// A list was read, is not what it was, and is published.
     ListsChanged(List),
+    /// A list was read again, and has the same items.
+    ListUnchanged {
+        /// Which.
+        list: List,
+        /// Whether the server had said that it changed.
+        was_announced: bool,
+    },
     /// The server offers no list, so none will be read.
     NoLists,
     /// A list could not be read; what was read before still stands.

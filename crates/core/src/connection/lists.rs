@@ -5,6 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use switchboard_wire::client::{List, Listing, ServerFacts};
+use switchboard_wire::json::Raw;
 use tokio::time::Instant;
 
 use super::Error;
@@ -42,6 +43,8 @@ pub struct RawList {
     pub problem: Option<Error>,
     /// Whether the server, or the end of its session, has made it doubtful.
     pub outdated: bool,
+    /// Whether the server has said since that it changed.
+    pub announced: bool,
 }
 
 // === impl RawLists ===
@@ -102,6 +105,14 @@ impl RawList {
         self.outdated || self.problem.is_some() || expired
     }
 
+    /// Whether a listing has the same items.
+    pub(super) fn equals(&self, listing: &Listing) -> bool {
+        let is_same = |before: &Arc<Listing>| {
+            before.items.iter().map(Raw::as_str).eq(listing.items.iter().map(Raw::as_str))
+        };
+        self.problem.is_none() && self.listing.as_ref().is_some_and(is_same)
+    }
+
     pub(super) fn read(listing: Listing) -> Self {
         let now = Instant::now();
         Self {
@@ -111,6 +122,7 @@ impl RawList {
             listing: Some(Arc::new(listing)),
             problem: None,
             outdated: false,
+            announced: false,
         }
     }
 

@@ -3,17 +3,19 @@
 //! A [`Spec`] says what to connect to; specs with equal [`Key`]s may share a connection. The task alone
 //! writes the connection's [`State`] and its [`RawLists`]; everyone else reads. It connects, reads the
 //! lists, takes what the server says by itself, and when the session is lost tries again with growing
-//! pauses, until there is no point or somebody stops it.
+//! pauses, for as long as trying can help.
 //!
 //! This module refuses to know what a call is for, what is in a list, and which servers are desired.
 
 mod admission;
+mod capability_class;
 mod code_variables;
 mod env_file;
 mod error;
 mod key;
 mod listener;
 mod lists;
+mod liveness;
 mod proxy;
 mod reading;
 mod requests;
@@ -30,27 +32,37 @@ mod task;
 mod timing;
 mod tls;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
-use switchboard_wire::{self as wire, Remedy, client::List};
+use switchboard_wire::{
+    self as wire, Era, Remedy, Version,
+    client::{List, ServerFacts},
+};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use admission::Admission;
+pub use capability_class::CapabilityClass;
 pub use error::{Busy, ConnectionLimit, Error, NotReady};
-pub use key::{Key, ServerKey};
+pub use key::{EntryKey, Key, ServerKey};
 pub use listener::{Listener, Notice};
 pub use lists::{LISTS, RawList, RawLists};
 pub use proxy::proxies_of;
 pub use shared::Shared;
 pub use sign_in::SignInError;
-pub use spec::{Declared, InProcess, Place, Reach, Spec, Variant};
+pub use spec::{InProcess, Place, Reach, Spec, Variant};
 pub use state::{Failed, Live, NeedsAuth, Pending, State};
 pub use stats::{Latency, Stats};
 pub use target::MARKER;
 pub use timing::{Jitter, Timing};
 pub use tls::network;
+
+pub(crate) use capability_class::declares;
 
 use requests::{Requests, Urgency};
 
@@ -67,7 +79,10 @@ pub struct Connection {
 struct Core {
     key: Key,
     server_key: ServerKey,
+    entry_key: EntryKey,
     spec: Spec,
+    /// What it connects to, as eras are remembered, once that was found out.
+    target: OnceLock<String>,
     shared: Arc<Shared>,
     requests: Requests,
     strikes: strikes::Strikes,
@@ -82,21 +97,23 @@ impl Connection {
     /// Begins to connect. Must be called within a runtime. The key is computed here, which may block
     /// for as long as looking for a file does; see [`Connection::start_keyed`].
     pub fn start(spec: Spec, shared: Arc<Shared>, listener: Arc<dyn Listener>) -> Arc<Self> {
-        let server_key = spec.server_key();
-        Self::start_keyed(server_key, spec, shared, listener)
+        let entry_key = spec.entry_key();
+        Self::start_keyed(entry_key, spec, shared, listener)
     }
 
-    /// The same for a spec whose server's key is known.
+    /// The same for a spec whose entry's key is known.
     pub fn start_keyed(
-        server_key: ServerKey,
+        entry_key: EntryKey,
         spec: Spec,
         shared: Arc<Shared>,
         listener: Arc<dyn Listener>,
     ) -> Arc<Self> {
         let core = Arc::new(Core {
-            key: spec.key_at(server_key),
-            server_key,
+            key: spec.key_at(entry_key),
+            server_key: spec.server_key_at(entry_key),
+            entry_key,
             spec,
+            target: OnceLock::new(),
             shared,
             requests: Requests::default(),
             strikes: strikes::Strikes::default(),
@@ -123,6 +140,35 @@ impl Connection {
     /// Names its server, for all principals and sessions alike.
     pub fn server_key(&self) -> ServerKey {
         self.core.server_key
+    }
+
+    /// Names its server, whatever is declared to it.
+    pub fn entry_key(&self) -> EntryKey {
+        self.core.entry_key
+    }
+
+    /// What its server said of itself, now or when it was last up.
+    pub fn facts(&self) -> Option<Arc<ServerFacts>> {
+        self.lists.borrow().facts.clone()
+    }
+
+    /// The era of its server: as it is spoken, or as it was spoken before this connection was made.
+    pub fn known_era(&self) -> Option<Era> {
+        let spoken = self.facts().map(|facts| facts.era());
+        let before = || self.core.shared.eras.get(self.core.target.get()?).map(Version::era);
+        spoken.or_else(before)
+    }
+
+    /// Whether its server, which was reached in the modern era, has the legacy one too, if that is known.
+    pub(crate) fn has_legacy_too(&self) -> Option<bool> {
+        self.core.shared.eras.legacy_too(self.core.target.get()?)
+    }
+
+    /// Remembers whether it has.
+    pub(crate) fn note_legacy_too(&self, has_it: bool) {
+        if let Some(target) = self.core.target.get() {
+            self.core.shared.eras.put_legacy_too(target, has_it);
+        }
     }
 
     /// What it is to.
@@ -187,6 +233,49 @@ impl Connection {
                 None => return settled,
             }
         }
+    }
+
+    /// Has a server that is down tried again, though not within a second of the attempt before.
+    pub fn retry(&self) {
+        self.core.requests.ask(|asked| asked.looked_at = true);
+    }
+
+    /// The same for one whose last attempt failed at least `ago`. Says whether it is tried again, and returns when the
+    /// attempt has begun.
+    pub async fn retry_if_failed(&self, ago: Duration) -> bool {
+        let number = match &*self.state.borrow() {
+            State::Failed(failed) if failed.since.elapsed() >= ago => failed.number,
+            _ => return false,
+        };
+        self.retry();
+        let mut state = self.state.clone();
+        let begun = state
+            .wait_for(|state| !matches!(state, State::Failed(failed) if failed.number == number));
+        // The task of a connection that is being stopped makes no more attempts.
+        let longest = self.core.shared.timing.between_attempts * 2;
+        timeout(longest, begun).await.is_ok_and(|begun| begun.is_ok())
+    }
+
+    /// Asks a connected server whether it still answers, and waits until that is known; one that is down is tried again.
+    pub async fn check(&self) {
+        if self.retry_if_failed(Duration::ZERO).await {
+            return;
+        }
+        let State::Connected(live) = self.state() else { return };
+        let mut verdict = live.verdict.subscribe();
+        let count = verdict.borrow().count;
+        self.core.requests.ask(|asked| asked.checked = true);
+        let mut state = self.state.clone();
+        let is_over = |state: &State| state.live().is_none_or(|now| now.number != live.number);
+        let judged = async {
+            // Neither fails while the session lives, and both are over when it ends.
+            tokio::select! {
+                _ = verdict.wait_for(|verdict| verdict.count > count) => {}
+                _ = state.wait_for(is_over) => {}
+            }
+        };
+        let patience = self.core.shared.timing.ping_patience;
+        let _ = timeout(patience + patience / 2, judged).await;
     }
 
     /// What comes of the next attempt after `number`, which is made as soon as may be.
@@ -344,9 +433,14 @@ fn settled(state: &State, seen: u64) -> Option<Result<Arc<Live>, NotReady>> {
 // === impl Core ===
 
 impl Core {
-    /// Notes a failure of something asked of a session; the task gives up one that is no good.
+    /// Notes a failure of something asked of a session. Whether the session is no good.
+    fn is_out(&self, session: u64, error: &wire::Error) -> bool {
+        self.strikes.note(session, error, self.shared.timing.strikes)
+    }
+
+    /// Notes a failure of a call; the task gives up a session that is no good.
     fn strike(&self, session: u64, error: &wire::Error) {
-        if self.strikes.note(session, error, self.shared.timing.strikes) {
+        if self.is_out(session, error) {
             let lost = (session, Error::from(error.clone()));
             self.requests.ask(|asked| asked.lost = Some(lost));
         }

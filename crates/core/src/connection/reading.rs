@@ -56,6 +56,11 @@ impl Reading {
         }
     }
 
+    /// Whether any list is being read.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
     fn begin(&mut self, list: List) {
         let now = Instant::now();
         let (haste, began) = match self.progress.get(&list) {

@@ -19,8 +19,12 @@ pub(super) struct Requests {
 pub(super) struct Asked {
     /// Begin anew, by hand.
     pub(super) reconnect: bool,
-    /// Somebody waits for the connection.
+    /// A call waits for the connection.
     pub(super) wanted: bool,
+    /// A person or a client looks at the server: one that is down is tried now.
+    pub(super) looked_at: bool,
+    /// A person wants to know whether a connected server answers.
+    pub(super) checked: bool,
     /// A person has signed in or out since the attempt of this number.
     pub(super) sign_in_changed: Option<u64>,
     /// This session is no good, and why.

@@ -3,7 +3,9 @@
 use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use switchboard_config::{Entry, Scope, Transport};
-use switchboard_wire::{self as wire, http::Credentials, link::pair};
+use switchboard_wire::{self as wire, Era, http::Credentials, link::pair};
+
+use super::CapabilityClass;
 
 /// The variable that changes how long connecting may take, in milliseconds.
 const TIMEOUT: &str = "MCP_TIMEOUT";
@@ -24,8 +26,10 @@ pub struct Spec {
     pub environment: Arc<[(OsString, OsString)]>,
     /// The folder offered as a root, of entries that belong to a project.
     pub root: Option<PathBuf>,
-    /// What we say we can do, besides asking people.
-    pub declared: Declared,
+    /// What is declared in a legacy handshake.
+    pub class: CapabilityClass,
+    /// The only era that is spoken; `None`: the modern one where the server has it.
+    pub era: Option<Era>,
     /// The principal that it serves; `None`: every principal.
     pub principal: Option<Arc<str>>,
     /// Whether one session has it to itself.
@@ -52,13 +56,6 @@ pub struct InProcess {
     pub id: String,
     /// Hands out the near end of a new link to it, once for each attempt.
     pub open: Arc<dyn Fn() -> Result<pair::End, wire::Error> + Send + Sync>,
-}
-
-/// What we say we can do. Forms and URLs can always be shown to somebody.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Declared {
-    /// Whether somebody's model can be asked.
-    pub sampling: bool,
 }
 
 /// Whose a connection is.
@@ -116,7 +113,8 @@ impl fmt::Debug for Spec {
             .field("reach", &self.reach)
             .field("working_dir", &self.working_dir)
             .field("root", &self.root)
-            .field("declared", &self.declared)
+            .field("class", &self.class)
+            .field("era", &self.era)
             .field("principal", &self.principal)
             .field("variant", &self.variant)
             .field("credential_id", &self.credential_id)

@@ -8,9 +8,9 @@ use switchboard_wire::{
     http::{HttpError, SignInRevision},
     ws::WsError,
 };
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
-use super::Error;
+use super::{Error, liveness::Verdict};
 
 /// What a connection is doing.
 #[derive(Debug, Clone)]
@@ -53,6 +53,8 @@ pub struct Live {
     pub(super) number: u64,
     /// The sign-in that it was opened with.
     pub(super) sign_in: SignInRevision,
+    /// Whether the server answers, as far as it was asked.
+    pub(super) verdict: watch::Sender<Verdict>,
 }
 
 /// A connection that is not up.
@@ -122,6 +124,11 @@ impl Live {
     /// Which session of its connection it is.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Since when the server has answered nothing, although it was asked; `None` while it answers.
+    pub fn silent_since(&self) -> Option<Instant> {
+        self.verdict.borrow().silent_since
     }
 }
 

@@ -1,15 +1,19 @@
 //! From a spec to something on the wire: which process with which environment, which URL with which
 //! headers, and what we say of ourselves.
 
-use std::{collections::BTreeMap, ffi::OsString, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::Path,
+    sync::Arc,
+};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_config::{Ide, InheritEnv, Remote, Stdio, Transport, baseline_value, glob};
 use switchboard_wire::{
-    self as wire,
-    client::{Attribution, ClientOptions, HttpTarget, Root, Target},
+    self as wire, Era, Version,
+    client::{Attribution, ClientOptions, Greeting, HttpTarget, Root, Target},
     http::{Credentials, EndpointOptions, NoCredentials, Pool},
-    json::{Edit, Raw},
     process::Command,
     ws::WsOptions,
 };
@@ -59,26 +63,23 @@ pub(super) fn build(spec: &Spec, shared: &Shared) -> Result<Target, Error> {
 /// How we present ourselves.
 pub(super) fn options(spec: &Spec, shared: &Shared) -> ClientOptions {
     let mut options = ClientOptions::new(&shared.client.name, &shared.client.version);
-    options.capabilities = capabilities(spec);
+    options.capabilities = spec.class.capabilities();
     options.roots = spec.root.as_deref().and_then(root).map(|root| vec![root]);
     options.connect_timeout = spec.connect_timeout(shared.timing.connect);
-    options.eras = match spec.reach {
-        // All servers in this process look alike from there.
-        Reach::InProcess(_) => None,
-        Reach::Entry(_) => Some(shared.eras.clone()),
+    options.eras = match (&spec.reach, spec.era) {
+        // All servers in this process look alike from there; and what is not probed is not found out.
+        (Reach::InProcess(_), _) | (_, Some(_)) => None,
+        (Reach::Entry(_), None) => Some(shared.eras.clone()),
+    };
+    options.greeting = match spec.era {
+        None => Greeting::Probe,
+        Some(Era::Legacy) => Greeting::Only(Version::LATEST_LEGACY),
+        Some(Era::Modern) => Greeting::Only(Version::LATEST),
     };
     // Where more than one call is under way only the engine knows whose they are.
     options.attribution = Attribution::SoleCall;
     options.legacy_logs = Attribution::SoleCall;
     options
-}
-
-fn capabilities(spec: &Spec) -> Raw {
-    let asks = Edit::set(&["elicitation"], r#"{"form":{},"url":{}}"#);
-    let samples = spec.declared.sampling.then(|| Edit::set(&["sampling"], "{}"));
-    let edits: Vec<_> = std::iter::once(asks).chain(samples).collect();
-    let none = Raw::empty_object();
-    none.with(&edits).unwrap_or(none)
 }
 
 fn root(folder: &Path) -> Option<Root> {
@@ -96,6 +97,20 @@ pub(super) fn command(spec: &Spec) -> Option<Result<Command, Error>> {
         },
         Reach::InProcess(_) => None,
     }
+}
+
+/// Whether a variable of a process comes from its entry, and not only from the caller's environment: `env`, the file of
+/// variables, or a name in `inheritEnv`.
+pub(super) fn names_variable(spec: &Spec, command: &Command, name: &OsStr) -> bool {
+    let Reach::Entry(entry) = &spec.reach else { return false };
+    let Transport::Stdio(stdio) = &entry.transport else { return false };
+    let is_wanted = match (&stdio.inherit_env, name.to_str()) {
+        (InheritEnv::Names(names), Some(name)) => names.iter().any(|pattern| glob(pattern, name)),
+        _ => false,
+    };
+    // The caller's variables come first.
+    let own = command.env.iter().skip(inherited(spec, &stdio.inherit_env).len());
+    is_wanted || own.into_iter().any(|(other, _)| other == name)
 }
 
 fn process(spec: &Spec, entry: &Stdio, shared: &Shared) -> Result<Target, Error> {

@@ -6,6 +6,7 @@
 use std::{
     future::Future,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use switchboard_wire::{
@@ -19,6 +20,7 @@ use super::{
     Connection, Core, Error,
     listener::{Listener, Notice},
     lists::{LISTS, RawLists},
+    liveness::Verdict,
     slots::Slot,
     spec::Reach,
     state::{Failed, Live, NeedsAuth, Pending, State},
@@ -34,8 +36,10 @@ pub(super) struct Task {
     pub(super) lists: watch::Sender<Arc<RawLists>>,
     /// Attempts ever.
     number: u64,
-    /// Attempts since a session lasted, the first one not counted.
-    pub(super) retries: u32,
+    /// Attempts since the server was last in service, the first one not counted.
+    retries: u32,
+    /// When the server was lost after it had been in service, as far as that still counts.
+    losses: Vec<Instant>,
     /// When the last attempt began.
     began: Instant,
     /// How it ended.
@@ -58,11 +62,15 @@ pub(super) enum Ended {
     Failed(Error),
 }
 
-/// Whether there was a session.
+/// How far an attempt came before it failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Had {
-    Session,
+pub(super) enum Reached {
+    /// There was no session.
     Nothing,
+    /// There was a session, in which the server answered nothing.
+    Session,
+    /// The server answered: it works once it is started.
+    Service,
 }
 
 // === impl Task ===
@@ -85,6 +93,7 @@ impl Task {
             lists,
             number: 0,
             retries: 0,
+            losses: Vec::new(),
             began: Instant::now(),
             last: None,
             target: None,
@@ -98,7 +107,7 @@ impl Task {
             let ended = match self.attempt().await {
                 Ok((live, inbox)) => self.session(&live, inbox).await,
                 Err(Ended::Failed(error)) => {
-                    self.settle(error, Had::Nothing);
+                    self.settle(error, Reached::Nothing);
                     Ended::Asked
                 }
                 Err(ended) => ended,
@@ -126,7 +135,7 @@ impl Task {
         let asked_anew = {
             let mut asked = self.core.requests.lock();
             // Whoever waited has an answer now.
-            asked.wanted = false;
+            (asked.wanted, asked.looked_at) = (false, false);
             asked.reconnect
         };
         match connected {
@@ -149,7 +158,10 @@ impl Task {
     /// Connects; the slot goes to the next when this takes long.
     async fn connect(&mut self, slot: Option<Slot>) -> Result<(Client, Inbox), Error> {
         let target = self.prepare().await?;
-        self.target = Some(target.key());
+        let key = target.key();
+        // It stays the same for as long as the connection does.
+        let _ = self.core.target.set(key.clone());
+        self.target = Some(key);
         let options = target::options(&self.core.spec, &self.core.shared);
         let core = &self.core;
         let abandoned = async {
@@ -183,14 +195,21 @@ impl Task {
     fn live(&self, client: Client) -> Arc<Live> {
         let facts = client.server();
         let connect_took = self.began.elapsed();
-        let (number, sign_in) = (self.number, self.sign_in.unwrap_or_default());
-        Arc::new(Live { client, facts, since: Instant::now(), connect_took, number, sign_in })
+        Arc::new(Live {
+            client,
+            facts,
+            since: Instant::now(),
+            connect_took,
+            number: self.number,
+            sign_in: self.sign_in.unwrap_or_default(),
+            verdict: Verdict::channel(),
+        })
     }
 
     // --- between sessions
 
     /// Decides what a failure leads to, and publishes it.
-    pub(super) fn settle(&mut self, error: Error, had: Had) {
+    pub(super) fn settle(&mut self, error: Error, reached: Reached) {
         self.core.tally.failed(&error);
         self.last = Some(error.clone());
         let remedy = error.remedy();
@@ -199,21 +218,34 @@ impl Task {
             let needs = NeedsAuth::new(error, self.number, sign_in);
             return self.publish(State::NeedsAuth(Arc::new(needs)));
         }
-        let timing = &self.core.shared.timing;
         // What worked once may work again, whatever ended it.
-        let hopeful = had == Had::Session || remedy == Remedy::Retry;
+        let hopeful = reached != Reached::Nothing || remedy == Remedy::Retry;
         let since = Instant::now();
-        let retry_at = (hopeful && self.retries < timing.retries)
-            .then(|| since + timing.pause(self.retries, self.core.key.number()));
-        self.retries += u32::from(retry_at.is_some());
+        let retry_at = hopeful.then(|| since + self.pause(since, reached));
         self.publish(State::Failed(Arc::new(Failed {
             error,
-            was_connected: had == Had::Session,
+            was_connected: reached != Reached::Nothing,
             retry_at,
             retries: self.retries,
             number: self.number,
             since,
         })));
+    }
+
+    /// How long to wait before the next attempt. A server that was in service works once it is started, however short
+    /// its sessions are: what counts is how often it was lost lately. Any other is tried less and less often.
+    fn pause(&mut self, now: Instant, reached: Reached) -> Duration {
+        let (timing, salt) = (&self.core.shared.timing, self.core.key.number());
+        if reached == Reached::Service {
+            self.retries = 0;
+            self.losses.retain(|at| now.duration_since(*at) < timing.losses_counted_for);
+            self.losses.push(now);
+            let losses = u32::try_from(self.losses.len()).unwrap_or(u32::MAX);
+            return timing.restart_pause(losses, salt);
+        }
+        let pause = timing.pause(self.retries, salt);
+        self.retries = self.retries.saturating_add(1);
+        pause
     }
 
     /// Waits until it is time for the next attempt; nothing if there is to be none.
@@ -257,8 +289,9 @@ impl Task {
             _ if asked.reconnect => Some(now),
             State::NeedsAuth(needs) if asked.sign_in_changed == Some(needs.number) => Some(now),
             State::Failed(failed) => match failed.retry_at {
-                Some(at) if asked.wanted => Some(soonest.min(at)),
+                Some(at) if asked.wanted || asked.looked_at => Some(soonest.min(at)),
                 Some(at) => Some(at),
+                None if asked.looked_at => Some(soonest),
                 None => (asked.wanted && failed.since + timing.longest_pause <= now).then_some(now),
             },
             State::NeedsAuth(needs) => {
@@ -279,6 +312,7 @@ impl Task {
     /// What was learnt under one sign-in is not shown under another.
     pub(super) fn forget_session(&mut self) {
         self.retries = 0;
+        self.losses.clear();
         self.last = None;
         let gone: Vec<_> = LISTS.into_iter().filter(|list| self.has(*list)).collect();
         self.forget_lists();
@@ -293,6 +327,7 @@ impl Task {
             return;
         }
         self.retries = 0;
+        self.losses.clear();
         self.last = None;
         if let Some(target) = self.target.take() {
             self.core.shared.eras.forget(&target);

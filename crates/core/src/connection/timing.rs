@@ -23,16 +23,28 @@ pub struct Timing {
     pub remote_slots: usize,
     /// How long a server that connects keeps its slot from the next (1 s).
     pub slot_kept: Duration,
-    /// Attempts to connect again (5).
+    /// Quick attempts to connect again (5). Slow ones follow, for good.
     pub retries: u32,
-    /// The pause before the first of them (1 s); each next one is twice as long.
+    /// The pause before the first quick attempt (1 s); each next one is twice as long.
     pub first_pause: Duration,
-    /// The longest pause (30 s). A session that lasted longer gives all attempts back.
+    /// The longest pause between quick attempts (30 s), and the first between slow ones.
     pub longest_pause: Duration,
+    /// The longest pause between slow attempts (2 min).
+    pub longest_slow_pause: Duration,
+    /// The time over which the losses of a server that works are counted (1 min): the more, the longer the pause
+    /// before it is started again by itself.
+    pub losses_counted_for: Duration,
     /// What keeps many servers from coming back at the same moment.
     pub jitter: Jitter,
     /// The least time between the beginnings of two attempts, however urgent the second (1 s).
     pub between_attempts: Duration,
+    /// How long ago an attempt must have failed before a client's list makes the next one (2 s): a failure may be what
+    /// made the client list again.
+    pub between_listed: Duration,
+    /// How long a server may answer nothing while requests wait for it before it is asked whether it is there (10 s).
+    pub ping_after: Duration,
+    /// How long a server may take to say that it is there before it is shown as silent (5 s).
+    pub ping_patience: Duration,
     /// Failures in a row that end a session (3).
     pub strikes: u32,
     /// How long it is remembered that somebody has to sign in (15 min).
@@ -67,8 +79,13 @@ impl Default for Timing {
             retries: 5,
             first_pause: Duration::from_secs(1),
             longest_pause: Duration::from_secs(30),
+            longest_slow_pause: Duration::from_mins(2),
+            losses_counted_for: Duration::from_mins(1),
             jitter: Jitter::default(),
             between_attempts: Duration::from_secs(1),
+            between_listed: Duration::from_secs(2),
+            ping_after: Duration::from_secs(10),
+            ping_patience: Duration::from_secs(5),
             strikes: 3,
             needs_auth: Duration::from_mins(15),
             between_lists: Duration::from_secs(1),
@@ -100,8 +117,17 @@ impl Timing {
 
     /// The pause before retry number `retry`, counted from 0, of the connection `salt` names.
     pub(super) fn pause(&self, retry: u32, salt: u64) -> Duration {
-        let doubled = self.first_pause.saturating_mul(1 << retry.min(20));
-        self.jitter.apply(doubled.min(self.longest_pause), salt.wrapping_add(u64::from(retry)))
+        let pause = match retry.checked_sub(self.retries) {
+            None => doubled(self.first_pause, retry).min(self.longest_pause),
+            Some(slow) => doubled(self.longest_pause, slow).min(self.longest_slow_pause),
+        };
+        self.jitter.apply(pause, salt.wrapping_add(u64::from(retry)))
+    }
+
+    /// The pause before a server that worked is started again, after so many losses in a short time.
+    pub(super) fn restart_pause(&self, losses: u32, salt: u64) -> Duration {
+        let pause = doubled(self.first_pause, losses.saturating_sub(1)).min(self.longest_pause);
+        self.jitter.apply(pause, salt.wrapping_add(u64::from(losses)))
     }
 }
 
@@ -124,6 +150,10 @@ impl Default for Jitter {
     fn default() -> Self {
         Self { percent: 20, seed: RandomState::new().build_hasher().finish() }
     }
+}
+
+fn doubled(pause: Duration, times: u32) -> Duration {
+    pause.saturating_mul(1 << times.min(20))
 }
 
 /// Spreads a number over all numbers (the finalizer of `SplitMix64`).
@@ -159,9 +189,18 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest() {
+        let check = |retries, expected: [u64; 9]| {
+            let timing = Timing { jitter: Jitter::NONE, retries, ..Timing::default() };
+            let seconds: Vec<_> = (0..9).map(|retry| timing.pause(retry, 7).as_secs()).collect();
+            assert_eq!(seconds, expected, "{retries} quick ones");
+        };
+        check(5, [1, 2, 4, 8, 16, 30, 60, 120, 120]);
+        check(8, [1, 2, 4, 8, 16, 30, 30, 30, 30]);
+        check(0, [30, 60, 120, 120, 120, 120, 120, 120, 120]);
         let timing = Timing { jitter: Jitter::NONE, ..Timing::default() };
-        let seconds: Vec<_> = (0..8).map(|retry| timing.pause(retry, 7).as_secs()).collect();
-        assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30, 30]);
+        let seconds: Vec<_> =
+            (1..8).map(|losses| timing.restart_pause(losses, 7).as_secs()).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30]);
     }
 
     #[test]

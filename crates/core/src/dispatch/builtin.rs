@@ -1,12 +1,16 @@
 //! The engine's own tools: resources of all servers, for models that have no other way to them.
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::json;
+use switchboard_config::Scope;
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::meta::method;
 
 use super::record::Record;
-use super::tool::member;
+use super::tool::{member, must_be_object};
 use super::{CallError, Outcome, Request, Stage};
+use crate::catalog::{Configured, Listed, Neighbours, Style, Tool};
 use crate::permission::Because;
 use crate::schema::Mistake;
 
@@ -19,7 +23,7 @@ pub const READ_RESOURCE: &str = "ReadMcpResource";
 pub fn definitions() -> [Raw; 2] {
     let list = json!({
         "name": LIST_RESOURCES,
-        "description": "Lists the resources that the connected MCP servers offer, each with the server it belongs to. \
+        "description": "Lists the resources of the connected MCP servers, each with the server it belongs to. \
             Give `server` to list those of one server only.",
         "inputSchema": {
             "type": "object",
@@ -46,6 +50,21 @@ pub fn definitions() -> [Raw; 2] {
     [list, read].map(|tool| Raw::of(&tool).unwrap_or_else(|_| Raw::null()))
 }
 
+/// The same as items of a catalog: deferred, of a server that is none.
+pub(crate) fn tools() -> &'static [Arc<Listed>] {
+    static TOOLS: LazyLock<Vec<Arc<Listed>>> = LazyLock::new(|| {
+        let ours = Configured { name: "switchboard", scope: Scope::User };
+        let server = Neighbours::default().server(ours);
+        let listed = |definition: &Raw| {
+            let tool = Tool::parse(definition, &|_| Ok(())).ok()?;
+            let label = server.labels([&*tool.name]).pop()?;
+            Some(Arc::new(Listed::built_in(label, Arc::new(tool))))
+        };
+        definitions().iter().filter_map(listed).collect()
+    });
+    &TOOLS
+}
+
 /// Calls one of the engine's own tools, for a client that sees `only` one server or all. `None`: `name` is none of them.
 pub(super) async fn call(
     stage: &Stage,
@@ -54,11 +73,20 @@ pub(super) async fn call(
     only: Option<&str>,
     record: &mut Record,
 ) -> Option<Result<Outcome, CallError>> {
+    if is_shadowed(stage, name) {
+        return None;
+    }
     match name {
         LIST_RESOURCES => Some(list(stage, params, only)),
         READ_RESOURCE => Some(Box::pin(read(stage, params, only, record)).await),
         _ => None,
     }
+}
+
+/// Whether a server has a tool that this session calls so: ours gives way, since resources can be had otherwise.
+fn is_shadowed(stage: &Stage, name: &str) -> bool {
+    let style = stage.caller.session().names;
+    style == Style::Bare && stage.snapshot().catalog.named(style).tool(name).is_some()
 }
 
 fn list(stage: &Stage, params: &Raw, only: Option<&str>) -> Result<Outcome, CallError> {
@@ -134,6 +162,7 @@ fn argument(
     needed: Needed,
 ) -> Result<Option<String>, CallError> {
     let arguments = member(params, "arguments")?.unwrap_or_else(Raw::empty_object);
+    must_be_object(&arguments)?;
     let wrong = |what: &str| CallError::Arguments {
         name: tool.to_owned(),
         mistakes: vec![Mistake { path: format!("/{key}"), message: what.to_owned() }],

@@ -41,15 +41,25 @@ impl Stage {
             Verdict::Classify => Box::pin(self.classify(call)).await,
             verdict => verdict,
         };
-        let allow = || permissions.allowing(server, tool);
+        let allow = |because: &Because| {
+            permissions.allowing(server, tool).filter(|_| because.yields_to_allow_rule())
+        };
         match verdict {
             Verdict::Allow { because } => Ok(because),
-            Verdict::Deny { because } => Err(denied(&call.name, because, allow())),
+            Verdict::Deny { because } => {
+                let allow = allow(&because);
+                Err(denied(&call.name, because, allow))
+            }
             // A classifier that passes the question on has said that a person should decide.
             Verdict::Classify => {
-                Err(denied(&call.name, Because::Mode { mode: Mode::Auto }, allow()))
+                let because = Because::Mode { mode: Mode::Auto };
+                let allow = allow(&because);
+                Err(denied(&call.name, because, allow))
             }
-            Verdict::Ask { because } => Box::pin(self.ask_consent(call, because, allow())).await,
+            Verdict::Ask { because } => {
+                let allow = allow(&because);
+                Box::pin(self.ask_consent(call, because, allow)).await
+            }
         }
     }
 
@@ -103,11 +113,16 @@ impl Stage {
         allow: Option<String>,
     ) -> Result<Because, CallError> {
         if let Some(decision) = self.asked_hooks(call, &because).await? {
-            return decision.map_err(|because| denied(&call.name, because, allow));
+            return decision.map_err(|because| denied(&call.name, because, None));
         }
         let question = because.question();
+        // The queue is shared by sessions that call the tool by other names.
+        let tool = match self.caller.session().answers {
+            Answers::Caller => &call.name,
+            Answers::Queue => &call.found.item.name,
+        };
         let about = About::Permission(Box::new(Consent {
-            tool: call.name.clone(),
+            tool: tool.clone(),
             arguments: call.arguments.clone(),
             annotations: call.found.item.tool.annotations,
             because: because.clone(),
@@ -122,7 +137,7 @@ impl Stage {
             }
         };
         self.remember(call, question, yes, remember).await;
-        if yes { Ok(Because::Person) } else { Err(denied(&call.name, Because::Person, allow)) }
+        if yes { Ok(Because::Person) } else { Err(denied(&call.name, Because::Person, None)) }
     }
 
     async fn asked_hooks(
@@ -131,7 +146,7 @@ impl Stage {
         because: &Because,
     ) -> Result<Option<Result<Because, Because>>, CallError> {
         let hooks = &self.applied.hooks;
-        if !hooks.has(switchboard_config::HookEvent::PermissionRequest, &call.name) {
+        if !hooks.has(switchboard_config::HookEvent::PermissionRequest, call.uncut()) {
             return Ok(None);
         }
         let said = hooks.permission_request(&call.used(self), because).await;
@@ -142,7 +157,7 @@ impl Stage {
             Some(PermissionAnswer::Allow { updated_input }) => {
                 if let Some(input) = updated_input {
                     call.arguments = input;
-                    call.validate()?;
+                    self.check_arguments(call)?;
                 }
                 Ok(Some(Ok(Because::Hook { reason: String::new() })))
             }

@@ -7,7 +7,7 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use url::Url;
 
-use super::{About, Reply, Stage};
+use super::{About, Question, Reply, Stage};
 use crate::engine::Placed;
 use crate::hooks::{Action, Elicitation, ElicitationAnswer, ElicitationKind};
 
@@ -28,7 +28,7 @@ impl Stage {
             method::ELICIT => question.answer(self.elicit(placed, &question.params).await),
             method::SAMPLE => self.sample(placed, question).await,
             method::ROOTS_LIST => self.folders(placed, question).await,
-            _ => question.refuse("nobody here knows such a question"),
+            _ => question.refuse_method(),
         }
     }
 
@@ -38,15 +38,12 @@ impl Stage {
             return answer;
         }
         let about = About::Elicitation { params: params.clone() };
-        let given = match self.ask(placed, about).await {
-            Some(Reply::Result(Ok(result))) => result,
-            Some(Reply::Deny(_)) => result(&plain(Action::Decline)),
-            _ => result(&plain(Action::Cancel)),
-        };
+        let given = elicited(self.ask(placed, about).await);
         self.overhear(placed, params, given).await
     }
 
-    /// What comes of a question before anybody is asked: a hook's answer, or *cancel* where the caller cannot show it.
+    /// What comes of a question before its caller is asked: a hook's answer; or where the caller cannot show it, the
+    /// answer of the queue, *cancel* while nobody watches that.
     pub(super) async fn elicited_here(&self, placed: &Placed, params: &Raw) -> Option<Raw> {
         if let Some(answer) = self.foretold(placed, params).await {
             return Some(answer);
@@ -56,7 +53,11 @@ impl Stage {
         if self.caller.can(shown) {
             return None;
         }
-        Some(self.overhear(placed, params, result(&plain(Action::Cancel))).await)
+        let about = About::Elicitation { params: params.clone() };
+        let (question, answer) = Question::new(&placed.name, about);
+        let question = question.of_client(&self.caller.who().client);
+        let reply = self.engine.queue().ask((question, answer)).await;
+        Some(self.overhear(placed, params, elicited(reply)).await)
     }
 
     /// The answer of a hook that has one before anybody is asked.
@@ -88,7 +89,7 @@ impl Stage {
     /// Only the caller's own model can be asked; nobody stands in for it.
     async fn sample(&self, placed: &Placed, question: &InputRequest) -> Answer {
         if !self.caller.can(&["sampling"]) {
-            return question.refuse("the client has no model to ask");
+            return question.refuse_method();
         }
         let about = About::Sampling { params: question.params.clone() };
         match self.ask(placed, about).await {
@@ -103,12 +104,21 @@ impl Stage {
             return question.answer(roots);
         }
         if !self.caller.can(&["roots"]) {
-            return question.refuse("no folders are offered");
+            return question.refuse_method();
         }
         match self.ask(placed, About::Roots).await {
             Some(Reply::Result(outcome)) => Answer { key: question.key.clone(), outcome },
             _ => question.refuse("nobody answered"),
         }
+    }
+}
+
+/// The result of an elicitation that was replied to, or that nobody took.
+fn elicited(reply: Option<Reply>) -> Raw {
+    match reply {
+        Some(Reply::Result(Ok(result))) => result,
+        Some(Reply::Deny(_)) => result(&plain(Action::Decline)),
+        _ => result(&plain(Action::Cancel)),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use switchboard_config::Location;
+use switchboard_wire::meta::method;
 use switchboard_wire::{Error as WireError, Remedy};
 
 use crate::connection::NotReady;
@@ -35,6 +36,22 @@ pub enum CallError {
     Request {
         /// Why.
         reason: String,
+    },
+    /// The method is none of ours, and does not say which server it is for.
+    #[error("method not found: {method}{}", candidates(.servers))]
+    UnknownMethod {
+        /// The method.
+        method: String,
+        /// The servers that it could be for.
+        servers: Vec<String>,
+    },
+    /// No server mentions the resource, and several have resources.
+    #[error("no server mentions {uri}; the servers with resources are `{}`", .servers.join("`, `"))]
+    UnmentionedResource {
+        /// The resource.
+        uri: String,
+        /// The servers that may have it.
+        servers: Vec<String>,
     },
     /// A rule, a hook, a mode or a person said no.
     #[error("`{name}` may not be called: {because}")]
@@ -89,6 +106,8 @@ pub enum CallError {
         /// How.
         #[source]
         error: Arc<WireError>,
+        /// What it would mean to make the request again.
+        repeat: Repeat,
     },
     /// The server wanted something done first, and whoever was asked would not.
     #[error("`{server}` asked for something first, and it was {}", .how.word())]
@@ -97,6 +116,14 @@ pub enum CallError {
         server: String,
         /// What was said.
         how: Refusal,
+    },
+    /// The server wants pages visited first, and the client showed them to nobody.
+    #[error("`{server}` wants a page visited first: {}. Open it in a browser, then call again", .pages.join("; "))]
+    PageNeeded {
+        /// The server.
+        server: String,
+        /// What it says of each page, and the address.
+        pages: Vec<String>,
     },
     /// The server kept asking for the same thing to be done first.
     #[error("`{server}` still asks for a visit to a page after {times} of them")]
@@ -136,18 +163,72 @@ pub enum Refusal {
     Cancelled,
 }
 
+/// What it means to make a request a second time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// It only reads, so nothing is done twice.
+    Harmless,
+    /// It may act, so that something may be done twice.
+    MayActTwice,
+}
+
+// === impl Repeat ===
+
+impl Repeat {
+    /// Of a request with this method. One that is not known may act.
+    pub fn of(asked: &str) -> Self {
+        match asked {
+            method::RESOURCES_READ
+            | method::RESOURCES_LIST
+            | method::RESOURCES_SUBSCRIBE
+            | method::RESOURCES_UNSUBSCRIBE
+            | method::TEMPLATES_LIST
+            | method::PROMPTS_GET
+            | method::PROMPTS_LIST
+            | method::TOOLS_LIST
+            | method::COMPLETE
+            | method::TASKS_GET
+            | method::TASKS_LIST
+            | method::TASKS_RESULT
+            | method::DISCOVER
+            | method::PING => Self::Harmless,
+            _ => Self::MayActTwice,
+        }
+    }
+}
+
 // === impl CallError ===
 
 impl CallError {
+    /// What would have let a call pass that was refused, or that nobody was there to allow.
+    pub fn permission_advice(&self) -> Option<String> {
+        match self {
+            Self::Denied { allow: Some(rule), .. } | Self::Unanswered { allow: Some(rule), .. } => {
+                Some(format!("the rule `{rule}` under `permissions.allow` would allow it"))
+            }
+            // The reason names a rule that denies, and the place it stands at.
+            Self::Denied { because, .. } if matches!(**because, Because::Rule(_)) => None,
+            Self::Denied { because, .. } | Self::Unanswered { because, .. } => because.advice(),
+            _ => None,
+        }
+    }
+
     /// What would help.
     pub fn remedy(&self) -> Remedy {
         match self {
             Self::NotConnected { error, .. } => error.remedy(),
-            Self::Server { error, .. } => error.remedy(),
-            Self::Busy { .. } | Self::Changed { .. } => Remedy::Retry,
-            Self::Unanswered { .. } | Self::NotDone { .. } | Self::InputNeeded { .. } => {
-                Remedy::AskUser
+            Self::Server { error, repeat: Repeat::MayActTwice, .. }
+                if error.may_have_been_carried_out() =>
+            {
+                Remedy::Unknown
             }
+            Self::Server { error, .. } => error.remedy(),
+            Self::Lost => Remedy::Unknown,
+            Self::Busy { .. } | Self::Changed { .. } => Remedy::Retry,
+            Self::Unanswered { .. }
+            | Self::NotDone { .. }
+            | Self::PageNeeded { .. }
+            | Self::InputNeeded { .. } => Remedy::AskUser,
             Self::NotStarted { .. } => Remedy::Reconfigure,
             _ => Remedy::GiveUp,
         }
@@ -159,6 +240,8 @@ impl CallError {
             Self::NotFound { .. } => "not-found",
             Self::Arguments { .. } => "arguments",
             Self::Request { .. } => "request",
+            Self::UnknownMethod { .. } => "unknown-method",
+            Self::UnmentionedResource { .. } => "unmentioned-resource",
             Self::Denied { .. } => "denied",
             Self::Unanswered { .. } => "unanswered",
             Self::NotConnected { .. } => "not-connected",
@@ -167,6 +250,7 @@ impl CallError {
             Self::Server { error, .. } => of_server(error),
             Self::NotDone { how, .. } => how.word(),
             Self::AskedTooOften { .. } => "asked-too-often",
+            Self::PageNeeded { .. } => "page-needed",
             Self::Ended => "ended",
             Self::Changed { .. } => "changed",
             Self::InputNeeded { .. } => "input-needed",
@@ -178,8 +262,8 @@ impl CallError {
         Self::NotConnected { server: server.to_owned(), error: Box::new(error) }
     }
 
-    pub(crate) fn server(server: &str, error: WireError) -> Self {
-        Self::Server { server: server.to_owned(), error: Arc::new(error) }
+    pub(crate) fn server(server: &str, error: WireError, repeat: Repeat) -> Self {
+        Self::Server { server: server.to_owned(), error: Arc::new(error), repeat }
     }
 }
 
@@ -214,6 +298,17 @@ fn alternatives(similar: &[String]) -> String {
         [one] => format!("; did you mean `{one}`?"),
         many => format!("; did you mean one of `{}`?", many.join("`, `")),
     }
+}
+
+fn candidates(servers: &[String]) -> String {
+    if servers.is_empty() {
+        return String::new();
+    }
+    let names = servers.join("`, `");
+    format!(
+        "; it could be for any of the servers `{names}`: send it where only one is shown, at `/mcp/<server>` or \
+         with `--servers`"
+    )
 }
 
 fn listed(mistakes: &[Mistake]) -> String {

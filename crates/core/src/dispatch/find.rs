@@ -5,12 +5,16 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tokio::time::{Instant, timeout_at};
 
 use super::{CallError, Stage};
-use crate::catalog::{Catalog, Configured, normal_server};
-use crate::connection::State;
+use crate::catalog::{Configured, Listed, ListedPrompt, Named, Style, normal_server};
+use crate::connection::{Connection, State};
 use crate::engine::{Placed, Snapshot};
+
+/// How often a connection that is waited for may become another one.
+const MAX_REPLACEMENTS: usize = 4;
 
 /// Something found under a name, and whose it is.
 pub(super) struct Found<T> {
@@ -18,47 +22,116 @@ pub(super) struct Found<T> {
     pub(super) placed: Arc<Placed>,
 }
 
+/// A kind of item that requests name.
+pub(super) trait NamedItem: Sized {
+    /// The item of this name, and its server.
+    fn find<'c>(named: Named<'c>, name: &str) -> Option<(&'c str, Self)>;
+
+    /// Names that may have been meant.
+    fn suggest(named: Named<'_>, name: &str, server: Option<&str>) -> Vec<String>;
+}
+
+impl NamedItem for Arc<Listed> {
+    fn find<'c>(named: Named<'c>, name: &str) -> Option<(&'c str, Self)> {
+        named.tool(name).map(|listed| (listed.server(), Arc::clone(listed)))
+    }
+
+    fn suggest(named: Named<'_>, name: &str, server: Option<&str>) -> Vec<String> {
+        named.suggest_tools(name, server)
+    }
+}
+
+impl NamedItem for ListedPrompt {
+    fn find<'c>(named: Named<'c>, name: &str) -> Option<(&'c str, Self)> {
+        named.prompt(name).map(|listed| (listed.server(), listed.clone()))
+    }
+
+    fn suggest(named: Named<'_>, name: &str, server: Option<&str>) -> Vec<String> {
+        named.suggest_prompts(name, server)
+    }
+}
+
 // === impl Stage ===
 
 impl Stage {
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        self.engine.snapshot(self.caller.workspace(), self.caller.view())
+        self.engine.seated_snapshot(&self.caller)
     }
 
-    /// What `look` finds in the catalog under `name`, of `server` where one is meant. A server whose lists are not there
-    /// yet and whose name fits is waited for, and no other.
-    pub(super) async fn find<T>(
+    /// The tool or prompt that this session calls `name`, of `server` where one is meant. A server whose lists are not
+    /// there yet is waited for if the name could belong to it.
+    pub(super) async fn find<T: NamedItem>(
         &self,
         name: &str,
         server: Option<&str>,
-        look: impl Fn(&Catalog) -> Option<(&str, T)>,
     ) -> Result<Found<T>, CallError> {
-        if let Some(found) = self.look(server, &look)? {
+        let style = self.caller.session().names;
+        self.find_in(style, name, server).await
+    }
+
+    /// The same by a name of another style than the session's.
+    pub(super) async fn find_in<T: NamedItem>(
+        &self,
+        style: Style,
+        name: &str,
+        server: Option<&str>,
+    ) -> Result<Found<T>, CallError> {
+        if let Some(found) = self.look(style, name, server)? {
             return Ok(found);
         }
         let mut missing = None;
-        let fitting =
-            self.applied.placed.iter().filter(|placed| {
-                is_meant(server, &placed.name) && could_be_of(name, &placed.normal)
-            });
-        for placed in fitting {
-            if let Err(error) = Box::pin(self.await_lists(placed)).await {
-                missing = Some(error);
+        // While one server is waited for, the connection of another may be replaced.
+        for _ in 0..MAX_REPLACEMENTS {
+            missing = Box::pin(self.await_owners(style, name, server)).await;
+            if let Some(found) = self.look(style, name, server)? {
+                return Ok(found);
+            }
+            if self.owners(style, name, server).all(|placed| self.is_known(placed)) {
+                break;
             }
         }
-        match self.look(server, &look)? {
-            Some(found) => Ok(found),
-            None => Err(missing.unwrap_or_else(|| self.not_found(name, server))),
-        }
+        Err(missing.unwrap_or_else(|| self.not_found::<T>(style, name, server)))
     }
 
-    fn look<T>(
+    /// Waits for the lists of every server that could have `name`. The error is that of a server that has none.
+    async fn await_owners(
         &self,
+        style: Style,
+        name: &str,
+        server: Option<&str>,
+    ) -> Option<CallError> {
+        let waits = self.owners(style, name, server).map(|placed| self.await_lists(placed));
+        join_all(waits).await.into_iter().filter_map(Result::err).last()
+    }
+
+    /// The servers that could have `name`.
+    fn owners<'a>(
+        &'a self,
+        style: Style,
+        name: &'a str,
+        server: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Arc<Placed>> {
+        self.applied.placed.iter().filter(move |placed| {
+            is_meant(server, &placed.name) && could_be_of(style, name, &placed.normal)
+        })
+    }
+
+    /// Whether nothing more is to be learnt of what a server offers.
+    fn is_known(&self, placed: &Placed) -> bool {
+        let connection = self.caller.seated_connection(placed);
+        let is_coming = matches!(connection.state(), State::Pending(_) | State::Connected(_));
+        !is_coming || self.engine.knows(&connection)
+    }
+
+    fn look<T: NamedItem>(
+        &self,
+        style: Style,
+        name: &str,
         meant: Option<&str>,
-        look: impl Fn(&Catalog) -> Option<(&str, T)>,
     ) -> Result<Option<Found<T>>, CallError> {
         let snapshot = self.snapshot();
-        let found = look(&snapshot.catalog).filter(|(server, _)| is_meant(meant, server));
+        let found = T::find(snapshot.catalog.named(style), name);
+        let found = found.filter(|(server, _)| is_meant(meant, server));
         let Some((server, item)) = found else { return Ok(None) };
         let placed = self.placed(server)?;
         Ok(Some(Found { item, placed }))
@@ -79,7 +152,23 @@ impl Stage {
 
     /// Waits until it is known what a server offers.
     pub(super) async fn await_lists(&self, placed: &Placed) -> Result<(), CallError> {
-        let connection = &placed.connection;
+        let mut waited = Ok(());
+        // A connection that is waited for may be replaced by one of another kind.
+        for _ in 0..MAX_REPLACEMENTS {
+            let connection = self.caller.seated_connection(placed);
+            waited = self.await_lists_of(placed, &connection).await;
+            if self.caller.seated_connection(placed).key() == connection.key() {
+                break;
+            }
+        }
+        waited
+    }
+
+    async fn await_lists_of(
+        &self,
+        placed: &Placed,
+        connection: &Connection,
+    ) -> Result<(), CallError> {
         // What it offered before somebody had to sign in again is of no use to anybody.
         if self.engine.knows(connection) && !connection.awaits_sign_in() {
             return Ok(());
@@ -102,23 +191,20 @@ impl Stage {
         Ok(())
     }
 
-    fn not_found(&self, name: &str, meant: Option<&str>) -> CallError {
+    fn not_found<T: NamedItem>(&self, style: Style, name: &str, meant: Option<&str>) -> CallError {
         let applied = &self.applied;
         let unstarted = applied.desired.servers.iter().find(|server| {
             let normal = normal_server(Configured { name: &server.name, scope: server.scope });
             is_meant(meant, &server.name)
                 && applied.placed(&server.name).is_none()
-                && could_be_of(name, &normal)
+                && (style != Style::Bare || applied.desired.servers.len() == 1)
+                && could_be_of(style, name, &normal)
         });
         if let Some(server) = unstarted {
             let state = server.state.name();
             return CallError::NotStarted { server: server.name.clone(), state };
         }
-        let catalog = &self.snapshot().catalog;
-        let similar = match meant {
-            Some(server) => catalog.suggest_of(server, name),
-            None => catalog.suggest(name),
-        };
+        let similar = T::suggest(self.snapshot().catalog.named(style), name, meant);
         CallError::NotFound { name: name.to_owned(), similar }
     }
 }
@@ -128,9 +214,13 @@ pub(super) fn is_meant(server: Option<&str>, owner: &str) -> bool {
     server.is_none_or(|server| server == owner)
 }
 
-/// Whether a name as shown could belong to a server.
-fn could_be_of(name: &str, normal: &str) -> bool {
-    let shown = name.strip_prefix("mcp__").unwrap_or(name);
+/// Whether a name as shown could belong to a server. A bare name could belong to any.
+fn could_be_of(style: Style, name: &str, normal: &str) -> bool {
+    let shown = match style {
+        Style::Full => name.strip_prefix("mcp__").unwrap_or(name),
+        Style::Gateway => name,
+        Style::Bare => return true,
+    };
     let whole = shown.strip_prefix(normal).is_some_and(|rest| rest.starts_with("__"));
     whole || left_of_cut(shown).is_some_and(|beginning| normal.starts_with(beginning))
 }
@@ -147,13 +237,20 @@ fn left_of_cut(shown: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::could_be_of;
+    use super::{Style, could_be_of};
 
     #[test]
     fn a_name_is_of_the_servers_that_it_begins_with() {
         let long = "a".repeat(60);
+        let check_in = |style: Style, name: &str, server: &str, expected: bool| {
+            assert_eq!(could_be_of(style, name, server), expected, "{name} of {server}");
+        };
+        check_in(Style::Gateway, "s1__echo", "s1", true);
+        check_in(Style::Gateway, "mcp__echo", "mcp", true);
+        check_in(Style::Gateway, "mcp__s1__echo", "s1", false);
+        check_in(Style::Bare, "echo", "s1", true);
         let check = |name: &str, server: &str, expected: bool| {
-            assert_eq!(could_be_of(name, server), expected, "{name} of {server}");
+            check_in(Style::Full, name, server, expected);
         };
         check("mcp__s1__echo", "s1", true);
         check("s1__echo", "s1", true);

@@ -19,6 +19,7 @@ mod sign_in;
 mod stage;
 mod tasks;
 mod tool;
+mod unknown;
 mod upstream;
 mod visit;
 
@@ -28,8 +29,9 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use switchboard_wire::placed;
 
+pub(crate) use builtin::tools as builtin_tools;
 pub use builtin::{LIST_RESOURCES, READ_RESOURCE, definitions as builtin_definitions};
-pub use error::{CallError, Refusal};
+pub use error::{CallError, Refusal, Repeat};
 pub use handed::{Carried, Handed};
 pub use question::{About, Consent, Question, Reply};
 pub use request::{Reference, Request};
@@ -103,7 +105,7 @@ impl Stage {
                 Box::pin(other::watch(self, request, record, other::Watch::Off)).await
             }
             method::COMPLETE => Box::pin(other::complete(self, request, record)).await,
-            _ => Box::pin(other::anything(self, request, record)).await,
+            _ => Box::pin(unknown::forward(self, request, record)).await,
         }
     }
 }

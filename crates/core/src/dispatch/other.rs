@@ -1,26 +1,27 @@
-//! Prompts, resources, completions, and methods nobody here knows.
+//! Prompts, resources and completions.
 
 use switchboard_wire::json::{Edit, Raw, quote};
 
-use super::find::Found;
 use super::handed::Passed;
 use super::record::Record;
 use super::tool::{member, text};
 use super::upstream::Sent;
-use super::{CallError, Finish, Outcome, Request, Stage};
+use super::{CallError, Finish, Outcome, Repeat, Request, Stage};
+use crate::catalog::ListedPrompt;
 use crate::engine::Placed;
 use crate::results::Shape;
 
 /// Fills in a prompt.
 pub(super) async fn prompt(
     stage: &Stage,
-    mut request: Request,
+    request: Request,
     record: &mut Record,
 ) -> Result<Finish, CallError> {
     let params = request.params();
-    let name = request.take_name(&params)?;
-    let found = find_prompt(stage, &name, request.server.as_deref()).await?;
-    let raw = quote(&found.item);
+    let name = text(&params, "name")?;
+    let found = stage.find::<ListedPrompt>(&name, request.server.as_deref()).await?;
+    record.item(&found.item.name);
+    let raw = quote(&found.item.prompt.name);
     let request = request.edited(&params, &[Edit::set(&["name"], &raw)])?;
     through(stage, &found.placed, &name, request, record).await
 }
@@ -48,21 +49,24 @@ pub(super) async fn read(
 /// Completes an argument of a prompt or a variable of a template.
 pub(super) async fn complete(
     stage: &Stage,
-    mut request: Request,
+    request: Request,
     record: &mut Record,
 ) -> Result<Finish, CallError> {
     let params = request.params();
     let reference = member(&params, "ref")?;
     let reference =
         reference.ok_or_else(|| CallError::Request { reason: "`ref` is missing".to_owned() })?;
-    if let Ok(name) = request.take_name(&reference) {
-        let found = find_prompt(stage, &name, request.server.as_deref()).await?;
-        let raw = quote(&found.item);
+    if let Ok(name) = text(&reference, "name") {
+        let found = stage.find::<ListedPrompt>(&name, request.server.as_deref()).await?;
+        record.item(&found.item.name);
+        let raw = quote(&found.item.prompt.name);
         let request = request.edited(&params, &[Edit::set(&["ref", "name"], &raw)])?;
         return through(stage, &found.placed, &name, request, record).await;
     }
     let uri = text(&reference, "uri")?;
-    let placed = stage.owner(&request, &uri).await?;
+    let placed = stage.known_owner(&request, &uri).await?;
+    let placed =
+        placed.ok_or_else(|| CallError::NotFound { name: uri.clone(), similar: Vec::new() })?;
     through(stage, &placed, &uri, request, record).await
 }
 
@@ -91,43 +95,11 @@ pub(super) async fn watch(
         Watch::On => engine.subscribe(caller, &connection, &live, &uri).await,
         Watch::Off => engine.unsubscribe(caller, &connection, &live, &uri).await,
     };
-    done.map_err(|error| CallError::server(&placed.name, error))?;
+    done.map_err(|error| CallError::server(&placed.name, error, Repeat::Harmless))?;
     Ok(Finish::done(plain(&placed, Raw::empty_object())))
 }
 
-/// A method nobody here knows goes through only where one server is meant.
-pub(super) async fn anything(
-    stage: &Stage,
-    request: Request,
-    record: &mut Record,
-) -> Result<Finish, CallError> {
-    let placed = match (&request.server, stage.applied.placed.all()) {
-        (Some(server), _) => stage.placed(server)?,
-        (None, [only]) => only.clone(),
-        (None, _) => {
-            let asked = &request.method;
-            let reason = format!("`{asked}` is not known, and could be meant for any server");
-            return Err(CallError::Request { reason });
-        }
-    };
-    let asked = request.method.clone();
-    through(stage, &placed, &asked, request, record).await
-}
-
-/// A prompt by its full name: whose it is, and what its server calls it.
-async fn find_prompt(
-    stage: &Stage,
-    name: &str,
-    server: Option<&str>,
-) -> Result<Found<String>, CallError> {
-    let found = stage.find(name, server, |catalog| {
-        let listed = catalog.prompt(name)?;
-        Some((listed.server(), listed.prompt.name.clone()))
-    });
-    found.await
-}
-
-async fn through(
+pub(super) async fn through(
     stage: &Stage,
     placed: &Placed,
     name: &str,

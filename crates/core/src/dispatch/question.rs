@@ -41,7 +41,7 @@ pub enum About {
 /// A call that waits for consent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Consent {
-    /// The tool's full name.
+    /// The tool's name: as the session calls it, or the full one where the queue answers.
     pub tool: String,
     /// What it would be called with.
     pub arguments: Raw,

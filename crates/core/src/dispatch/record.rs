@@ -29,7 +29,7 @@ impl Record {
     pub(super) fn new(engine: Arc<Inner>, caller: &Caller, request: &Request) -> Self {
         let params = request.params();
         let named = |path: &[&str]| params.get_path(path).ok().flatten()?.to_text();
-        let name = request.name.clone().or_else(|| named(&["name"])).or_else(|| named(&["uri"]));
+        let name = named(&["name"]).or_else(|| named(&["uri"]));
         let name = name.or_else(|| named(&["ref", "name"])).or_else(|| named(&["ref", "uri"]));
         let so_far = Called {
             at: SystemTime::now(),
@@ -61,6 +61,13 @@ impl Record {
         if let Some(called) = &mut self.called {
             server.clone_into(&mut called.server);
             self.standing.uses(&called.who.session, server);
+        }
+    }
+
+    /// The full name of the tool or prompt, as soon as that is known.
+    pub(super) fn item(&mut self, full_name: &str) {
+        if let Some(called) = &mut self.called {
+            full_name.clone_into(&mut called.name);
         }
     }
 

@@ -10,7 +10,6 @@ use switchboard_wire::meta::method;
 use super::CallError;
 use super::handed::{Again, Carried, Questions};
 use super::tasks::Task;
-use super::tool::text;
 use crate::told::Call;
 
 /// A request of a caller. What it does not understand goes through as it is.
@@ -18,8 +17,6 @@ use crate::told::Call;
 pub struct Request {
     pub(super) method: Cow<'static, str>,
     pub(super) params: Option<Raw>,
-    /// The full name of what is asked for, where the parameters call it otherwise.
-    pub(super) name: Option<String>,
     pub(super) server: Option<String>,
     pub(super) progress: Progress,
     pub(super) timeout: Option<Duration>,
@@ -97,12 +94,11 @@ impl Request {
         Self::of(method::COMPLETE, &params)
     }
 
-    /// A request as a client made it, with names as this engine shows them.
+    /// A request as a client made it, with names in the style of its session.
     pub fn forward(method: impl Into<Cow<'static, str>>, params: Option<Raw>) -> Self {
         Self {
             method: method.into(),
             params,
-            name: None,
             server: None,
             progress: Progress::Ignored,
             timeout: None,
@@ -114,13 +110,6 @@ impl Request {
             as_task: None,
             task: None,
         }
-    }
-
-    /// Asks for what has this full name, whatever the parameters call it.
-    #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
     }
 
     /// Means this server and no other.
@@ -209,25 +198,6 @@ impl Request {
         self.params.clone().unwrap_or_else(Raw::empty_object)
     }
 
-    /// The full name of what is asked for: the one that was given, else the one that `of` says.
-    pub(super) fn take_name(&mut self, of: &Raw) -> Result<String, CallError> {
-        match self.name.take() {
-            Some(name) => Ok(name),
-            None => text(of, "name"),
-        }
-    }
-
-    /// The parameters, with the name that is meant in them.
-    fn named_params(&self) -> Raw {
-        let params = self.params();
-        let Some(name) = &self.name else { return params };
-        let path: &[&str] = match &*self.method {
-            method::COMPLETE => &["ref", "name"],
-            _ => &["name"],
-        };
-        params.with(&[Edit::set(path, &quote(name))]).unwrap_or(params)
-    }
-
     /// The same with parameters changed.
     pub(super) fn edited(self, params: &Raw, edits: &[Edit<'_>]) -> Result<Self, CallError> {
         let params = params.with(edits);
@@ -243,7 +213,7 @@ impl From<&Request> for Call {
         let timeout = request.timeout.map(|timeout| timeout.as_millis());
         Self {
             method: request.method.to_string(),
-            params: request.named_params(),
+            params: request.params(),
             server: request.server.clone(),
             progress: request.progress == Progress::Wanted,
             timeout_millis: timeout.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)),

@@ -26,15 +26,27 @@ const MENTIONS: usize = 256;
 // === impl Stage ===
 
 impl Stage {
-    /// The server that a resource is read from: the one that is named, else the one that listed it, else the one
-    /// whose template fits, else the one that mentioned it last to this session.
+    /// The server that a resource is read from: the one that is known to have it, else the only one with resources.
     pub(super) async fn owner(
         &self,
         request: &Request,
         uri: &str,
     ) -> Result<Arc<Placed>, CallError> {
+        match self.known_owner(request, uri).await? {
+            Some(owner) => Ok(owner),
+            None => self.presumed_owner(uri),
+        }
+    }
+
+    /// The server that is known to have a resource: the one that is named, else the one that listed it, else the one
+    /// whose template fits, else the one that mentioned it last to this session.
+    pub(super) async fn known_owner(
+        &self,
+        request: &Request,
+        uri: &str,
+    ) -> Result<Option<Arc<Placed>>, CallError> {
         if let Some(server) = &request.server {
-            return self.placed(server);
+            return self.placed(server).map(Some);
         }
         let session = &self.caller.session().id;
         let mentioned = self.caller.workspace().mentioned(session, uri);
@@ -44,13 +56,26 @@ impl Stage {
             // One snapshot for both questions: what is no longer coming in the next one is in its catalog.
             let snapshot = self.snapshot();
             if let Some(owner) = snapshot.catalog.owner(uri, mentioned.as_deref()) {
-                return self.placed(owner);
+                return self.placed(owner).map(Some);
             }
             // Whose it is may not be known yet. All are waited for at once: those that hang would add up.
             let may_come = snapshot.coming().next().is_some();
             if !may_come || !matches!(timeout_at(deadline, revisions.changed()).await, Ok(Ok(()))) {
-                return Err(CallError::NotFound { name: uri.to_owned(), similar: Vec::new() });
+                return Ok(None);
             }
+        }
+    }
+
+    /// The server of a resource that no server mentions: the only one with resources. Servers need not list what they
+    /// have.
+    fn presumed_owner(&self, uri: &str) -> Result<Arc<Placed>, CallError> {
+        let (uri, snapshot) = (uri.to_owned(), self.snapshot());
+        let with_resources: Vec<String> =
+            snapshot.servers_with_resources().map(str::to_owned).collect();
+        match &with_resources[..] {
+            [] => Err(CallError::NotFound { name: uri, similar: Vec::new() }),
+            [only] => self.placed(only),
+            _ => Err(CallError::UnmentionedResource { uri, servers: with_resources }),
         }
     }
 
@@ -60,10 +85,12 @@ impl Stage {
         if memchr::memmem::find(result.as_str().as_bytes(), b"uri").is_none() {
             return;
         }
-        let links = ["content", "contents"]
+        let links = ["content", "contents", "messages"]
             .into_iter()
             .filter_map(|key| result.get(key).ok().flatten())
-            .flat_map(|list| list.elements().collect::<Vec<_>>());
+            .flat_map(|list| list.elements().collect::<Vec<_>>())
+            // A prompt's messages hold a content each.
+            .map(|item| item.get("content").ok().flatten().unwrap_or(item));
         let uri = |item: &Raw| {
             let nested = item.get_path(&["resource", "uri"]).ok().flatten();
             nested.or_else(|| item.get("uri").ok().flatten())?.to_text()
@@ -82,10 +109,13 @@ impl Stage {
         keep(result, shape, &policy, place).await
     }
 
+    /// What becomes of large results: what the session says, with the limits that settings and environment change.
     pub(super) fn policy(&self) -> Policy {
+        let limits = &self.applied.desired.settings.limits;
         let policy = self.caller.session().results;
+        let policy = policy.with_image_limits(limits.image_pixels, limits.image_bytes);
         match self.applied.numbers.output_tokens {
-            Some(tokens) => policy.with_tokens(tokens),
+            Some(tokens) => policy.with_usual_tokens(tokens),
             None => policy,
         }
     }

@@ -4,6 +4,8 @@
 //! be seen, and kept to its limits. Hooks that want to see a result or a question see none of a task that somebody else
 //! follows, so where there are any the engine follows it itself.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use switchboard_config::HookEvent;
 use switchboard_wire::client::{InputRequest, Tasks};
@@ -14,6 +16,7 @@ use super::record::Record;
 use super::tool::ToolCall;
 use super::upstream::Sent;
 use super::{CallError, Finish, Outcome, Request, Stage};
+use crate::catalog::{Listed, Style};
 use crate::engine::Placed;
 use crate::results::Shape;
 
@@ -51,7 +54,7 @@ impl Task {
             server: placed.name.clone(),
             signature: placed.signature.clone(),
             id: result.get("taskId").ok().flatten()?.to_text()?,
-            tool: call.name.clone(),
+            tool: call.found.item.name.clone(),
         })
     }
 }
@@ -107,11 +110,7 @@ pub(super) async fn ask(
         return Err(CallError::Changed { server: task.server });
     }
     // A rule may have come since that hides the tool.
-    stage
-        .find(&task.tool, Some(&task.server), |catalog| {
-            Some((catalog.tool(&task.tool)?.server(), ()))
-        })
-        .await?;
+    stage.find_in::<Arc<Listed>>(Style::Full, &task.tool, Some(&task.server)).await?;
     let id = quote(&task.id);
     let params = request.params();
     let request = request.edited(&params, &[Edit::set(&["taskId"], &id)])?;

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use switchboard_config::HookEvent;
+use switchboard_wire::Error as WireError;
 use switchboard_wire::client::Tasks;
-use switchboard_wire::json::{Edit, Raw, decode_string, quote};
+use switchboard_wire::json::{Edit, JsonKind, Raw, decode_string, quote};
 
 use super::find::{Found, is_meant};
 use super::handed::{Again, Passed};
@@ -14,13 +15,14 @@ use super::tasks::{Task, Tasked};
 use super::upstream::Sent;
 use super::{CallError, Finish, Outcome, Request, Stage, builtin, sign_in};
 use crate::catalog::{Listed, authenticate};
+use crate::engine::ArgumentCheck;
 use crate::hooks::ToolUse;
 use crate::results::{Kept, Shape};
 use crate::schema::Mistake;
 
 /// A tool's call on its way.
 pub(super) struct ToolCall {
-    /// The tool's full name.
+    /// The tool's name, as the session calls it.
     pub(super) name: String,
     pub(super) found: Found<Arc<Listed>>,
     pub(super) params: Raw,
@@ -39,23 +41,20 @@ pub(super) async fn call(
     record: &mut Record,
 ) -> Result<Finish, CallError> {
     let params = request.params();
-    let name = request.take_name(&params)?;
+    let name = text(&params, "name")?;
     let server = request.server.clone();
     if let Some(outcome) = builtin::call(stage, &name, &params, server.as_deref(), record).await {
         return outcome.map(Finish::done);
     }
     let again = request.again.take();
-    let found = stage.find(&name, server.as_deref(), |catalog| {
-        let listed = catalog.tool(&name)?;
-        Some((listed.server(), Arc::clone(listed)))
-    });
-    let found = match found.await {
+    let found: Found<Arc<Listed>> = match stage.find(&name, server.as_deref()).await {
         Err(CallError::NotFound { name, similar }) => {
             return Err(stage.hidden(name, server.as_deref(), similar));
         }
         found => found?,
     };
     record.server(&found.placed.name);
+    record.item(&found.item.name);
     if authenticate::is_ours(&found.item.tool) {
         let outcome = sign_in::call(stage, &found.placed).await;
         if let Some(because) = &outcome.decision {
@@ -69,7 +68,11 @@ pub(super) async fn call(
     let mut call = ToolCall { name, found, params, given, arguments, id };
     let passed = match &again {
         None => stage.pass(&mut call).await?,
-        Some(again) => call.passed_before(again)?,
+        Some(again) => {
+            let passed = call.passed_before(again)?;
+            stage.check_arguments(&call)?;
+            passed
+        }
     };
     if let Some(because) = &passed.decision {
         record.decided(because);
@@ -79,7 +82,8 @@ pub(super) async fn call(
     request.tasks = stage.tasks(&call, request.tasks);
     let placed = &call.found.placed;
     let tasks = request.tasks;
-    let result = match stage.send(placed, request, again.as_deref()).await? {
+    let sent = stage.send(placed, request, again.as_deref()).await;
+    let result = match sent.map_err(|error| call.unsent(error))? {
         Sent::Result(result) if tasks == Tasks::Hand => match Task::of(&call, &result) {
             None => result,
             Some(task) => return Ok(Finish::Tasked(Box::new(Tasked { state: result, task }))),
@@ -124,17 +128,25 @@ impl ToolCall {
         if let Some(arguments) = &passed.arguments {
             self.arguments = arguments.clone();
         }
-        self.validate()?;
         Ok(passed)
     }
 
-    pub(super) fn validate(&self) -> Result<(), CallError> {
-        let wrong = |mistakes| CallError::Arguments { name: self.name.clone(), mistakes };
-        match self.found.item.tool.validator() {
-            Ok(validator) => validator.validate(&self.arguments).map_err(|bad| wrong(bad.problems)),
-            // It was checked when it was listed, so this does not happen; if it does, nothing is sent.
-            Err(bad) => Err(wrong(vec![Mistake { path: String::new(), message: bad.to_string() }])),
-        }
+    fn validate(&self) -> Result<(), CallError> {
+        // A schema that cannot be used was noted when the tool was listed; the server judges its arguments.
+        let Ok(validator) = self.found.item.tool.validator() else { return Ok(()) };
+        validator.validate(&self.arguments).map_err(|bad| self.mistaken(bad.problems))
+    }
+
+    fn mistaken(&self, mistakes: Vec<Mistake>) -> CallError {
+        CallError::Arguments { name: self.name.clone(), mistakes }
+    }
+
+    /// An argument that no header can carry is the caller's mistake, not the server's failure.
+    fn unsent(&self, error: CallError) -> CallError {
+        let CallError::Server { error: cause, .. } = &error else { return error };
+        let WireError::HeaderArgument { path } = &**cause else { return error };
+        let message = "expected string, number or boolean: this argument is sent in a header";
+        self.mistaken(vec![Mistake { path: path.clone(), message: message.to_owned() }])
     }
 
     /// The full name before it was cut.
@@ -170,7 +182,7 @@ impl ToolCall {
 impl Stage {
     /// Everything that comes before the server.
     async fn pass(&self, call: &mut ToolCall) -> Result<Passed, CallError> {
-        call.validate()?;
+        self.check_arguments(call)?;
         let given = call.arguments.clone();
         let before = self.before(call).await?;
         let because = self.permit(call, before.verdict).await?;
@@ -179,6 +191,19 @@ impl Stage {
             arguments: (call.arguments.as_str() != given.as_str()).then(|| call.arguments.clone()),
             context: before.context,
         })
+    }
+
+    /// Refuses arguments that are no object, and, where this session's arguments are checked, those that break the
+    /// tool's schema.
+    pub(super) fn check_arguments(&self, call: &ToolCall) -> Result<(), CallError> {
+        must_be_object(&call.arguments)?;
+        let is_checked = match self.caller.session().argument_check {
+            ArgumentCheck::Always => true,
+            ArgumentCheck::WhenConfigured => {
+                self.applied.desired.settings.check_arguments == Some(true)
+            }
+        };
+        if is_checked { call.validate() } else { Ok(()) }
     }
 
     /// Hooks before the call; input that one changed is validated again.
@@ -192,7 +217,7 @@ impl Stage {
         self.note(&call.found.placed, &said.notes);
         if let Some(input) = said.updated_input {
             call.arguments = input;
-            call.validate()?;
+            self.check_arguments(call)?;
         }
         Ok(Before { verdict: said.verdict, context: said.context })
     }
@@ -217,7 +242,7 @@ impl Stage {
     /// A tool that a rule hides is not unknown; saying so helps whoever wrote the rule.
     fn hidden(&self, name: String, server: Option<&str>, similar: Vec<String>) -> CallError {
         let all = self.engine.unfiltered(&self.applied);
-        match all.tool(&name) {
+        match all.named(self.caller.session().names).tool(&name) {
             Some(listed) if is_meant(server, listed.server()) => {
                 let label = &listed.label;
                 self.denied_by_rule(&name, label.server().normal(), label.normal())
@@ -225,6 +250,14 @@ impl Stage {
             _ => CallError::NotFound { name, similar },
         }
     }
+}
+
+/// Refuses `arguments` that no server could read by name.
+pub(super) fn must_be_object(arguments: &Raw) -> Result<(), CallError> {
+    if arguments.kind() == JsonKind::Object {
+        return Ok(());
+    }
+    Err(CallError::Request { reason: "`arguments` is not an object".to_owned() })
 }
 
 /// A member that has to be text.

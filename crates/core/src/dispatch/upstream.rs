@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use switchboard_config::HookEvent;
+use switchboard_config::{ElicitationAnswerer, HookEvent};
 use switchboard_wire::client::{Answer, Call, Event, Exchange, InputRequest, Resume, Tasks};
 use switchboard_wire::envelope::code;
 use switchboard_wire::json::Raw;
-use switchboard_wire::{Era, Error as WireError};
+use switchboard_wire::{Era, Error as WireError, Remedy};
 
 use super::handed::{Again, Open, Questions};
 use super::request::Progress;
 use super::visit::Visits;
-use super::{CallError, CallEvent, Request, Stage};
+use super::{CallError, CallEvent, Repeat, Request, Stage};
 use crate::connection::{Connection, Live, NotReady, State};
 use crate::engine::{OnProgress, Placed};
 
@@ -58,7 +58,8 @@ impl Stage {
         loop {
             let live = self.ready(placed, &connection).await?;
             if let Some(level) = &request.log_level
-                && self.engine.wants_more(&connection, &live, level)
+                && let Some(level) =
+                    self.engine.level_to_tell(&self.caller, &connection, &live, level)
             {
                 Box::pin(want_logs(&live, level)).await;
             }
@@ -76,7 +77,10 @@ impl Stage {
                     connection.succeeded(&live, began.elapsed());
                     Box::pin(visits.pay(placed, error)).await?;
                 }
-                Err(error) => return Err(failed(placed, &connection, &live, error)),
+                Err(error) => {
+                    let repeat = Repeat::of(&request.method);
+                    return Err(failed(placed, &connection, &live, error, repeat));
+                }
             }
         }
     }
@@ -97,13 +101,19 @@ impl Stage {
         ready.map_err(|error| CallError::not_connected(&placed.name, error))
     }
 
+    /// What a modern server may ask with this call.
+    fn askable(&self, placed: &Placed) -> &Raw {
+        let is_queue = placed.elicitation == ElicitationAnswerer::Queue;
+        self.caller.askable(|| is_queue || self.engine.queue().is_attended())
+    }
+
     fn dress(&self, placed: &Placed, request: &Request) -> Call {
         let numbers = &self.applied.numbers;
         let timeout = request.timeout.or(placed.timeout).unwrap_or(numbers.tool_timeout);
         let mut call = Call::new(request.method.clone(), request.params.clone())
             .with_timeout(timeout)
             .with_tasks(request.tasks)
-            .with_capabilities(self.caller.asked().clone());
+            .with_capabilities(self.askable(placed).clone());
         if let Some(task) = &request.as_task {
             call = call.as_task(task.clone());
         }
@@ -143,7 +153,7 @@ impl Stage {
                 }
                 Event::NeedsInput(questions) => {
                     if exchange.is_under_way() {
-                        self.engine.asked_back(connection);
+                        self.engine.asked_back(connection, &self.caller);
                     }
                     let answering = Box::pin(self.answer(placed, &mut exchange, questions));
                     if let Some(result) = answering.await? {
@@ -222,10 +232,17 @@ async fn want_logs(live: &Live, level: &str) {
 }
 
 /// What a failure means to the caller, and to the connection.
-fn failed(placed: &Placed, connection: &Connection, live: &Live, error: WireError) -> CallError {
+fn failed(
+    placed: &Placed,
+    connection: &Connection,
+    live: &Live,
+    error: WireError,
+    repeat: Repeat,
+) -> CallError {
     connection.failed(live, &error);
-    if matches!(connection.state(), State::Stopped) {
+    let error = CallError::server(&placed.name, error, repeat);
+    if matches!(connection.state(), State::Stopped) && error.remedy() != Remedy::Unknown {
         return CallError::not_connected(&placed.name, NotReady::Stopped);
     }
-    CallError::server(&placed.name, error)
+    error
 }

@@ -1,19 +1,23 @@
-//! A server that wants a page visited before it does what it is asked (-32042): the page is shown, the server tells
-//! when it was visited, and the call is made again.
+//! A server that wants a page visited before it does what it is asked (-32042): the page is shown, and the call is made
+//! again once the server tells that it was visited. Servers need not tell. So the call is made again after a short wait
+//! anyway, and a page that is still wanted then is shown again: accepting it that time says that the visit is over.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use switchboard_wire::Error as WireError;
 use switchboard_wire::json::{Edit, Raw, quote};
+use switchboard_wire::{Error as WireError, sanitize};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::timeout;
 
-use super::{CallError, Refusal, Stage};
+use super::{CallError, Refusal, Repeat, Stage};
 use crate::connection::{Connection, Key};
 use crate::engine::Placed;
 
 /// How often a call is made again for this.
 const VISITS: u32 = 3;
+/// How long the server has, after a page was shown, to tell that it was visited.
+const COMPLETION_WAIT: Duration = Duration::from_secs(5);
 
 /// The visits of one call.
 pub(super) struct Visits<'a> {
@@ -21,14 +25,17 @@ pub(super) struct Visits<'a> {
     key: Key,
     /// Listening since before the call was made: the server may tell before we have asked.
     completed: broadcast::Receiver<(Key, String)>,
-    /// Pages that are known to have been visited.
+    /// Pages that are known to have been visited, by id.
     done: BTreeSet<String>,
+    /// Addresses that were shown.
+    shown: BTreeSet<String>,
     paid: u32,
 }
 
 /// One page.
 struct Page {
     id: Option<String>,
+    url: String,
     params: Raw,
 }
 
@@ -41,6 +48,7 @@ impl<'a> Visits<'a> {
             key: connection.key(),
             completed: stage.engine.completed().listen(),
             done: BTreeSet::new(),
+            shown: BTreeSet::new(),
             paid: 0,
         }
     }
@@ -50,43 +58,72 @@ impl<'a> Visits<'a> {
         let server = &placed.name;
         let pages = pages(&error);
         if pages.is_empty() {
-            return Err(CallError::server(server, error));
+            return Err(CallError::server(server, error, Repeat::MayActTwice));
         }
         if self.paid == VISITS {
             return Err(CallError::AskedTooOften { server: server.clone(), times: VISITS });
         }
         self.paid += 1;
-        for page in pages {
-            let answer = self.stage.elicit(placed, &page.params).await;
-            match text(&answer, "action").as_deref() {
-                Some("accept") => {}
-                Some("decline") => return Err(refused(server, Refusal::Declined)),
-                _ => return Err(refused(server, Refusal::Cancelled)),
-            }
-            if let Some(id) = page.id
-                && !self.heard_of(id).await
-            {
-                return Err(refused(server, Refusal::Cancelled));
-            }
+        for page in &pages {
+            self.visit(placed, page).await.map_err(|how| match how {
+                Refusal::Declined => CallError::NotDone { server: server.clone(), how },
+                // Nobody saw it, perhaps: the caller may show it.
+                Refusal::Cancelled => CallError::PageNeeded {
+                    server: server.clone(),
+                    pages: pages.iter().map(Page::to_line).collect(),
+                },
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Shows a page, and waits a while for the server to tell that it was visited.
+    async fn visit(&mut self, placed: &Placed, page: &Page) -> Result<(), Refusal> {
+        let is_repeated = !self.shown.insert(page.url.clone());
+        let params = if is_repeated { page.asked_again() } else { page.params.clone() };
+        let answer = self.stage.elicit(placed, &params).await;
+        match text(&answer, "action").as_deref() {
+            Some("accept") => {}
+            Some("decline") => return Err(Refusal::Declined),
+            _ => return Err(Refusal::Cancelled),
+        }
+        if let (false, Some(id)) = (is_repeated, &page.id) {
+            // Making the call again will tell whether the visit is over.
+            let _ = timeout(COMPLETION_WAIT, self.heard_of(id)).await;
         }
         Ok(())
     }
 
     /// Waits until the server tells that a page was visited.
-    async fn heard_of(&mut self, id: String) -> bool {
-        let waiting = async {
-            while !self.done.contains(&id) {
-                match self.completed.recv().await {
-                    Ok((key, done)) if key == self.key => drop(self.done.insert(done)),
-                    Ok(_) => {}
-                    // Whether it was among those missed nobody knows; making the call again will tell.
-                    Err(RecvError::Lagged(_)) => return true,
-                    Err(RecvError::Closed) => return false,
-                }
+    async fn heard_of(&mut self, id: &str) {
+        while !self.done.contains(id) {
+            match self.completed.recv().await {
+                Ok((key, done)) if key == self.key => drop(self.done.insert(done)),
+                Ok(_) => {}
+                // Whether it was among those missed is not known; making the call again will tell.
+                Err(RecvError::Lagged(_) | RecvError::Closed) => return,
             }
-            true
-        };
-        timeout(self.stage.engine.patience(), waiting).await.unwrap_or(false)
+        }
+    }
+}
+
+// === impl Page ===
+
+impl Page {
+    /// What the person sees the second time.
+    fn asked_again(&self) -> Raw {
+        let message = text(&self.params, "message").unwrap_or_default();
+        let message = format!("{message}\n\nAccept once you have finished on that page.");
+        let message = quote(message.trim_start());
+        self.params
+            .with(&[Edit::set(&["message"], &message)])
+            .unwrap_or_else(|_| self.params.clone())
+    }
+
+    /// Its message and its address, safe to show.
+    fn to_line(&self) -> String {
+        let message = text(&self.params, "message").unwrap_or_default();
+        sanitize::line(format!("{message} {}", self.url).trim_start()).into_owned()
     }
 }
 
@@ -97,17 +134,16 @@ fn pages(error: &WireError) -> Vec<Page> {
     let Some(Ok(Some(asked))) = data.map(|data| data.get("elicitations")) else {
         return Vec::new();
     };
-    let page = |params: Raw| Page { id: text(&params, "elicitationId"), params: with_mode(params) };
-    asked.elements().filter(|params| text(params, "url").is_some()).map(page).collect()
+    let page = |params: Raw| {
+        let (id, url) = (text(&params, "elicitationId"), text(&params, "url")?);
+        Some(Page { id, url, params: with_mode(params) })
+    };
+    asked.elements().filter_map(page).collect()
 }
 
 fn with_mode(params: Raw) -> Raw {
     let mode = quote("url");
     params.with(&[Edit::set(&["mode"], &mode)]).unwrap_or(params)
-}
-
-fn refused(server: &str, how: Refusal) -> CallError {
-    CallError::NotDone { server: server.to_owned(), how }
 }
 
 fn text(raw: &Raw, key: &str) -> Option<String> {

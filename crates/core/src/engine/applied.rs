@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use switchboard_config::{
-    Desired, Entry, Mode, Scope, Server, Share, Signature, ToolFilter, Transport,
+    Desired, ElicitationAnswerer, Entry, Mode, Scope, Server, Share, Signature, ToolFilter,
+    Transport,
 };
+use switchboard_wire::Era;
 
 use super::caller::Session;
 use super::numbers::Numbers;
 use crate::catalog::{Configured, normal_server};
-use crate::connection::{Connection, Spec};
+use crate::connection::{CapabilityClass, Connection, EntryKey, Spec};
 use crate::hooks::Hooks;
 use crate::permission::Permissions;
 use crate::problem::Problem;
@@ -53,11 +55,22 @@ pub(crate) struct Placed {
     pub(crate) always_load: bool,
     pub(crate) timeout: Option<std::time::Duration>,
     pub(crate) share: Share,
+    /// Who fills in its forms where the client cannot.
+    pub(crate) elicitation: ElicitationAnswerer,
+    /// The era that its entry says.
+    pub(crate) pinned_era: Option<Era>,
     pub(crate) transport: &'static str,
     /// A digest of what makes it the server it is.
     pub(crate) signature: String,
     pub(crate) spec: Spec,
     pub(crate) connection: Arc<Connection>,
+}
+
+/// What makes a connection that of one kind of clients.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConnectionKind {
+    pub(super) era: Option<Era>,
+    pub(super) class: CapabilityClass,
 }
 
 /// A server that is to be started, before it has a connection.
@@ -69,6 +82,7 @@ pub(super) struct Plan {
     always_load: bool,
     timeout: Option<u64>,
     share: Share,
+    elicitation: ElicitationAnswerer,
     transport: &'static str,
     signature: Option<Signature>,
 }
@@ -80,10 +94,26 @@ impl Applied {
         self.placed.servers.get(self.placed.position(server)?)
     }
 
+    /// The era and the class of a server's connection, if it is still that of the entry.
+    pub(super) fn kind_of(&self, server: &str, entry: EntryKey) -> Option<ConnectionKind> {
+        let placed = self.placed(server)?;
+        let kind = ConnectionKind { era: placed.spec.era, class: placed.spec.class };
+        (placed.connection.entry_key() == entry).then_some(kind)
+    }
+
     /// The mode that holds for a session: its own, else that of the settings, else what is usual for it.
     pub(crate) fn mode(&self, session: &Session) -> Mode {
         let settings = self.desired.rules.mode.as_ref().map(|mode| mode.value);
         session.mode.or(settings).unwrap_or(session.usual_mode)
+    }
+}
+
+// === impl Placed ===
+
+impl Placed {
+    /// The same server, reached over another connection.
+    pub(super) fn at(&self, connection: Arc<Connection>) -> Self {
+        Self { spec: connection.spec().clone(), connection, ..self.clone() }
     }
 }
 
@@ -127,10 +157,16 @@ impl Plan {
             always_load: entry.always_load,
             timeout: entry.timeout,
             share: entry.share,
+            elicitation: elicitation_answerer(entry, desired),
             transport: entry.transport.name(),
             signature: server.signature.clone(),
             spec,
         }
+    }
+
+    /// Whether its connection is of the kind of the sessions that use it.
+    pub(super) fn shares_by_kind(&self) -> bool {
+        self.share != Share::Always
     }
 
     pub(super) fn placed(self, connection: Arc<Connection>) -> Placed {
@@ -142,12 +178,20 @@ impl Plan {
             always_load: self.always_load,
             timeout: self.timeout.map(std::time::Duration::from_millis),
             share: self.share,
+            elicitation: self.elicitation,
+            pinned_era: self.spec.era,
             transport: self.transport,
             signature: self.signature.map(|signature| signature.to_string()).unwrap_or_default(),
-            spec: self.spec,
+            spec: connection.spec().clone(),
             connection,
         }
     }
+}
+
+/// Who fills in the forms of a server where the client cannot: what its entry says, else the settings.
+fn elicitation_answerer(entry: &Entry, desired: &Desired) -> ElicitationAnswerer {
+    let own = entry.questions.and_then(|questions| questions.elicitation);
+    own.or(desired.settings.questions.elicitation).unwrap_or(ElicitationAnswerer::Client)
 }
 
 /// The name of a server as it stands in tool names and rules.

@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use switchboard_config::{Desired, Entry, FoundServer, Mode, Origin, Reason, Scope, Server, State};
-use switchboard_wire::http::NoCredentials;
+use switchboard_config::{
+    Desired, Entry, FoundServer, Mode, Origin, ProtocolEra, Reason, Scope, Server, State,
+};
+use switchboard_wire::{Era, http::NoCredentials};
 
-use super::applied::{self, Applied, Placing, Plan};
-use super::numbers::Numbers;
+use super::applied::{self, Applied, ConnectionKind, Placing, Plan};
+use super::numbers::{Numbers, number_problems};
 use super::pool::{HoldRequest, Holder, Of};
 use super::principal::LOCAL_PRINCIPAL;
 use super::workspace::{Departure, Standing, Workspace, WorkspaceId};
 use super::{Inner, in_process::InProcess};
-use crate::connection::{self, Declared, Key, Reach, Spec, Variant};
+use crate::connection::{self, CapabilityClass, Connection, Reach, Spec, Variant};
 use crate::environment;
 use crate::hooks::{Hooks, Runner};
 use crate::permission::Permissions;
@@ -28,26 +29,36 @@ impl Inner {
             return;
         }
         let id = &workspace.id;
+        let before = self.standing(id).map(|standing| standing.applied());
         let hold = |plan: Plan| {
             let holder =
                 Holder { workspace: id.clone(), server: plan.name.clone(), of: Of::Everyone };
-            let spec = plan.spec.clone();
-            let request = HoldRequest { server_key: spec.server_key(), spec, holder };
+            let mut spec = plan.spec.clone();
+            let entry_key = spec.entry_key();
+            let known = before.as_ref().and_then(|before| before.kind_of(&plan.name, entry_key));
+            if let Some(ConnectionKind { era, class }) = known.filter(|_| plan.shares_by_kind()) {
+                (spec.era, spec.class) = (spec.era.or(era), class);
+            }
+            let request = HoldRequest { spec, entry_key, holder };
             let connection = self.pool.hold(request, &self.listener);
             Arc::new(plan.placed(connection))
         };
         let placed: Placing = self.plans(workspace, &desired).into_iter().map(hold).collect();
         let applied = Arc::new(self.assemble(workspace, desired, placed));
         let standing = self.stand(workspace, applied);
-        let current = current_keys(&standing);
+        let current = current_connections(&standing);
         self.release(|holder, key| {
             let of = |principal: &str| current.get(&(principal.into(), holder.server.clone()));
+            let key_of = |principal: &str| of(principal).map(|connection| connection.key());
             holder.workspace == *id
                 && match &holder.of {
-                    Of::Everyone => of(LOCAL_PRINCIPAL) != Some(key),
-                    Of::Principal(principal) => of(principal) != Some(key),
+                    Of::Everyone => key_of(LOCAL_PRINCIPAL) != Some(*key),
+                    Of::Principal(principal) => key_of(principal) != Some(*key),
                     // A session's own connection was made from an entry that may be gone.
-                    Of::Session { principal, .. } => !self.claims.is_current(holder, of(principal)),
+                    Of::Session { principal, .. } => {
+                        let entry = of(principal).map(|connection| connection.entry_key());
+                        !self.claims.is_current(holder, entry.as_ref())
+                    }
                 }
         });
         self.changed();
@@ -86,7 +97,8 @@ impl Inner {
             working_dir: server.working_dir.clone(),
             environment,
             root: applied::root(server, desired),
-            declared: Declared::default(),
+            class: CapabilityClass::QUEUE,
+            era: entry.era.map(era),
             principal: (!entry.share_principals).then(|| LOCAL_PRINCIPAL.into()),
             variant: Variant::Shared,
             credentials,
@@ -108,8 +120,9 @@ impl Inner {
         };
         let (hooks, wrong) = Hooks::new(&desired.hooks, runner);
         problems.extend(wrong);
+        problems.extend(number_problems(&desired, &workspace.environment));
         Applied {
-            number: self.next.fetch_add(1, Ordering::Relaxed),
+            number: self.number(),
             numbers: Numbers::of(&desired, &workspace.environment),
             hooks: Arc::new(hooks),
             permissions,
@@ -140,7 +153,9 @@ impl Inner {
                 view.replace(Arc::clone(&applied));
             } else {
                 let hold = |request| Ok::<_, Infallible>(self.pool.hold(request, &self.listener));
-                let Ok(theirs) = applied.for_principal(&workspace.id, principal, hold);
+                let before = view.applied();
+                let before = Some(&*before);
+                let Ok(theirs) = applied.for_principal(&workspace.id, principal, before, hold);
                 view.replace(Arc::new(theirs));
             }
         }
@@ -148,14 +163,21 @@ impl Inner {
     }
 }
 
-/// The keys of the connections that stand now, by principal and server.
-fn current_keys(standing: &Standing) -> HashMap<(Arc<str>, String), Key> {
+/// The connections that stand now, by principal and server.
+fn current_connections(standing: &Standing) -> HashMap<(Arc<str>, String), Arc<Connection>> {
     let views = standing.views();
-    let keys = views.iter().flat_map(|view| {
-        let key = |(server, key)| ((Arc::clone(&view.principal), server), key);
-        view.keys().into_iter().map(key).collect::<Vec<_>>()
+    let connections = views.iter().flat_map(|view| {
+        let of = |(server, connection)| ((Arc::clone(&view.principal), server), connection);
+        view.connections().into_iter().map(of).collect::<Vec<_>>()
     });
-    keys.collect()
+    connections.collect()
+}
+
+fn era(pinned: ProtocolEra) -> Era {
+    match pinned {
+        ProtocolEra::Legacy => Era::Legacy,
+        ProtocolEra::Modern => Era::Modern,
+    }
 }
 
 /// What is desired, with the servers inside this process among it: each judged as a server that was found, by the same
@@ -187,7 +209,8 @@ fn in_process(workspace: &Workspace, desired: &Desired, server: &Server, link: &
         working_dir: desired.root.clone(),
         environment: workspace.environment.clone(),
         root: None,
-        declared: Declared::default(),
+        class: CapabilityClass::QUEUE,
+        era: None,
         principal: Some(LOCAL_PRINCIPAL.into()),
         variant: Variant::Shared,
         credentials: Arc::new(NoCredentials),

@@ -1,4 +1,4 @@
-//! One server, for whoever looks after it: started anew, signed in to, its processes.
+//! Servers, for the person who looks after them: checked, started anew, signed in to, their processes.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use switchboard_wire::http::SignedOut;
 use switchboard_wire::process::{Member, Process};
 
-use super::{Engine, WorkspaceId};
+use super::{Engine, PrincipalLease, WorkspaceId};
 use crate::connection::{Connection, SignInError, State};
 
 // === impl Engine ===
@@ -21,6 +21,31 @@ impl Engine {
             connection.reconnect();
         }
         is_started
+    }
+
+    /// Looks closely at every server of a workspace, for a person: one that is down is tried again, and one that is
+    /// connected is asked whether it still answers. Returns when the attempts have begun and the answers are known.
+    pub async fn check_servers(&self, workspace: &WorkspaceId) {
+        let Some(standing) = self.0.standing(workspace) else { return };
+        let applied = standing.applied();
+        join_all(applied.placed.iter().map(|placed| placed.connection.check())).await;
+    }
+
+    /// Has the servers of a workspace that are down tried again now, for a person who looks at it.
+    pub fn retry_failed(&self, workspace: &WorkspaceId) {
+        let Some(standing) = self.0.standing(workspace) else { return };
+        for placed in standing.applied().placed.iter() {
+            placed.connection.retry();
+        }
+    }
+
+    /// Has the servers of a principal that are down tried again now, for a client that lists what they offer. Whether
+    /// there are any; returns when the attempts have begun.
+    pub async fn retry_failed_for(&self, principal: &PrincipalLease) -> bool {
+        let ago = self.0.options.timing.between_listed;
+        let applied = principal.view().applied();
+        let retrying = applied.placed.iter().map(|placed| placed.connection.retry_if_failed(ago));
+        join_all(retrying).await.contains(&true)
     }
 
     /// Begins to sign in to a server, and gives the address of the page where somebody goes on. The server is connected

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use switchboard_config::Mode;
+use switchboard_wire::Era;
 use switchboard_wire::json::{Edit, Raw};
 
-use super::applied::Applied;
+use super::applied::{Applied, Placed};
 use super::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
+use super::seats::Seats;
 use super::workspace::{Lease, Standing};
 use crate::audit::Who;
+use crate::catalog::Style;
+use crate::connection::{CapabilityClass, Connection, declares};
 use crate::permission::Consent;
 use crate::results::Policy;
-
-const ELICITATION: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
 /// What a session brings along. Start from [`Session::new`] and change what differs.
 #[derive(Debug, Clone)]
@@ -21,8 +23,10 @@ pub struct Session {
     pub id: String,
     /// Whom it speaks for: [`LOCAL_PRINCIPAL`], or anybody else that was let in.
     pub principal: String,
-    /// `capabilities`, as its client declared them.
+    /// `capabilities`, as its client declared them. A [`Session::new`] fills in forms and opens pages.
     pub capabilities: Raw,
+    /// The era that its client speaks; `None`: it speaks none, and takes the modern one where a server has it.
+    pub era: Option<Era>,
     /// Who answers the questions of its calls.
     pub answers: Answers,
     /// What happens to calls that no rule decides; `None`: what the settings say, else `usual_mode`.
@@ -31,8 +35,12 @@ pub struct Session {
     pub usual_mode: Mode,
     /// Whether a person typed each call.
     pub consent: Consent,
+    /// Whether the arguments of its calls are checked against the tool's schema.
+    pub argument_check: ArgumentCheck,
     /// What becomes of large results.
     pub results: Policy,
+    /// The style of the names in its requests, and in the errors that it gets.
+    pub names: Style,
     /// The name of the client, for people.
     pub client: String,
     /// How the client is reached, for people: `http`, `sse`, `ws`, `socket`, `stdio`, `cli`.
@@ -48,6 +56,16 @@ pub enum Answers {
     Queue,
 }
 
+/// When the arguments of a session's calls are checked against the tool's schema before they are sent. Where they are not,
+/// the server alone judges them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentCheck {
+    /// For every call.
+    Always,
+    /// Where `checkArguments` of the settings says so.
+    WhenConfigured,
+}
+
 /// A session attached to a workspace. Clones share it; when the last is dropped, the session has ended.
 #[derive(Debug, Clone)]
 pub struct Caller(Arc<Attached>);
@@ -57,8 +75,14 @@ struct Attached {
     session: Session,
     /// Its id, which every call under way holds.
     id: Arc<str>,
-    /// What a modern server may ask of whoever is behind its calls.
-    asked: Raw,
+    /// What a modern server may ask of its client.
+    askable: Raw,
+    /// The same where the queue of questions answers for the client.
+    askable_with_queue: Raw,
+    /// What a legacy server is told of its client.
+    class: CapabilityClass,
+    /// The connections that its calls take where those are not its principal's usual ones.
+    seats: Seats,
     /// The same, for the record of its calls, which may outlive it.
     who: Arc<Who>,
     principal: PrincipalLease,
@@ -73,12 +97,15 @@ impl Session {
         Self {
             id: id.into(),
             principal: LOCAL_PRINCIPAL.to_owned(),
-            capabilities: Raw::empty_object(),
+            capabilities: CapabilityClass::QUEUE.capabilities(),
+            era: None,
             answers: Answers::Caller,
             mode: None,
             usual_mode: Mode::Default,
             consent: Consent::None,
+            argument_check: ArgumentCheck::Always,
             results: Policy::local(),
+            names: Style::Full,
             client: String::new(),
             transport: "",
         }
@@ -98,8 +125,18 @@ impl Caller {
             transport: session.transport,
         });
         let lease = workspace.lease(&who);
-        let (id, asked) = (session.id.as_str().into(), askable(&session.capabilities));
-        Self(Arc::new(Attached { session, id, asked, who, principal, _lease: lease }))
+        let class = CapabilityClass::of(&session.capabilities);
+        Self(Arc::new(Attached {
+            id: session.id.as_str().into(),
+            askable: askable(&session.capabilities, class),
+            askable_with_queue: askable(&session.capabilities, class.or(CapabilityClass::QUEUE)),
+            class,
+            seats: Seats::default(),
+            session,
+            who,
+            principal,
+            _lease: lease,
+        }))
     }
 
     /// What it brought along.
@@ -111,8 +148,39 @@ impl Caller {
         &self.0.id
     }
 
-    pub(crate) fn asked(&self) -> &Raw {
-        &self.0.asked
+    /// What a modern server may ask, with a call. Nothing is declared that nobody will answer: what the client
+    /// cannot show, the queue has to.
+    pub(crate) fn askable(&self, is_queue_watched: impl FnOnce() -> bool) -> &Raw {
+        if CapabilityClass::QUEUE.is_within(self.0.class) || !is_queue_watched() {
+            return &self.0.askable;
+        }
+        &self.0.askable_with_queue
+    }
+
+    /// What a legacy server is told that its client can do.
+    pub(super) fn class(&self) -> CapabilityClass {
+        self.0.class
+    }
+
+    /// The connection of a server that its calls take, as far as that is decided.
+    pub(crate) fn seated_connection(&self, placed: &Placed) -> Arc<Connection> {
+        match self.0.seats.get(placed) {
+            Some(seat) => Arc::clone(seat.connection()),
+            None => Arc::clone(&self.current(placed).connection),
+        }
+    }
+
+    /// A server with its usual connection of now: that may have become another since `placed` was looked up.
+    pub(super) fn current(&self, placed: &Placed) -> Arc<Placed> {
+        let applied = self.applied();
+        let now = applied.placed(&placed.name);
+        let is_same =
+            |now: &&Arc<Placed>| now.connection.entry_key() == placed.connection.entry_key();
+        now.filter(is_same).map_or_else(|| Arc::new(placed.clone()), Arc::clone)
+    }
+
+    pub(super) fn seats(&self) -> &Seats {
+        &self.0.seats
     }
 
     pub(crate) fn who(&self) -> &Arc<Who> {
@@ -144,15 +212,11 @@ impl Caller {
     }
 }
 
-fn declares(capabilities: &Raw, path: &[&str]) -> bool {
-    !matches!(capabilities.peek(path), Ok(None | Some("false" | "null")) | Err(_))
-}
-
-/// Forms and pages can always be shown to somebody, or be answered *cancel*; the rest is as the client declares it.
-fn askable(capabilities: &Raw) -> Raw {
-    let ours = Raw::parse(ELICITATION).unwrap_or_else(|_| Raw::empty_object());
-    let sampling = declares(capabilities, &["sampling"])
-        .then(|| capabilities.get("sampling").ok().flatten().unwrap_or_else(Raw::empty_object));
+/// What is declared with a call: the client's class, its folders, and how it wants its model to be asked.
+fn askable(capabilities: &Raw, class: CapabilityClass) -> Raw {
+    let ours = class.capabilities();
+    let own = |name: &str| capabilities.get(name).ok().flatten().unwrap_or_else(Raw::empty_object);
+    let sampling = class.sampling.then(|| own("sampling"));
     let sampling = sampling.as_ref().map(|sampling| Edit::set(&["sampling"], sampling.as_str()));
     let roots = declares(capabilities, &["roots"]).then(|| Edit::set(&["roots"], "{}"));
     let edits: Vec<_> = sampling.into_iter().chain(roots).collect();

@@ -1,15 +1,35 @@
-//! Which connection a session's calls take: the one that its principal has, or one of its own.
+//! Which connection a session's calls take: its principal's usual one, one of its kind, or one of its own.
+//!
+//! A server of the legacy era is told once what its client can do, and a server of both eras has a back channel in each.
+//! So sessions of one kind (the era, the [`CapabilityClass`]) share a connection, and sessions of different kinds do not.
+//! The usual connection takes the kind of the first session that uses it: one process for each kind of client. A server
+//! that keeps state for each client has a connection for each session besides.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use switchboard_config::{Share, Transport};
-use switchboard_wire::Era;
+use futures_util::future::join_all;
+use switchboard_config::{ElicitationAnswerer, Share, Transport};
+use switchboard_wire::{self as wire, Era, client::List};
+use tokio::time::timeout;
 
+use super::applied::Applied;
+use super::event::Happened;
 use super::pool::{HoldRequest, Holder, Of};
+use super::principal::LOCAL_PRINCIPAL;
+use super::seats::Seat;
 use super::workspace::WorkspaceId;
 use super::{Caller, Inner, Placed};
-use crate::connection::{Connection, Key, NotReady, Reach, ServerKey, Variant};
+use crate::connection::{
+    CapabilityClass, Connection, EntryKey, Error, Key, NotReady, Reach, ServerKey, Spec, Variant,
+};
+use crate::problem::{Problem, ProblemKind};
+
+/// How long a list waits to find out whether a server has the era of its client.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
+/// The most classes of a server that have connections at once.
+const MAX_CLASSES: usize = 4;
 
 /// Who has which connection to itself.
 #[derive(Debug, Default)]
@@ -21,14 +41,34 @@ struct Claimed {
     by: HashMap<Key, (WorkspaceId, String)>,
     /// Servers that turned out to keep state per client.
     stateful: HashSet<ServerKey>,
-    /// The key of its principal's connection, which a session's own was made beside.
-    beside: HashMap<Holder, Key>,
+    /// The entry that a session's connections were made from.
+    made_from: HashMap<Holder, EntryKey>,
+    /// What people should know of how a server's connections are shared, by workspace and server.
+    notes: BTreeMap<(WorkspaceId, String), BTreeSet<SharingNote>>,
+}
+
+/// What people should know of how a server's connections are shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SharingNote {
+    /// A session shares a connection that promises less than its client can do.
+    ClassLimit,
+    /// Two processes of the server run, one for each era.
+    TwoEras,
+}
+
+/// What a session wants a server for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To see what it offers. Nothing is waited for, and no process is started for its other era.
+    List,
+    /// To call it.
+    Call,
 }
 
 // === impl Claims ===
 
 impl Claims {
-    /// Takes a principal's connection for one session. `false` if another has it.
+    /// Takes a connection for one session. `false` if another has it.
     fn take(&self, key: Key, workspace: &WorkspaceId, session: &str) -> bool {
         let mut claimed = self.lock();
         let this = (workspace.clone(), session.to_owned());
@@ -45,9 +85,27 @@ impl Claims {
         self.lock().stateful.insert(key);
     }
 
+    fn note(&self, workspace: &WorkspaceId, server: &str, note: SharingNote) {
+        let at = (workspace.clone(), server.to_owned());
+        self.lock().notes.entry(at).or_default().insert(note);
+    }
+
+    /// What people should know of how the servers of a workspace are shared.
+    pub(super) fn problems(&self, workspace: &WorkspaceId) -> Vec<Problem> {
+        let claimed = self.lock();
+        let notes = claimed.notes.iter().filter(|((at, _), _)| at == workspace);
+        let problem = |server: &String, note: &SharingNote| {
+            Problem::new(ProblemKind::Sharing, note.message()).of_server(server)
+        };
+        let of = |((_, server), notes): (&(WorkspaceId, String), &BTreeSet<SharingNote>)| {
+            notes.iter().map(|note| problem(server, note)).collect::<Vec<_>>()
+        };
+        notes.flat_map(of).collect()
+    }
+
     /// Whether a session's own connection still belongs to the entry it was made from.
-    pub(super) fn is_current(&self, holder: &Holder, key: Option<&Key>) -> bool {
-        self.lock().beside.get(holder) == key
+    pub(super) fn is_current(&self, holder: &Holder, entry: Option<&EntryKey>) -> bool {
+        self.lock().made_from.get(holder) == entry
     }
 
     pub(super) fn leave(&self, workspace: &WorkspaceId, session: &str) {
@@ -55,13 +113,14 @@ impl Claims {
         claimed.by.retain(|_, (at, by)| at != workspace || by != session);
         let is_theirs =
             |holder: &Holder| holder.workspace == *workspace && holder.of.is_session(session);
-        claimed.beside.retain(|holder, _| !is_theirs(holder));
+        claimed.made_from.retain(|holder, _| !is_theirs(holder));
     }
 
     pub(super) fn end(&self, workspace: &WorkspaceId) {
         let mut claimed = self.lock();
         claimed.by.retain(|_, (at, _)| at != workspace);
-        claimed.beside.retain(|holder, _| holder.workspace != *workspace);
+        claimed.made_from.retain(|holder, _| holder.workspace != *workspace);
+        claimed.notes.retain(|(at, _), _| at != workspace);
     }
 
     fn lock(&self) -> MutexGuard<'_, Claimed> {
@@ -69,65 +128,386 @@ impl Claims {
     }
 }
 
+// === impl SharingNote ===
+
+impl SharingNote {
+    fn message(self) -> String {
+        match self {
+            Self::ClassLimit => format!(
+                "{MAX_CLASSES} kinds of clients use it already; a further one shares a connection that promises less \
+                 than its client can do"
+            ),
+            Self::TwoEras => "two processes of it run, one for clients of each protocol era; they share no memory; \
+                              `\"era\": \"modern\"` or `\"legacy\"` on its entry makes it one"
+                .to_owned(),
+        }
+    }
+}
+
 // === impl Inner ===
 
 impl Inner {
-    /// A legacy server asked something back. Where nothing but the lack of other calls says whose question it is,
-    /// clients should not share the server any longer.
-    pub(crate) fn asked_back(&self, connection: &Connection) {
-        let names_the_call = match &connection.spec().reach {
-            Reach::Entry(entry) => matches!(entry.transport, Transport::Http(_)),
-            Reach::InProcess(_) => false,
-        };
-        if !names_the_call {
-            self.claims.note_stateful(connection.server_key());
+    /// A legacy server asked something back. Over most transports nothing but the lack of other calls says whose
+    /// question it is; over HTTP it may come on the stream of the session instead of the call's, as it does with every
+    /// example of the TypeScript SDK 1.x. So clients should not share the server any longer; the session that was asked
+    /// keeps the connection.
+    pub(crate) fn asked_back(&self, connection: &Connection, caller: &Caller) {
+        self.note_asked_back(connection);
+        if connection.spec().variant == Variant::Shared {
+            let (workspace, session) = (&caller.workspace().id, &caller.session().id);
+            self.claims.take(connection.key(), workspace, session);
         }
     }
 
+    /// The same where nobody knows whose question it is.
+    pub(super) fn note_asked_back(&self, connection: &Connection) {
+        self.claims.note_stateful(connection.server_key());
+    }
+
     /// The connection for a session's calls of a server.
-    ///
-    /// A legacy server is told once what its client can do, so sessions that can sample have a connection on which
-    /// that was said. A server that keeps state per client has one for each session; the first takes its principal's.
     pub(crate) async fn connection(
         &self,
         caller: &Caller,
         placed: &Placed,
     ) -> Result<Arc<Connection>, NotReady> {
-        let shared = &placed.connection;
-        let (workspace, session) = (&caller.workspace().id, caller.session().id.as_str());
-        let principal = &caller.view().principal;
-        let apart = match placed.share {
+        let kind = self.kind_connection(caller, placed, Purpose::Call).await?;
+        let is_apart = match placed.share {
             Share::Always => false,
             Share::Never => true,
-            Share::Auto => self.claims.is_stateful(&shared.server_key()),
+            Share::Auto => self.claims.is_stateful(&kind.server_key()),
         };
-        let samples = caller.can(&["sampling"])
-            && placed.share != Share::Always
-            && shared.ready().await?.facts.era() == Era::Legacy;
-        let is_shared = !apart || self.claims.take(shared.key(), workspace, session);
-        if is_shared && !samples {
-            return Ok(shared.clone());
+        let (workspace, session) = (&caller.workspace().id, caller.session().id.as_str());
+        if !is_apart || self.claims.take(kind.key(), workspace, session) {
+            return Ok(kind);
         }
-        let mut spec = placed.spec.clone();
-        spec.declared.sampling = samples;
-        if !is_shared {
-            spec.principal = Some(Arc::clone(principal));
-            spec.variant = Variant::Session(session.to_owned());
-        }
-        let holder = Holder {
-            workspace: workspace.clone(),
-            server: placed.name.clone(),
-            of: Of::Session { principal: Arc::clone(principal), session: session.to_owned() },
+        let spec = Spec {
+            principal: Some(Arc::clone(&caller.view().principal)),
+            variant: Variant::Session(session.to_owned()),
+            ..kind.spec().clone()
         };
-        self.claims.lock().beside.insert(holder.clone(), shared.key());
-        let request = HoldRequest { server_key: spec.server_key(), spec, holder: holder.clone() };
-        let connection = self.pool.hold_within_limits(request, &self.listener);
-        let connection = connection.map_err(NotReady::Limit)?;
-        if self.standing(workspace).is_none() {
+        let own = self.hold_for_session(caller, placed, spec)?;
+        caller.seats().put(&placed.name, Seat { kind, own: Some(Arc::clone(&own)) });
+        Ok(own)
+    }
+
+    /// Gives a session its seats at all servers, as far as that needs no waiting. The connections of new ones.
+    pub(super) async fn seat(&self, caller: &Caller) -> Vec<Arc<Connection>> {
+        let applied = caller.applied();
+        let unseated = applied.placed.iter().filter(|placed| caller.seats().get(placed).is_none());
+        let seating = unseated.map(|placed| async {
+            // A server that cannot be reached, or not once more, shows what it usually shows.
+            self.kind_connection(caller, placed, Purpose::List).await.ok()?;
+            caller.seats().get(placed).map(|seat| seat.kind)
+        });
+        join_all(seating).await.into_iter().flatten().collect()
+    }
+
+    /// The connection of a session's kind.
+    async fn kind_connection(
+        &self,
+        caller: &Caller,
+        placed: &Placed,
+        purpose: Purpose,
+    ) -> Result<Arc<Connection>, NotReady> {
+        let placed = &*caller.current(placed);
+        let usual = &placed.connection;
+        if placed.share == Share::Always {
+            return Ok(Arc::clone(usual));
+        }
+        if let Some(seat) = caller.seats().get(placed) {
+            return Ok(seat.kind);
+        }
+        let era = match (usual.known_era(), purpose) {
+            (Some(era), _) => era,
+            (None, Purpose::List) => return Ok(Arc::clone(usual)),
+            (None, Purpose::Call) => usual.ready().await?.facts.era(),
+        };
+        let kind = match era {
+            Era::Legacy if wants_modern_again(caller, placed) => {
+                let spec = Spec { era: None, class: CapabilityClass::QUEUE, ..placed.spec.clone() };
+                let connection = self.hold_for_session(caller, placed, spec)?;
+                self.note_eras(caller, &connection);
+                connection
+            }
+            Era::Legacy => self.class_connection(caller, placed, usual.spec().era)?,
+            Era::Modern if wants_other_era(caller, placed, purpose) => {
+                let trying = self.legacy_connection(caller, placed);
+                match purpose {
+                    Purpose::Call => trying.await?,
+                    Purpose::List => match timeout(LIST_PATIENCE, trying).await {
+                        Ok(tried) => tried?,
+                        // The first call waits for it.
+                        Err(_) => return Ok(Arc::clone(usual)),
+                    },
+                }
+            }
+            // With each request it is told what its client can do.
+            Era::Modern => {
+                if purpose == Purpose::Call {
+                    caller.workspace().occupy(&caller.session().id, &placed.name);
+                }
+                return Ok(Arc::clone(usual));
+            }
+        };
+        caller.seats().put(&placed.name, Seat { kind: Arc::clone(&kind), own: None });
+        if purpose == Purpose::Call && kind.key() != usual.key() && kind.lists_known() {
+            // The client may have seen the lists of the usual connection.
+            self.tell(&kind, &Happened::List(List::Tools));
+        }
+        Ok(kind)
+    }
+
+    /// The connection on which the class of a session is declared.
+    fn class_connection(
+        &self,
+        caller: &Caller,
+        placed: &Placed,
+        era: Option<Era>,
+    ) -> Result<Arc<Connection>, NotReady> {
+        let class = class_of(caller, placed);
+        if era == placed.connection.spec().era
+            && let Some(usual) = self.use_usual(caller, placed, class)
+        {
+            return Ok(usual);
+        }
+        let wanted = Spec { class, era, ..placed.spec.clone() };
+        let spec = self.within_class_limit(caller, wanted);
+        self.hold_for_session(caller, placed, spec)
+    }
+
+    /// The usual connection if it is of this class, or becomes so because no session uses it.
+    fn use_usual(
+        &self,
+        caller: &Caller,
+        placed: &Placed,
+        class: CapabilityClass,
+    ) -> Option<Arc<Connection>> {
+        let _changing = self.changing();
+        let (view, standing) = (caller.view(), caller.workspace());
+        let applied = view.applied();
+        // What was applied since may have another entry of that name.
+        let entry = placed.connection.entry_key();
+        let current = applied.placed(&placed.name)?;
+        if current.connection.entry_key() != entry {
+            return None;
+        }
+        let usual = &current.connection;
+        if usual.spec().class == class {
+            standing.occupy(&caller.session().id, &placed.name);
+            return Some(Arc::clone(usual));
+        }
+        let spec = Spec { class, ..current.spec.clone() };
+        self.replace_usual(caller, &applied, current, spec)
+    }
+
+    /// Puts another connection in the place of a usual one that no session uses. `None` if one does.
+    fn replace_usual(
+        &self,
+        caller: &Caller,
+        applied: &Applied,
+        current: &Placed,
+        spec: Spec,
+    ) -> Option<Arc<Connection>> {
+        let (view, standing) = (caller.view(), caller.workspace());
+        let usual = &current.connection;
+        if spec.principal.is_none() || standing.is_occupied(&view.principal, &current.name) {
+            return None;
+        }
+        let of = match &*view.principal {
+            LOCAL_PRINCIPAL => Of::Everyone,
+            _ => Of::Principal(Arc::clone(&view.principal)),
+        };
+        let holder = Holder { workspace: standing.id.clone(), server: current.name.clone(), of };
+        let (before, entry_key) = (usual.key(), usual.entry_key());
+        let request = HoldRequest { spec, entry_key, holder: holder.clone() };
+        let connection = self.pool.hold(request, &self.listener);
+        view.replace(Arc::new(applied.with(self.number(), &current.name, &connection)));
+        self.release(|other, key| *other == holder && *key == before);
+        standing.occupy(&caller.session().id, &current.name);
+        self.changed();
+        Some(connection)
+    }
+
+    /// What a further connection is to: what is wanted, unless its server has too many classes. Then with the largest
+    /// class there is that promises nothing that is not wanted.
+    fn within_class_limit(&self, caller: &Caller, wanted: Spec) -> Spec {
+        let workspace = &caller.workspace().id;
+        let all = self.pool.of(workspace, &wanted.server);
+        let alike = all.iter().map(|connection| connection.spec()).filter(|spec| {
+            spec.variant == Variant::Shared
+                && spec.principal == wanted.principal
+                && spec.era == wanted.era
+        });
+        let classes: BTreeSet<CapabilityClass> = alike.map(|spec| spec.class).collect();
+        if classes.contains(&wanted.class) || classes.len() < MAX_CLASSES {
+            return wanted;
+        }
+        self.claims.note(workspace, &wanted.server, SharingNote::ClassLimit);
+        let fitting = classes.into_iter().filter(|class| class.is_within(wanted.class));
+        // The class that promises nothing always fits, and is one more at the most.
+        let class = fitting.max_by_key(|class| class.size()).unwrap_or_default();
+        Spec { class, ..wanted }
+    }
+
+    /// A legacy connection to a server that was reached in the modern era, if it has that era too; else the usual one.
+    async fn legacy_connection(
+        &self,
+        caller: &Caller,
+        placed: &Placed,
+    ) -> Result<Arc<Connection>, NotReady> {
+        let connection = self.class_connection(caller, placed, Some(Era::Legacy))?;
+        match connection.ready().await {
+            Ok(_) => {
+                placed.connection.note_legacy_too(true);
+                self.await_known(&connection).await;
+                if let Some(usual) = self.take_over(caller, placed, &connection) {
+                    return Ok(usual);
+                }
+                self.note_eras(caller, &connection);
+                Ok(connection)
+            }
+            Err(error) => {
+                // A server that is busy or wants a sign-in may have it all the same.
+                if is_refusal(&error) {
+                    placed.connection.note_legacy_too(false);
+                }
+                let (holder, key) = (session_holder(caller, placed), connection.key());
+                self.release(|other, held| *other == holder && *held == key);
+                Ok(Arc::clone(&placed.connection))
+            }
+        }
+    }
+
+    /// Waits until the lists of a connection are known, for a while.
+    async fn await_known(&self, connection: &Connection) {
+        let mut revisions = self.revisions();
+        let known = async { while !self.knows(connection) && revisions.changed().await.is_ok() {} };
+        // Without them it is not made the usual one.
+        let _ = timeout(LIST_PATIENCE, known).await;
+    }
+
+    /// Notes that a server has a connection of each era; of a local one those are two processes.
+    fn note_eras(&self, caller: &Caller, connection: &Connection) {
+        if is_process(connection) {
+            let (workspace, server) = (&caller.workspace().id, &connection.spec().server);
+            self.claims.note(workspace, server, SharingNote::TwoEras);
+        }
+    }
+
+    /// Makes a legacy connection the usual one, where nobody uses the modern one that is.
+    fn take_over(
+        &self,
+        caller: &Caller,
+        placed: &Placed,
+        connection: &Connection,
+    ) -> Option<Arc<Connection>> {
+        let _changing = self.changing();
+        let applied = caller.view().applied();
+        let current = applied.placed(&placed.name)?;
+        let is_same = current.connection.key() == placed.connection.key();
+        let spec = connection.spec().clone();
+        // Its lists are what everybody sees from then on.
+        if is_same && self.knows(connection) {
+            self.replace_usual(caller, &applied, current, spec)
+        } else {
+            None
+        }
+    }
+
+    /// A connection that is held for a session.
+    fn hold_for_session(
+        &self,
+        caller: &Caller,
+        placed: &Placed,
+        spec: Spec,
+    ) -> Result<Arc<Connection>, NotReady> {
+        let holder = session_holder(caller, placed);
+        let entry_key = placed.connection.entry_key();
+        self.claims.lock().made_from.insert(holder.clone(), entry_key);
+        let request = HoldRequest { spec, entry_key, holder: holder.clone() };
+        let held = self.pool.hold_within_limits(request, &self.listener);
+        let connection = held.map_err(NotReady::Limit)?;
+        if self.standing(&caller.workspace().id).is_none() {
             // It ended while this was going on, and has let go of what it knew of.
             self.release(|other, _| *other == holder);
             return Err(NotReady::Stopped);
         }
         Ok(connection)
+    }
+}
+
+/// Who holds the connections that a session has besides its principal's usual ones.
+fn session_holder(caller: &Caller, placed: &Placed) -> Holder {
+    let (principal, session) = (Arc::clone(&caller.view().principal), caller.session().id.clone());
+    Holder {
+        workspace: caller.workspace().id.clone(),
+        server: placed.name.clone(),
+        of: Of::Session { principal, session },
+    }
+}
+
+/// What is declared to a legacy server for a session: what its client can do, and what the queue answers for it.
+fn class_of(caller: &Caller, placed: &Placed) -> CapabilityClass {
+    let class = caller.class();
+    match placed.elicitation {
+        ElicitationAnswerer::Queue => class.or(CapabilityClass::QUEUE),
+        ElicitationAnswerer::Client => class,
+    }
+}
+
+/// Whether a session of the legacy era gets a connection of that era to a server that was reached in the modern one.
+fn wants_other_era(caller: &Caller, placed: &Placed, purpose: Purpose) -> bool {
+    let usual = &placed.connection;
+    let spec = usual.spec();
+    // A server in this process asks over the bridge whatever is spoken with it.
+    let is_elsewhere = matches!(spec.reach, Reach::Entry(_));
+    let is_free = is_elsewhere && spec.era.is_none() && usual.has_legacy_too() != Some(false);
+    // A process is started only for a call.
+    let is_worth_it = purpose == Purpose::Call || !is_process(usual);
+    caller.session().era == Some(Era::Legacy) && is_free && is_worth_it
+}
+
+/// Whether a session gets a modern connection to a server of both eras whose usual connection became a legacy one.
+fn wants_modern_again(caller: &Caller, placed: &Placed) -> bool {
+    let became_legacy = placed.spec.era == Some(Era::Legacy) && placed.pinned_era.is_none();
+    caller.session().era != Some(Era::Legacy) && became_legacy
+}
+
+fn is_process(connection: &Connection) -> bool {
+    match &connection.spec().reach {
+        Reach::Entry(entry) => matches!(entry.transport, Transport::Stdio(_)),
+        Reach::InProcess(_) => false,
+    }
+}
+
+/// Whether a server said that it does not have an era.
+fn is_refusal(error: &NotReady) -> bool {
+    let NotReady::Failed(failed) = error else { return false };
+    match &failed.error {
+        Error::Wire(wire::Error::Status { status, .. }) => matches!(status, 400 | 404 | 405 | 406),
+        Error::Wire(error) => matches!(
+            error,
+            wire::Error::Rpc(_)
+                | wire::Error::NoCommonVersion { .. }
+                | wire::Error::InvalidResult { .. }
+        ),
+        _ => false,
+    }
+}
+
+// === impl Applied ===
+
+impl Applied {
+    /// The same with another connection to one server.
+    fn with(&self, number: u64, server: &str, connection: &Arc<Connection>) -> Self {
+        let instead = |placed: &Arc<Placed>| {
+            if placed.name == *server {
+                Arc::new(placed.at(Arc::clone(connection)))
+            } else {
+                Arc::clone(placed)
+            }
+        };
+        let placed = self.placed.iter().map(instead).collect();
+        Self { number, placed, ..self.clone() }
     }
 }

@@ -27,9 +27,9 @@ impl Eras {
     /// What was learnt before. A file that cannot be read is as good as none: everything in it can be found out again.
     pub(super) fn open(state: &Path) -> Self {
         let eras = Self { cache: Arc::default(), file: Some(state.join("eras.json")) };
-        for (target, version) in eras.read() {
-            if let Ok(version) = version.parse() {
-                eras.cache.put(&target, version);
+        for (target, known) in eras.read() {
+            if let Ok(known) = known.parse() {
+                eras.cache.restore(&target, known);
             }
         }
         eras
@@ -40,7 +40,7 @@ impl Eras {
         let Some(file) = &self.file else { return };
         let known = self.cache.entries().into_iter();
         let known: BTreeMap<String, String> =
-            known.take(MOST).map(|(target, version)| (target, version.to_string())).collect();
+            known.take(MOST).map(|(target, known)| (target, known.to_string())).collect();
         if known.is_empty() || known == self.read() {
             return;
         }
@@ -75,10 +75,20 @@ mod tests {
     fn what_was_learnt_is_known_again() {
         let folder = tempfile::tempdir().unwrap();
         let eras = Eras::open(folder.path());
-        eras.cache.put("digest", Version::V2025_03_26);
-        eras.save();
-        let again = Eras::open(folder.path());
-        assert_eq!(again.cache.get("digest"), Some(Version::V2025_03_26));
+        let check = |target: &str, version: Version, legacy_too: Option<bool>| {
+            eras.cache.put(target, version);
+            if let Some(legacy_too) = legacy_too {
+                eras.cache.put_legacy_too(target, legacy_too);
+            }
+            eras.save();
+            let again = Eras::open(folder.path());
+            assert_eq!(again.cache.get(target), Some(version), "{target}");
+            assert_eq!(again.cache.legacy_too(target), legacy_too, "{target}");
+        };
+        check("legacy", Version::V2025_03_26, None);
+        check("modern", Version::V2026_07_28, None);
+        check("both", Version::V2026_07_28, Some(true));
+        check("alone", Version::V2026_07_28, Some(false));
     }
 
     #[test]

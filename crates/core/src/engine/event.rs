@@ -7,6 +7,7 @@ use switchboard_wire::json::Raw;
 
 use super::workspace::WorkspaceId;
 use crate::audit::Called;
+use crate::connection::Key;
 
 /// Something that happened. A slow listener misses the oldest.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub struct Event {
     pub server: String,
     /// The principal whose connection it happened on, or who called; `None`: a connection that all principals share.
     pub principal: Option<Arc<str>>,
+    /// The connection it happened on.
+    pub connection: Option<Key>,
     /// What.
     pub what: Happened,
 }
@@ -38,6 +41,8 @@ pub enum Happened {
     State,
     /// A list of it is not what it was, as shown.
     List(List),
+    /// The server says that a list of it changed; read again, it is the same.
+    ListAnnounced(List),
     /// A log message that belongs to no call.
     Log(Raw),
     /// A resource is not what it was.

@@ -59,9 +59,17 @@ impl Listener for Ear {
                     engine.tell(connection, &Happened::List(List::Tools));
                 }
             }
+            Notice::SilenceChanged => {
+                engine.changed();
+                engine.tell(connection, &Happened::State);
+            }
             // Of a list that could not be read what was read before still stands; the snapshot says that it is stale.
             Notice::ListsChanged(list) | Notice::ListProblem { list, .. } => {
-                engine.read_lists(connection, Some(list));
+                engine.read_lists(connection, Some(Happened::List(list)));
+            }
+            Notice::ListUnchanged { list, was_announced } => {
+                let what = was_announced.then_some(Happened::ListAnnounced(list));
+                engine.read_lists(connection, what);
             }
             Notice::NoLists => engine.read_lists(connection, None),
             Notice::Log(params) => {
@@ -95,7 +103,7 @@ impl Inner {
         &self.completed
     }
 
-    fn tell(&self, connection: &Connection, what: &Happened) {
+    pub(super) fn tell(&self, connection: &Connection, what: &Happened) {
         let mut holders = self.pool.holders(&connection.key());
         holders.sort_by(|a, b| (&a.server, &a.workspace).cmp(&(&b.server, &b.workspace)));
         let mut events: Vec<Event> = Vec::new();
@@ -106,6 +114,7 @@ impl Inner {
                     workspaces: vec![holder.workspace],
                     server: holder.server,
                     principal: connection.spec().principal.clone(),
+                    connection: Some(connection.key()),
                     what: what.clone(),
                 }),
             }
@@ -117,8 +126,8 @@ impl Inner {
     }
 
     /// Makes items of a connection's lists, off the runtime: a list may hold ten thousand schemas. One at a time for
-    /// each connection, so that each begins with what the one before has made. `list` is the one to announce.
-    fn read_lists(self: &Arc<Self>, connection: &Arc<Connection>, list: Option<List>) {
+    /// each connection, so that each begins with what the one before has made. `what` is told afterwards.
+    fn read_lists(self: &Arc<Self>, connection: &Arc<Connection>, what: Option<Happened>) {
         let (engine, connection) = (self.clone(), connection.clone());
         self.tasks.spawn_blocking(move || {
             let key = connection.key();
@@ -132,9 +141,8 @@ impl Inner {
                 engine.changed();
             }
             drop(turn);
-            // Whoever read it, this list is not what it was.
-            if let Some(list) = list {
-                engine.tell(&connection, &Happened::List(list));
+            if let Some(what) = what {
+                engine.tell(&connection, &what);
             }
         });
     }
@@ -142,17 +150,23 @@ impl Inner {
     /// A server asks something that belongs to no call. Whoever is the only one to have calls under way there is
     /// meant; else whoever watches the queue; else nobody answers. Either way it had better not be shared from now on.
     fn asked(self: &Arc<Self>, connection: &Arc<Connection>, question: Asked) {
-        self.claims.note_stateful(connection.server_key());
         let params = question.params().clone();
         let about = match question.method() {
             method::ELICIT => About::Elicitation { params },
             method::SAMPLE => About::Sampling { params },
-            // Dropped, it is answered with an error.
+            // Dropped, it is answered with an error: -32601 for a method that clients do not have.
             _ => return,
         };
+        self.claims.note_stateful(connection.server_key());
         let stray = match &connection.sessions_in_flight()[..] {
             [(session, _)] => self.strays.of(session),
-            _ => None,
+            sessions => {
+                if sessions.len() > 1 {
+                    // Nobody can say whose question it is; the next calls do not share the server.
+                    self.note_asked_back(connection);
+                }
+                None
+            }
         };
         let (engine, server) = (self.clone(), connection.spec().server.clone());
         let closing = self.closing.clone();

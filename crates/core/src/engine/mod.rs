@@ -25,6 +25,7 @@ mod present;
 mod principal;
 mod queue;
 mod recent;
+mod seats;
 mod show;
 mod snapshot;
 mod strays;
@@ -44,10 +45,11 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use caller::{Answers, Caller, Session};
+pub use caller::{Answers, ArgumentCheck, Caller, Session};
 pub use event::{Event, Happened};
 pub use in_process::InProcess;
 pub use noted::Noted;
+pub use numbers::number_problems;
 pub use options::{CredentialSource, EngineOptions, EntriesOnly};
 pub use principal::{AttachError, LOCAL_PRINCIPAL, PrincipalLease};
 pub use queue::{Attendance, Gone, Queue, Waits};
@@ -189,6 +191,11 @@ impl Engine {
         &self.0.queue
     }
 
+    /// What people answered, and for how long it counts.
+    pub fn memory(&self) -> &Memory {
+        &self.0.memory
+    }
+
     /// Where the output of servers is kept, if anywhere.
     pub fn logs(&self) -> Option<&Logs> {
         self.0.logs.as_ref()
@@ -319,7 +326,8 @@ impl Inner {
         if self.calls.receiver_count() > 0 {
             let (workspaces, server) = (vec![workspace.clone()], called.server.clone());
             let principal = Some(called.who.principal.as_str().into());
-            let event = Event { workspaces, server, principal, what: Happened::Called(called) };
+            let what = Happened::Called(called);
+            let event = Event { workspaces, server, principal, connection: None, what };
             // Whoever listened may have gone in between.
             let _ = self.calls.send(event);
         }
@@ -333,9 +341,14 @@ impl Inner {
         self.revision.subscribe()
     }
 
+    /// A number that nothing else has.
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// A name for a call that no other has.
     pub(crate) fn call_id(&self) -> String {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = self.number();
         ["call-", itoa::Buffer::new().format(number)].concat()
     }
 

@@ -1,14 +1,34 @@
 //! The numbers that settings and the caller's environment may change.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use switchboard_config::Desired;
+use switchboard_wire::sanitize;
 
 use super::workspace::Environment;
+use crate::problem::{Problem, ProblemKind};
 
 /// How long a tool may take unless something says otherwise.
 const TOOL_TIMEOUT: Duration = Duration::from_millis(100_000_000);
+
+/// How much of a value is shown in a message.
+const SHOWN_CHARS: usize = 80;
+
+/// A variable that holds a number.
+struct Variable {
+    name: &'static str,
+    unit: &'static str,
+    /// The least number that counts.
+    least: u64,
+    /// What counts without it, in words.
+    usual: &'static str,
+}
+
+const MILLIS: Variable =
+    Variable { name: "MCP_TOOL_TIMEOUT", unit: "milliseconds", least: 1, usual: "100000000" };
+/// 0 is no limit.
+const TOKENS: Variable =
+    Variable { name: "MAX_MCP_OUTPUT_TOKENS", unit: "tokens", least: 0, usual: "25000" };
 
 /// The numbers of one workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,27 +50,54 @@ pub(crate) enum OnProgress {
 
 impl Numbers {
     pub(crate) fn of(desired: &Desired, environment: &Environment) -> Self {
-        let millis = |name| {
-            let found: Option<u64> = number(name, desired, environment);
-            found.filter(|millis| *millis > 0).map(Duration::from_millis)
-        };
         let on_progress = match desired.settings.limits.reset_on_progress {
             Some(false) => OnProgress::GoOn,
             _ => OnProgress::StartAgain,
         };
+        let number = |variable: &Variable| variable.number(desired, environment);
         Self {
-            tool_timeout: millis("MCP_TOOL_TIMEOUT").unwrap_or(TOOL_TIMEOUT),
+            tool_timeout: number(&MILLIS).map_or(TOOL_TIMEOUT, Duration::from_millis),
             on_progress,
-            output_tokens: number("MAX_MCP_OUTPUT_TOKENS", desired, environment),
+            output_tokens: number(&TOKENS)
+                .map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
         }
     }
 }
 
-/// A number from the settings' variables, else from the caller's. What is no number does not count.
-fn number<T: FromStr>(name: &str, desired: &Desired, environment: &Environment) -> Option<T> {
-    let set = desired.settings.env.get(name).map(|value| value.value.as_str());
-    let given = || environment.iter().rev().find(|(other, _)| other == name)?.1.to_str();
-    set.or_else(given)?.trim().parse().ok()
+/// Variables of the engine that should hold a number and do not, so that the usual one is used.
+pub fn number_problems(desired: &Desired, environment: &Environment) -> Vec<Problem> {
+    let problem = |variable: &Variable| variable.problem(desired, environment);
+    [&MILLIS, &TOKENS].into_iter().filter_map(problem).collect()
+}
+
+// === impl Variable ===
+
+impl Variable {
+    /// Its number. What is no number, or too small, does not count.
+    fn number(&self, desired: &Desired, environment: &Environment) -> Option<u64> {
+        let number = self.text(desired, environment)?.trim().parse().ok()?;
+        (number >= self.least).then_some(number)
+    }
+
+    fn problem(&self, desired: &Desired, environment: &Environment) -> Option<Problem> {
+        let text = self.text(desired, environment)?;
+        if self.number(desired, environment).is_some() {
+            return None;
+        }
+        let Self { name, unit, usual, .. } = self;
+        let shown: String = sanitize::line(text).chars().take(SHOWN_CHARS).collect();
+        let message = format!(
+            "`{name}` is `{shown}`, which is not a usable number of {unit}; {usual} is used"
+        );
+        Some(Problem::new(ProblemKind::BadVariable, message))
+    }
+
+    /// What the settings say, else what the caller's environment says.
+    fn text<'a>(&self, desired: &'a Desired, environment: &'a Environment) -> Option<&'a str> {
+        let set = desired.settings.env.get(self.name).map(|value| value.value.as_str());
+        let given = || environment.iter().rev().find(|(other, _)| other == self.name)?.1.to_str();
+        set.or_else(given)
+    }
 }
 
 #[cfg(test)]
@@ -58,32 +105,59 @@ mod tests {
     use super::*;
     use switchboard_config::{Asked, Dynamic, Platform, Surroundings, resolve};
 
-    #[test]
-    fn settings_come_before_the_environment_and_nonsense_counts_as_nothing() {
+    /// The numbers of a user with these settings and variables, and the problems with them.
+    fn numbers(settings: &str, variables: &[(&str, &str)]) -> (Numbers, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().to_str().unwrap().to_owned();
-        let numbers = |settings: &str, variables: &[(&str, &str)]| {
-            let config = folder.path().join(".config/switchboard");
-            std::fs::create_dir_all(&config).unwrap();
-            std::fs::write(config.join("settings.json"), settings).unwrap();
-            let env = [("HOME".to_owned(), home.clone())].into();
-            let mut surroundings =
-                Surroundings::usual(Platform::Linux, env, home.clone().into()).unwrap();
-            surroundings.managed_dir = folder.path().join("managed");
-            let dynamic = vec![Dynamic::Text("{}".to_owned())];
-            let desired = resolve(&surroundings, &Asked { dynamic, ..Asked::default() });
-            let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
-            let numbers = Numbers::of(&desired, &variables.collect());
+        let config = folder.path().join(".config/switchboard");
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::write(config.join("settings.json"), settings).unwrap();
+        let env = [("HOME".to_owned(), home.clone())].into();
+        let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+        surroundings.managed_dir = folder.path().join("managed");
+        let dynamic = vec![Dynamic::Text("{}".to_owned())];
+        let desired = resolve(&surroundings, &Asked { dynamic, ..Asked::default() });
+        let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
+        let variables = variables.collect();
+        let problems = number_problems(&desired, &variables);
+        let problems = problems.into_iter().map(|problem| problem.message).collect();
+        (Numbers::of(&desired, &variables), problems)
+    }
+
+    #[test]
+    fn settings_come_before_the_environment() {
+        let check = |settings: &str, variables: &[(&str, &str)], expected| {
+            let (numbers, problems) = numbers(settings, variables);
             let millis = numbers.tool_timeout.as_millis();
-            (millis, numbers.on_progress, numbers.output_tokens)
+            assert_eq!((millis, numbers.on_progress, numbers.output_tokens), expected);
+            assert_eq!(problems, Vec::<String>::new());
         };
         let again = OnProgress::StartAgain;
-        assert_eq!(numbers("{}", &[]), (100_000_000, again, None));
-        let given = [("MCP_TOOL_TIMEOUT", "1500"), ("MAX_MCP_OUTPUT_TOKENS", "9")];
-        assert_eq!(numbers("{}", &given), (1500, again, Some(9)));
+        check("{}", &[], (100_000_000, again, None));
+        let given = [("MCP_TOOL_TIMEOUT", "1500"), ("MAX_MCP_OUTPUT_TOKENS", " 9 ")];
+        check("{}", &given, (1500, again, Some(9)));
         let settings = r#"{"env":{"MCP_TOOL_TIMEOUT":"70"},"limits":{"resetOnProgress":false}}"#;
-        assert_eq!(numbers(settings, &given), (70, OnProgress::GoOn, Some(9)));
-        assert_eq!(numbers("{}", &[("MCP_TOOL_TIMEOUT", "soon")]), (100_000_000, again, None));
-        assert_eq!(numbers("{}", &[("MCP_TOOL_TIMEOUT", "0")]), (100_000_000, again, None));
+        check(settings, &given, (70, OnProgress::GoOn, Some(9)));
+        check("{}", &[("MAX_MCP_OUTPUT_TOKENS", "0")], (100_000_000, again, Some(0)));
+    }
+
+    #[test]
+    fn nonsense_counts_as_nothing_and_is_a_problem() {
+        let check = |settings: &str, variables: &[(&str, &str)], expected: &[&str]| {
+            let (numbers, problems) = numbers(settings, variables);
+            assert_eq!((numbers.tool_timeout, numbers.output_tokens), (TOOL_TIMEOUT, None));
+            assert_eq!(problems, expected);
+        };
+        let timeout = |value: &str| {
+            format!(
+                "`MCP_TOOL_TIMEOUT` is `{value}`, which is not a usable number of milliseconds; 100000000 is used"
+            )
+        };
+        for value in ["soon", "0", "-1", "1.5", "1e3", ""] {
+            check("{}", &[("MCP_TOOL_TIMEOUT", value)], &[&timeout(value)]);
+        }
+        let settings = r#"{"env":{"MCP_TOOL_TIMEOUT":"5 min","MAX_MCP_OUTPUT_TOKENS":"many"}}"#;
+        let tokens = "`MAX_MCP_OUTPUT_TOKENS` is `many`, which is not a usable number of tokens; 25000 is used";
+        check(settings, &[("MCP_TOOL_TIMEOUT", "70")], &[&timeout("5 min"), tokens]);
     }
 }

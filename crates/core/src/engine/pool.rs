@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use super::workspace::WorkspaceId;
 use crate::catalog::Lists;
 use crate::connection::{
-    Connection, ConnectionLimit, Key, Listener, RawLists, Reach, ServerKey, Shared, Spec,
+    Connection, ConnectionLimit, EntryKey, Key, Listener, RawLists, Reach, Shared, Spec,
 };
 
 /// Who holds a connection.
@@ -33,7 +33,7 @@ pub(crate) enum Of {
 /// A connection that is to be held, and for what.
 pub(super) struct HoldRequest {
     pub(super) spec: Spec,
-    pub(super) server_key: ServerKey,
+    pub(super) entry_key: EntryKey,
     pub(super) holder: Holder,
 }
 
@@ -94,7 +94,7 @@ impl Pool {
         listener: &Arc<dyn Listener>,
     ) -> Result<Arc<Connection>, ConnectionLimit> {
         let mut kept = self.lock();
-        let key = request.spec.key_at(request.server_key);
+        let key = request.spec.key_at(request.entry_key);
         if !kept.contains_key(&key) && counts(&request.spec) {
             self.limits.check(&kept, request.holder.of.principal())?;
         }
@@ -107,10 +107,10 @@ impl Pool {
         request: HoldRequest,
         listener: &Arc<dyn Listener>,
     ) -> Arc<Connection> {
-        let HoldRequest { spec, server_key, holder } = request;
+        let HoldRequest { spec, entry_key, holder } = request;
         let (shared, listener) = (self.shared.clone(), listener.clone());
-        let kept = kept.entry(spec.key_at(server_key)).or_insert_with(|| Kept {
-            connection: Connection::start_keyed(server_key, spec, shared, listener),
+        let kept = kept.entry(spec.key_at(entry_key)).or_insert_with(|| Kept {
+            connection: Connection::start_keyed(entry_key, spec, shared, listener),
             holders: HashSet::new(),
             lists: Parsed::default(),
             turn: Arc::default(),

@@ -8,11 +8,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::Inner;
-use super::applied::{Applied, Placed, Placing};
+use super::applied::{Applied, ConnectionKind, Placed, Placing};
 use super::pool::{HoldRequest, Holder, Of};
+use super::seats::SeatedViews;
 use super::snapshot::Snapshot;
 use super::workspace::{Standing, WorkspaceId};
-use crate::connection::{Connection, ConnectionLimit, Key, Spec};
+use crate::connection::{Connection, ConnectionLimit, Spec};
 
 /// The person who runs the engine.
 pub const LOCAL_PRINCIPAL: &str = "local";
@@ -23,6 +24,8 @@ pub(crate) struct PrincipalView {
     applied: RwLock<Arc<Applied>>,
     /// The last snapshot, and the revision it was made at.
     pub(super) shown: Mutex<Option<(u64, Arc<Snapshot>)>>,
+    /// What sessions see whose calls take other connections.
+    pub(super) seated: SeatedViews,
 }
 
 /// Keeps a principal's connections in a workspace. Clones share it; some time after the last one is dropped, the
@@ -50,7 +53,12 @@ pub enum AttachError {
 
 impl PrincipalView {
     pub(super) fn new(principal: Arc<str>, applied: Arc<Applied>) -> Self {
-        Self { principal, applied: RwLock::new(applied), shown: Mutex::default() }
+        Self {
+            principal,
+            applied: RwLock::new(applied),
+            shown: Mutex::default(),
+            seated: SeatedViews::default(),
+        }
     }
 
     pub(crate) fn applied(&self) -> Arc<Applied> {
@@ -62,11 +70,11 @@ impl PrincipalView {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The keys of its connections, by server.
-    pub(super) fn keys(&self) -> Vec<(String, Key)> {
+    /// Its connections, by server.
+    pub(super) fn connections(&self) -> Vec<(String, Arc<Connection>)> {
         let applied = self.applied();
-        let key = |placed: &Arc<Placed>| (placed.name.clone(), placed.connection.key());
-        applied.placed.iter().map(key).collect()
+        let of = |placed: &Arc<Placed>| (placed.name.clone(), Arc::clone(&placed.connection));
+        applied.placed.iter().map(of).collect()
     }
 }
 
@@ -117,7 +125,7 @@ impl Inner {
         let standing = self.standing(workspace).ok_or(AttachError::Ended)?;
         let principal: Arc<str> = principal.into();
         let hold = |request| self.pool.hold_within_limits(request, &self.listener);
-        let applied = standing.applied().for_principal(workspace, &principal, hold);
+        let applied = standing.applied().for_principal(workspace, &principal, None, hold);
         let applied = applied.inspect_err(|_| self.release_principal(workspace, &principal))?;
         let lease = standing.add_guest(PrincipalView::new(principal, Arc::new(applied)));
         self.changed();
@@ -148,25 +156,31 @@ impl Inner {
 
 impl Applied {
     /// The same with one principal's connections, which `hold` gives; servers that all principals share stay as they are.
+    /// Where the principal has connections already, their capability classes stay.
     pub(super) fn for_principal<E>(
         &self,
         workspace: &WorkspaceId,
         principal: &Arc<str>,
+        before: Option<&Self>,
         hold: impl Fn(HoldRequest) -> Result<Arc<Connection>, E>,
     ) -> Result<Self, E> {
         let own = |placed: &Arc<Placed>| {
             if placed.spec.principal.is_none() {
                 return Ok(Arc::clone(placed));
             }
-            let spec = Spec { principal: Some(Arc::clone(principal)), ..placed.spec.clone() };
+            let entry_key = placed.connection.entry_key();
+            let known = before.and_then(|before| before.kind_of(&placed.name, entry_key));
+            let mut spec = Spec { principal: Some(Arc::clone(principal)), ..placed.spec.clone() };
+            if let Some(ConnectionKind { era, class }) = known {
+                (spec.era, spec.class) = (era, class);
+            }
             let holder = Holder {
                 workspace: workspace.clone(),
                 server: placed.name.clone(),
                 of: Of::Principal(Arc::clone(principal)),
             };
-            let server_key = placed.connection.server_key();
-            let connection = hold(HoldRequest { spec: spec.clone(), server_key, holder })?;
-            Ok(Arc::new(Placed { spec, connection, ..(**placed).clone() }))
+            let connection = hold(HoldRequest { spec, entry_key, holder })?;
+            Ok(Arc::new(placed.at(connection)))
         };
         let placed: Placing = self.placed.iter().map(own).collect::<Result<_, E>>()?;
         Ok(Self { placed, ..self.clone() })

@@ -1,7 +1,7 @@
 //! Snapshots of a workspace, for each principal: states are read anew, the catalog is made again only if a list changed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use switchboard_config::Scope;
@@ -9,10 +9,11 @@ use switchboard_config::Scope;
 use super::applied::{Applied, Placed};
 use super::pool::Parsed;
 use super::principal::{PrincipalLease, PrincipalView};
+use super::seats::SeatedView;
 use super::snapshot::{self, Arrival, Snapshot};
-use super::{Engine, Inner, Standing, WorkspaceId};
+use super::{Caller, Engine, Inner, Standing, WorkspaceId};
 use crate::catalog::{Catalog, Configured, Member, View, authenticate};
-use crate::connection::{LISTS, RawLists};
+use crate::connection::{Connection, LISTS, RawLists, State};
 use crate::problem::{Problem, ProblemKind};
 
 /// No connection reads its lists so often.
@@ -33,10 +34,68 @@ impl Engine {
         Some(self.0.fresh_snapshot(&standing, principal.view()))
     }
 
+    /// What the agent of a workspace is told, if the workspace is an agent's.
+    pub fn agent_prompt(&self, workspace: &WorkspaceId) -> Option<String> {
+        let standing = self.0.standing(workspace)?;
+        standing.applied().desired.agent_prompt().map(str::to_owned)
+    }
+
     /// What the servers of a workspace offer to one principal, without all the rest of a snapshot.
     pub fn catalog_for(&self, principal: &PrincipalLease) -> Option<Arc<Catalog>> {
         let standing = self.0.standing(&principal.workspace().id)?;
         Some(Arc::clone(&self.0.snapshot(&standing, principal.view()).catalog))
+    }
+
+    /// What a workspace looks like now to one session: its lists are those of the connections that its calls take.
+    /// `None` if the workspace has ended.
+    pub fn snapshot_of(&self, caller: &Caller) -> Option<Arc<Snapshot>> {
+        let standing = self.0.standing(&caller.workspace().id)?;
+        let last = self.0.seated_snapshot(caller);
+        let applied = self.0.seated_view(caller).map(|view| Arc::clone(&view.applied));
+        let applied = applied.unwrap_or_else(|| caller.applied());
+        Some(Arc::new(self.0.show(&applied, &standing, Some(&last))))
+    }
+
+    /// What the servers of a workspace offer to one session, without all the rest of a snapshot.
+    pub fn catalog_of(&self, caller: &Caller) -> Option<Arc<Catalog>> {
+        self.0.standing(&caller.workspace().id)?;
+        Some(Arc::clone(&self.0.seated_snapshot(caller).catalog))
+    }
+
+    /// Gives a session the connections of its kind, so that it sees what their servers show to such clients, and waits
+    /// for their lists for as long as `patience`.
+    pub async fn seat(&self, caller: &Caller, patience: Duration) {
+        let new = self.0.seat(caller).await;
+        if new.is_empty() {
+            return;
+        }
+        let mut changes = self.changes();
+        let is_coming = |connection: &Arc<Connection>| {
+            let is_open = matches!(connection.state(), State::Pending(_) | State::Connected(_));
+            is_open && !self.0.knows(connection)
+        };
+        let known = async { while new.iter().any(is_coming) && changes.changed().await.is_ok() {} };
+        // What is not there by then is shown as on the usual connections.
+        let _ = tokio::time::timeout(patience, known).await;
+    }
+
+    /// Names what a session sees: sessions of one principal with equal numbers see the same. 0: what is usual.
+    pub fn seen_number(&self, caller: &Caller) -> u64 {
+        self.0.seated_view(caller).map_or(0, |view| view.id)
+    }
+
+    /// Whether the calls of a session take the connection with this number: [`Key::number`](crate::connection::Key::number).
+    pub fn takes(&self, caller: &Caller, number: u64) -> bool {
+        let applied = caller.applied();
+        let usual = applied.placed.iter().find(|placed| placed.connection.key().number() == number);
+        let seated = caller.seats().takes(number, usual.map(|placed| placed.name.as_str()));
+        seated.unwrap_or(usual.is_some())
+    }
+
+    /// Whether one of a principal's usual connections has this number.
+    pub fn takes_usually(&self, principal: &PrincipalLease, number: u64) -> bool {
+        let applied = principal.view().applied();
+        applied.placed.iter().any(|placed| placed.connection.key().number() == number)
     }
 
     /// Waits until nothing more is expected of a workspace's servers, or `patience` has passed; what it looks like
@@ -87,9 +146,32 @@ impl Inner {
 
     /// The snapshot of now, made anew only if something changed since the last.
     pub(crate) fn snapshot(&self, standing: &Standing, view: &PrincipalView) -> Arc<Snapshot> {
+        self.current(standing, &view.applied(), &view.shown)
+    }
+
+    /// The same as one session sees it.
+    pub(crate) fn seated_snapshot(&self, caller: &Caller) -> Arc<Snapshot> {
+        match self.seated_view(caller) {
+            None => self.snapshot(caller.workspace(), caller.view()),
+            Some(view) => self.current(caller.workspace(), &view.applied, &view.shown),
+        }
+    }
+
+    /// What a session sees; `None` where that is what its principal usually sees.
+    fn seated_view(&self, caller: &Caller) -> Option<Arc<SeatedView>> {
+        let (applied, views) = (caller.applied(), &caller.view().seated);
+        caller.seats().view(&applied, views, |connection| self.knows(connection))
+    }
+
+    fn current(
+        &self,
+        standing: &Standing,
+        applied: &Applied,
+        shown: &Mutex<Option<(u64, Arc<Snapshot>)>>,
+    ) -> Arc<Snapshot> {
         let revision = *self.revision.borrow();
         let last = {
-            let shown = view.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
             shown.clone()
         };
         if let Some((known, snapshot)) = &last
@@ -98,8 +180,8 @@ impl Inner {
             return snapshot.clone();
         }
         let last = last.map(|(_, snapshot)| snapshot);
-        let snapshot = Arc::new(self.show(&view.applied(), standing, last.as_deref()));
-        let mut shown = view.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = Arc::new(self.show(applied, standing, last.as_deref()));
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         *shown = Some((revision, snapshot.clone()));
         snapshot
     }
@@ -135,6 +217,7 @@ impl Inner {
         let mut problems = applied.problems.clone();
         problems.extend(catalog.problems().iter().cloned());
         problems.extend(stale(applied, &parsed));
+        problems.extend(self.claims.problems(&standing.id));
         problems.extend(self.problems.iter().cloned());
         problems.extend(self.audit.as_ref().and_then(|audit| audit.problem()));
         Snapshot { servers, catalog, problems, sessions: standing.sessions(), made_of }

@@ -1,7 +1,7 @@
 //! What a workspace looks like now: every server with its state and why, one catalog, everything that is wrong.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use switchboard_config::{Location, Scope, State as Configuration};
@@ -48,6 +48,8 @@ pub struct ServerView {
     pub facts: Option<Arc<ServerFacts>>,
     /// How long connecting took, while connected.
     pub connect_took: Option<Duration>,
+    /// Since when it has answered nothing, of one that is connected and was asked.
+    pub silent_since: Option<SystemTime>,
     /// Counts and times; absent for one that is never started.
     pub stats: Option<Stats>,
     /// How many tools are shown of it.
@@ -81,7 +83,9 @@ pub enum Status {
     Failed {
         /// Why.
         error: Error,
-        /// When it is tried again; absent where it is not.
+        /// When it was last tried.
+        last_tried: SystemTime,
+        /// When it is tried again; absent where it is not tried by itself.
         retry_in: Option<Duration>,
     },
     /// Somebody has to sign in.
@@ -125,6 +129,7 @@ impl Status {
             State::Connected(_) => Self::Connected,
             State::Failed(failed) => Self::Failed {
                 error: failed.error.clone(),
+                last_tried: system_time(failed.since),
                 retry_in: failed.retry_at.map(|at| at.saturating_duration_since(Instant::now())),
             },
             State::NeedsAuth(needs) => Self::NeedsAuth { reason: needs.reason.clone() },
@@ -152,6 +157,17 @@ impl Snapshot {
         self.servers.iter().filter(|server| server.is_coming())
     }
 
+    /// The servers that are not hidden and have resources, by what they say of themselves or by their lists.
+    pub fn servers_with_resources(&self) -> impl Iterator<Item = &str> {
+        let declares = |name: &str| {
+            let facts = self.server(name).and_then(|view| view.facts.as_ref());
+            facts.is_some_and(|facts| facts.offers(&["resources"]))
+        };
+        self.catalog
+            .servers()
+            .filter(move |name| declares(name) || self.catalog.has_resources(name))
+    }
+
     /// What is shown under this name and counts.
     pub fn server(&self, name: &str) -> Option<&ServerView> {
         let mut named = self.servers.iter().filter(|server| server.name == name);
@@ -167,7 +183,7 @@ impl ServerView {
     pub fn is_coming(&self) -> bool {
         match self.status {
             Status::Pending => self.stats.is_some(),
-            Status::Connected => self.lists == Arrival::Coming,
+            Status::Connected => self.lists == Arrival::Coming && self.silent_since.is_none(),
             _ => false,
         }
     }
@@ -197,6 +213,7 @@ pub(super) fn servers(applied: &Applied, lists: impl Fn(&Placed) -> Arrival) -> 
                 status: Status::of_configuration(&server.state),
                 facts: None,
                 connect_took: None,
+                silent_since: None,
                 stats: None,
                 tools: 0,
                 cost: 0,
@@ -222,9 +239,16 @@ fn of_placed(placed: &Placed, lists: Arrival) -> ServerView {
         status: Status::of(&state),
         facts: live.map(|live| live.facts.clone()),
         connect_took: live.map(|live| live.connect_took),
+        silent_since: live.and_then(|live| live.silent_since()).map(system_time),
         stats: Some(placed.connection.stats()),
         tools: 0,
         cost: 0,
         lists: if live.is_some() { lists } else { Arrival::Never },
     }
+}
+
+/// The time on the clock that people read.
+fn system_time(at: Instant) -> SystemTime {
+    let now = SystemTime::now();
+    now.checked_sub(at.elapsed()).unwrap_or(now)
 }

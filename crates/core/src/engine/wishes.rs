@@ -23,10 +23,19 @@ pub(super) struct Wishes(Mutex<HashMap<Key, Wish>>);
 struct Wish {
     /// Resources, and who wants to hear of them.
     resources: HashMap<String, HashSet<(WorkspaceId, String)>>,
-    /// The least severe level that anybody asked for.
-    level: Option<usize>,
-    /// The session with the server that was told so.
-    told: u64,
+    /// The level that each session asked for last.
+    levels: HashMap<(WorkspaceId, String), usize>,
+    /// The session with the server that was told a level, and which.
+    told_level: Option<(u64, usize)>,
+}
+
+/// What no session wants any more of servers, now that one has left.
+#[derive(Debug, Default)]
+pub(super) struct Unwanted {
+    /// Resources, by connection.
+    resources: Vec<(Key, String)>,
+    /// Levels that are now the most detailed ones wanted, by connection.
+    levels: Vec<(Key, usize)>,
 }
 
 // === impl Wishes ===
@@ -44,19 +53,40 @@ impl Wishes {
         }
     }
 
-    /// Forgets what a session wanted; what nobody wants any more, by connection.
-    pub(super) fn leave(&self, workspace: &WorkspaceId, session: &str) -> Vec<(Key, String)> {
+    /// Forgets what a session wanted.
+    pub(super) fn leave(&self, workspace: &WorkspaceId, session: &str) -> Unwanted {
         let who = (workspace.clone(), session.to_owned());
-        let mut unwanted = Vec::new();
+        let mut unwanted = Unwanted::default();
         for (key, wish) in self.lock().iter_mut() {
             wish.resources.retain(|uri, wanted| {
                 if wanted.remove(&who) && wanted.is_empty() {
-                    unwanted.push((*key, uri.clone()));
+                    unwanted.resources.push((*key, uri.clone()));
                 }
                 !wanted.is_empty()
             });
+            wish.levels.remove(&who);
+            if let (Some(level), Some((_, told))) = (wish.level(), wish.told_level)
+                && level != told
+            {
+                unwanted.levels.push((*key, level));
+            }
         }
         unwanted
+    }
+}
+
+// === impl Wish ===
+
+impl Wish {
+    /// The most detailed level that any session wants.
+    fn level(&self) -> Option<usize> {
+        self.levels.values().min().copied()
+    }
+
+    /// Notes that the server is being told a level; `false` if it knows.
+    fn tell_level(&mut self, live: &Live, level: usize) -> bool {
+        let told = Some((live.number(), level));
+        std::mem::replace(&mut self.told_level, told) != told
     }
 }
 
@@ -76,7 +106,6 @@ impl Inner {
         let mut wishes = self.wishes.lock();
         let wish = wishes.entry(connection.key()).or_default();
         wish.resources.entry(uri.to_owned()).or_default().insert(who);
-        wish.told = wish.told.max(live.number());
         Ok(())
     }
 
@@ -98,25 +127,44 @@ impl Inner {
         if was_last { live.client.unsubscribe(uri).await } else { Ok(()) }
     }
 
-    /// A call wants log messages from `level` up: whether its server has to be told. A legacy one is told the least
-    /// severe level that anybody wants; a modern one hears it with each call.
-    pub(crate) fn wants_more(&self, connection: &Connection, live: &Live, level: &str) -> bool {
+    /// A call of a session wants log messages from `level` up: the level that its server has to be told, if any. A legacy
+    /// server is told the most detailed level that any session wants; a modern one hears it with each call.
+    pub(crate) fn level_to_tell(
+        &self,
+        caller: &Caller,
+        connection: &Connection,
+        live: &Live,
+        level: &str,
+    ) -> Option<&'static str> {
         if live.facts.era() == Era::Modern || !live.facts.offers(&["logging"]) {
-            return false;
+            return None;
         }
-        let Some(asked) = LEVELS.iter().position(|known| *known == level) else { return false };
+        let asked = LEVELS.iter().position(|known| *known == level)?;
+        let who = (caller.workspace().id.clone(), caller.session().id.clone());
         let mut wishes = self.wishes.lock();
         let wish = wishes.entry(connection.key()).or_default();
-        let is_lower = wish.level.is_none_or(|known| asked < known);
-        let is_other = wish.told != live.number();
-        wish.level = Some(wish.level.map_or(asked, |known| known.min(asked)));
-        wish.told = live.number();
-        is_lower || is_other
+        wish.levels.insert(who, asked);
+        let level = wish.level().unwrap_or(asked);
+        wish.tell_level(live, level).then_some(LEVELS[level])
     }
 
-    /// Tells servers of what nobody wants to hear any more.
-    pub(super) fn unwish(self: &Arc<Self>, unwanted: Vec<(Key, String)>) {
-        for (key, uri) in unwanted {
+    /// Tells servers of what no session wants to hear any more.
+    pub(super) fn unwish(self: &Arc<Self>, unwanted: Unwanted) {
+        for (key, level) in unwanted.levels {
+            let Some(connection) = self.pool.get(&key) else { continue };
+            let State::Connected(live) = connection.state() else { continue };
+            let is_news =
+                self.wishes.lock().get_mut(&key).is_some_and(|wish| wish.tell_level(&live, level));
+            if is_news {
+                let closing = self.closing.clone();
+                self.tasks.spawn(closing.run_until_cancelled_owned(async move {
+                    if let Err(error) = live.client.set_log_level(LEVELS[level]).await {
+                        tracing::debug!(%error, "a server does not take a log level");
+                    }
+                }));
+            }
+        }
+        for (key, uri) in unwanted.resources {
             let Some(connection) = self.pool.get(&key) else { continue };
             let State::Connected(live) = connection.state() else { continue };
             let closing = self.closing.clone();
@@ -131,10 +179,11 @@ impl Inner {
     /// A connection is up again: the server is told everything anew.
     pub(super) fn tell_wishes(self: &Arc<Self>, connection: &Arc<Connection>, live: Arc<Live>) {
         let (uris, level) = {
-            let wishes = self.wishes.lock();
-            let Some(wish) = wishes.get(&connection.key()) else { return };
+            let mut wishes = self.wishes.lock();
+            let Some(wish) = wishes.get_mut(&connection.key()) else { return };
             let uris: BTreeSet<String> = wish.resources.keys().cloned().collect();
-            (uris, wish.level.map(|level| LEVELS[level]))
+            let level = wish.level().filter(|level| wish.tell_level(&live, *level));
+            (uris, level.map(|level| LEVELS[level]))
         };
         let closing = self.closing.clone();
         self.tasks.spawn(closing.run_until_cancelled_owned(async move {

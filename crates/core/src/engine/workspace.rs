@@ -90,6 +90,8 @@ struct Present {
     handles: usize,
     /// The servers it has called, each with how often.
     used: BTreeMap<String, u64>,
+    /// The servers whose usual connection it uses.
+    occupied: BTreeSet<String>,
 }
 
 /// A session that has calls to make, and what it has called so far.
@@ -261,6 +263,7 @@ impl Standing {
             since: SystemTime::now(),
             handles: 0,
             used: BTreeMap::new(),
+            occupied: BTreeSet::new(),
         };
         callers.sessions.entry(who.session.clone()).or_insert_with(new).handles += 1;
         Lease { standing: Arc::downgrade(self), session: who.session.clone() }
@@ -291,6 +294,23 @@ impl Standing {
             Some(calls) => *calls += 1,
             None => drop(present.used.insert(server.to_owned(), 1)),
         }
+    }
+
+    /// Notes that a session uses the usual connection of a server.
+    pub(super) fn occupy(&self, session: &str, server: &str) {
+        if let Some(present) = self.callers().sessions.get_mut(session)
+            && !present.occupied.contains(server)
+        {
+            present.occupied.insert(server.to_owned());
+        }
+    }
+
+    /// Whether a session of a principal uses the usual connection of a server.
+    pub(super) fn is_occupied(&self, principal: &str, server: &str) -> bool {
+        let callers = self.callers();
+        let mut theirs =
+            callers.sessions.values().filter(|present| present.who.principal == principal);
+        theirs.any(|present| present.occupied.contains(server))
     }
 
     /// The servers that a session has called, each with how often.

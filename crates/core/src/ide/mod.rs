@@ -2,13 +2,16 @@
 //!
 //! The files lie in one folder, named `<port>.lock`. One counts while its process runs and one of its folders holds the
 //! project, or lies in it. Only the tools meant for it are shown of an editor.
+//!
+//! The hub and the commands add the editor to whatever files desire with [`add_editor`]; nothing is connected to here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use switchboard_config::{
-    EDITOR_SERVER, Entry, FoundServer, Ide, Location, Member, Node, Origin, Scope, Transport, Value,
+    Asked, Desired, EDITOR_SERVER, Entry, FoundServer, Ide, Location, Member, Node, Origin, Scope,
+    Surroundings, Transport, Value,
 };
 use switchboard_wire::sanitize;
 
@@ -43,6 +46,35 @@ struct Lock {
     ide_name: String,
     transport: Option<String>,
     auth_token: Option<String>,
+}
+
+/// Where extensions of editors say how they are reached.
+pub fn lock_folder(surroundings: &Surroundings) -> PathBuf {
+    let named = surroundings.env.get("SWITCHBOARD_IDE_DIR");
+    match named.filter(|folder| !folder.trim().is_empty()) {
+        Some(folder) => folder.into(),
+        None => surroundings.home.join(".claude/ide"),
+    }
+}
+
+/// Adds the editor in which the project is open as a server, unless one of its name is configured or only what was given
+/// for this run counts. Whoever watches files is told of those that editors leave. Gives the files that cannot be read.
+pub fn add_editor(
+    desired: &mut Desired,
+    surroundings: &Surroundings,
+    asked: &Asked,
+) -> Vec<Problem> {
+    if desired.exclusive || asked.strict || desired.named(EDITOR_SERVER).next().is_some() {
+        return Vec::new();
+    }
+    let folder = lock_folder(surroundings);
+    let (editors, problems) = editors(&folder, &desired.root);
+    desired.watched.extend(locks(&folder));
+    desired.watched.push(folder);
+    if let Some(editor) = editors.first() {
+        desired.add_found(editor.to_found());
+    }
+    problems
 }
 
 /// The editors in which the project at `root` is open, best fit first, and files that cannot be read.

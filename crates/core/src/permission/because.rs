@@ -110,6 +110,47 @@ impl Because {
         }
     }
 
+    /// Whether a rule under `permissions.allow` would have let the call pass. Deny and ask rules, hooks, people, tools
+    /// that want a person to look, and the mode `plan` come before such a rule.
+    pub fn yields_to_allow_rule(&self) -> bool {
+        match self {
+            Self::Mode { mode } => *mode != Mode::Plan,
+            Self::Classifier { .. } => true,
+            Self::Rule(_)
+            | Self::Hook { .. }
+            | Self::Client
+            | Self::Remembered { .. }
+            | Self::Person
+            | Self::Typed
+            | Self::Interaction
+            | Self::BuiltIn
+            | Self::NobodyAsked { .. } => false,
+        }
+    }
+
+    /// What a person can do about a call that was refused for this reason, where no allow rule would help.
+    pub fn advice(&self) -> Option<String> {
+        let asking = "open the console or `switchboard ui` to be asked";
+        Some(match self {
+            Self::Mode { mode: Mode::Plan } => {
+                "mode `plan` lets only read-only tools run, whatever rules allow; choose another with `--mode` or \
+                 `permissions.defaultMode`"
+                    .to_owned()
+            }
+            Self::Rule(rule) => format!("{asking}, or change the rule `{}`", rule.text),
+            Self::Mode { .. } | Self::Classifier { .. } | Self::Interaction => asking.to_owned(),
+            Self::Remembered { .. } => {
+                "`switchboard permissions list` shows that answer, and `forget` takes it back".to_owned()
+            }
+            Self::NobodyAsked { .. } => {
+                "choose a mode that asks with `--mode` or `permissions.defaultMode`".to_owned()
+            }
+            Self::Hook { .. } | Self::Client | Self::Person | Self::Typed | Self::BuiltIn => {
+                return None;
+            }
+        })
+    }
+
     pub(super) fn mode(mode: Mode) -> Self {
         Self::Mode { mode }
     }

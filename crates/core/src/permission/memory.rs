@@ -1,7 +1,9 @@
 //! What people answered, and for how long it counts.
 //!
 //! Session answers live in memory and are bounded: the oldest session is forgotten, and asked again. The
-//! others are kept by [`Store`] in user state. Looking an answer up never touches the disk.
+//! others are kept by [`Store`] in user state. Looking an answer up compares the stamp of that file, and reads
+//! it only where another process has changed it, so that an answer taken back anywhere counts from the next
+//! call on.
 //!
 //! A yes is for exactly the server that was asked about, told by the digest of its signature, and for
 //! exactly the question. A no holds for whatever bears the server's name: changing a server's command must
@@ -16,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Question;
 pub use super::store::AnswerError;
-use super::store::{Answer, Kept, Store};
+use super::store::{Answer, FileStamp, Kept, Store};
 use crate::Problem;
 
 /// Sessions whose answers are kept.
@@ -60,6 +62,24 @@ pub struct Remembered {
     yes: Vec<(Question, Remember)>,
 }
 
+/// An answer that lasts beyond its session, for people to look at and take back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastingAnswer {
+    /// Names this answer; the same in every process.
+    pub id: String,
+    /// For how long it counts: for this project, always, or never.
+    pub answer: Remember,
+    /// The root of the only project it counts in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The server's name, as configured.
+    pub server: String,
+    /// The tool, as the server calls it.
+    pub tool: String,
+    /// The question that was answered.
+    pub question: Question,
+}
+
 /// Everything that is remembered. A handle: clones share it.
 #[derive(Debug, Clone)]
 pub struct Memory {
@@ -71,6 +91,8 @@ pub struct Memory {
 #[derive(Debug)]
 struct Shared {
     kept: Kept,
+    /// The file that `kept` was read from, as it was then.
+    stamp: Option<FileStamp>,
     sessions: Sessions,
 }
 
@@ -88,22 +110,24 @@ impl Memory {
     /// small file: call it where blocking is fine.
     pub fn open(state_dir: &Path) -> (Self, Vec<Problem>) {
         let store = Store::new(state_dir);
+        let stamp = store.stamp();
         let (kept, problems) = match store.load() {
             Ok(kept) => (kept, Vec::new()),
             Err(error) => (Kept::default(), vec![error.problem()]),
         };
-        let shared = Shared { kept, sessions: Sessions::default() };
+        let shared = Shared { kept, stamp, sessions: Sessions::default() };
         (Self { store: Some(store), shared: Arc::new(Mutex::new(shared)) }, problems)
     }
 
     /// A memory that keeps nothing on disk: what would last lasts as long as this does.
     pub fn forgetful() -> Self {
-        let shared = Shared { kept: Kept::default(), sessions: Sessions::default() };
+        let shared = Shared { kept: Kept::default(), stamp: None, sessions: Sessions::default() };
         Self { store: None, shared: Arc::new(Mutex::new(shared)) }
     }
 
     /// What is remembered about a tool, in this session.
     pub fn recall(&self, session: &str, target: &Target<'_>) -> Remembered {
+        self.follow_file();
         let shared = self.shared();
         let mut remembered = Remembered::default();
         let of_session = shared.sessions.answers.get(session).into_iter().flatten();
@@ -140,15 +164,24 @@ impl Memory {
         self.shared().sessions.forget(session);
     }
 
-    /// Forgets every kept answer about a tool, whoever bears the server's name.
-    pub async fn forget(&self, server: &str, tool: &str) -> Result<(), AnswerError> {
+    /// Every answer that lasts, by server and tool.
+    pub fn lasting(&self) -> Vec<LastingAnswer> {
+        self.follow_file();
+        self.shared().kept.lasting()
+    }
+
+    /// Takes lasting answers back: those that `is_meant` picks. Gives the ones that were there. From the next
+    /// call on the question is asked again, in every process of this user.
+    pub async fn forget(
+        &self,
+        is_meant: impl Fn(&LastingAnswer) -> bool + Send + 'static,
+    ) -> Result<Vec<LastingAnswer>, AnswerError> {
         let Some(store) = self.store.clone() else {
-            self.shared().kept.drop_about(server, tool);
-            return Ok(());
+            return Ok(self.shared().kept.drop_those(is_meant));
         };
         let memory = self.clone();
-        let (server, tool) = (server.to_owned(), tool.to_owned());
-        let forget = move || store.drop_about(&server, &tool, |kept| memory.shared().kept = kept);
+        let forget =
+            move || store.drop_those(is_meant, |kept, stamp| memory.take_over(kept, stamp));
         tokio::task::spawn_blocking(forget).await?
     }
 
@@ -158,8 +191,31 @@ impl Memory {
             return Ok(());
         };
         let memory = self.clone();
-        let keep = move || store.add(answer, |kept| memory.shared().kept = kept);
+        let keep = move || store.add(answer, |kept, stamp| memory.take_over(kept, stamp));
         tokio::task::spawn_blocking(keep).await?
+    }
+
+    /// Reads the file again where another process has changed it. One that cannot be understood any more
+    /// changes nothing: a *never* must not end because a disk fails.
+    fn follow_file(&self) {
+        let Some(store) = &self.store else { return };
+        let stamp = store.stamp();
+        if self.shared().stamp == stamp {
+            return;
+        }
+        match store.load() {
+            Ok(kept) => self.take_over(kept, stamp),
+            Err(error) => {
+                tracing::warn!(%error, "remembered answers stay as they were");
+                self.shared().stamp = stamp;
+            }
+        }
+    }
+
+    fn take_over(&self, kept: Kept, stamp: Option<FileStamp>) {
+        let mut shared = self.shared();
+        shared.kept = kept;
+        shared.stamp = stamp;
     }
 
     fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {
@@ -195,6 +251,16 @@ impl Sessions {
         if self.answers.remove(session).is_some() {
             self.order.retain(|known| known != session);
         }
+    }
+}
+
+// === impl LastingAnswer ===
+
+impl LastingAnswer {
+    /// Whether a person means this answer by its id, its server, or `server/tool`.
+    pub fn is_named(&self, name: &str) -> bool {
+        let of_tool = || name.strip_prefix(&*self.server)?.strip_prefix('/');
+        self.id == name || self.server == name || of_tool() == Some(&*self.tool)
     }
 }
 

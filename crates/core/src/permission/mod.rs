@@ -18,7 +18,7 @@ pub use because::{Because, Cited, Question};
 pub use classifier::{Classifier, Inquiry};
 pub use interaction::Interaction;
 pub use judge::{Consent, HookVerdict, Origin, Subject, Verdict, judge};
-pub use memory::{AnswerError, Memory, Remember, Remembered, Target};
+pub use memory::{AnswerError, LastingAnswer, Memory, Remember, Remembered, Target};
 pub use rules::{Permissions, Ruling};
 
 pub use crate::catalog::Annotations;

@@ -5,13 +5,14 @@
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use super::{Question, Remember, Target};
+use super::{LastingAnswer, Question, Remember, Target};
 use crate::{Problem, ProblemKind};
 
 /// The form of the file.
@@ -106,6 +107,14 @@ pub(super) struct Store {
     folder: PathBuf,
 }
 
+/// Tells one state of the file from another: it is replaced whole with every change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
 #[derive(Serialize, Deserialize)]
 struct Content {
     version: u32,
@@ -124,11 +133,18 @@ impl Store {
         self.read().map(Kept::from)
     }
 
+    /// The file as it is now; `None` where there is none.
+    pub(super) fn stamp(&self) -> Option<FileStamp> {
+        let found = fs::metadata(self.path()).ok()?;
+        let modified = (found.mtime(), found.mtime_nsec());
+        Some(FileStamp { inode: found.ino(), bytes: found.len(), modified })
+    }
+
     /// Keeps one more. The newest word counts: what contradicts it is dropped.
     pub(super) fn add(
         &self,
         answer: Answer,
-        publish: impl FnOnce(Kept),
+        publish: impl FnOnce(Kept, Option<FileStamp>),
     ) -> Result<(), AnswerError> {
         let edit = |answers: &mut Vec<Answer>| {
             answers.retain(|known| *known != answer && !known.contradicts(&answer));
@@ -137,15 +153,18 @@ impl Store {
         self.change(edit, publish)
     }
 
-    /// Drops every answer about a tool.
-    pub(super) fn drop_about(
+    /// Drops every answer that `is_meant` picks, and gives those.
+    pub(super) fn drop_those(
         &self,
-        server: &str,
-        tool: &str,
-        publish: impl FnOnce(Kept),
-    ) -> Result<(), AnswerError> {
-        let about = |known: &Answer| known.server == server && known.tool == tool;
-        self.change(|answers| answers.retain(|known| !about(known)), publish)
+        is_meant: impl Fn(&LastingAnswer) -> bool,
+        publish: impl FnOnce(Kept, Option<FileStamp>),
+    ) -> Result<Vec<LastingAnswer>, AnswerError> {
+        let mut dropped = Vec::new();
+        let edit = |answers: &mut Vec<Answer>| {
+            dropped = drop_those(answers, is_meant);
+        };
+        self.change(edit, publish)?;
+        Ok(dropped)
     }
 
     /// Reads, changes and writes under the lock, and publishes before it lets go: of two changes the
@@ -153,7 +172,7 @@ impl Store {
     fn change(
         &self,
         edit: impl FnOnce(&mut Vec<Answer>),
-        publish: impl FnOnce(Kept),
+        publish: impl FnOnce(Kept, Option<FileStamp>),
     ) -> Result<(), AnswerError> {
         let path = self.path();
         self.make_folder()?;
@@ -172,7 +191,7 @@ impl Store {
         }
         let content = Content { version: VERSION, answers };
         self.write(&content).map_err(failed("write", &path))?;
-        publish(Kept::from(content.answers));
+        publish(Kept::from(content.answers), self.stamp());
         Ok(())
     }
 
@@ -244,6 +263,22 @@ impl Store {
     }
 }
 
+fn drop_those(
+    answers: &mut Vec<Answer>,
+    is_meant: impl Fn(&LastingAnswer) -> bool,
+) -> Vec<LastingAnswer> {
+    let mut dropped = Vec::new();
+    answers.retain(|answer| {
+        let lasting = answer.to_lasting();
+        let is_kept = !is_meant(&lasting);
+        if !is_kept {
+            dropped.push(lasting);
+        }
+        is_kept
+    });
+    dropped
+}
+
 fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AnswerError {
     let path = path.to_owned();
     move |source| AnswerError::Io { doing, path, source }
@@ -274,6 +309,32 @@ impl Answer {
         })
     }
 
+    /// As a person sees it. Its id is made from all of it, so that every process gives it the same one.
+    fn to_lasting(&self) -> LastingAnswer {
+        let Self { remember, project, server, signature, tool, question } = self;
+        let mut digest = Sha256::new();
+        let (kind, asked) = match question {
+            Question::Undecided => ("undecided", ""),
+            Question::Rule(text) => ("rule", text.as_str()),
+        };
+        let project_text = project.as_deref().unwrap_or_default();
+        let lasts = remember.to_string();
+        for text in [&lasts, project_text, server, signature, tool, kind, asked] {
+            digest.update(text.len().to_le_bytes());
+            digest.update(text);
+        }
+        let digest = digest.finalize();
+        let number = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
+        LastingAnswer {
+            id: format!("{number:08x}"),
+            answer: *remember,
+            project: project.clone(),
+            server: server.clone(),
+            tool: tool.clone(),
+            question: question.clone(),
+        }
+    }
+
     /// Whether one is a no and the other a yes, about the same tool.
     fn contradicts(&self, other: &Self) -> bool {
         let is_no = |answer: &Self| answer.remember == Remember::Never;
@@ -302,10 +363,20 @@ impl Kept {
         answers.push(answer);
     }
 
-    pub(super) fn drop_about(&mut self, server: &str, tool: &str) {
-        if let Some(answers) = self.0.get_mut(server) {
-            answers.retain(|known| known.tool != tool);
-        }
+    pub(super) fn drop_those(
+        &mut self,
+        is_meant: impl Fn(&LastingAnswer) -> bool,
+    ) -> Vec<LastingAnswer> {
+        self.0.values_mut().flat_map(|answers| drop_those(answers, &is_meant)).collect()
+    }
+
+    /// By server and tool.
+    pub(super) fn lasting(&self) -> Vec<LastingAnswer> {
+        let mut lasting: Vec<_> = self.0.values().flatten().map(Answer::to_lasting).collect();
+        lasting.sort_by(|one, other| {
+            (&one.server, &one.tool, &one.id).cmp(&(&other.server, &other.tool, &other.id))
+        });
+        lasting
     }
 
     pub(super) fn about(&self, server: &str) -> impl Iterator<Item = &Answer> {

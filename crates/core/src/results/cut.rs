@@ -10,9 +10,11 @@ use super::{
     text,
 };
 
-/// The result with as much text as the limit allows, and a marker.
+/// The result with as much text as the limit allows beside a marker.
 pub(super) fn cut(content: &Content, size: Size, limit: usize, mut kept: Kept) -> Kept {
-    let mut left = limit;
+    let longest_marker = note::cut(size.chars, size.chars).chars().count();
+    let room = limit.saturating_sub(longest_marker);
+    let mut left = room;
     let mut items: Vec<Cow<'_, str>> = Vec::new();
     for part in &content.parts {
         let PartKind::Text { text } = &part.kind else {
@@ -37,7 +39,7 @@ pub(super) fn cut(content: &Content, size: Size, limit: usize, mut kept: Kept) -
         }
         None => Structured::Stays,
     };
-    let marker = note::cut(limit - left, size.chars);
+    let marker = note::cut(room - left, size.chars);
     items.push(content.text_item(&marker).to_string().into());
     kept.truncated = true;
     kept.note = Some(marker);

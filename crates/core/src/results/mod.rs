@@ -189,7 +189,7 @@ fn treat(result: &Raw, shape: Shape, policy: &Policy, place: Option<&Place>) -> 
     let Some(place) = place.filter(|_| policy.spill != Spill::Off) else {
         return cut::cut(&content, size, policy.limit(), kept);
     };
-    match spill::spill(&content, size, policy.spill, place) {
+    match spill::spill(&content, size, policy.spill, place, policy.limit()) {
         Ok((note, spilled)) => {
             kept.spilled = Some(spilled);
             content.replaced_by(&note, kept)
@@ -233,14 +233,37 @@ impl Policy {
         }
     }
 
-    /// For the gateway's clients: text alone is limited.
+    /// For the gateway's clients: text and images are limited, other data passes.
     pub fn gateway() -> Self {
-        Self {
-            images: ImagePolicy::Leave,
-            blobs: BlobPolicy::Leave,
-            spill: Spill::Uri,
-            ..Self::local()
+        Self { blobs: BlobPolicy::Leave, spill: Spill::Uri, ..Self::local() }
+    }
+
+    /// For clients of the gateway that take results of any size.
+    pub fn unlimited() -> Self {
+        Self { images: ImagePolicy::Leave, spill: Spill::Off, ..Self::gateway().with_tokens(0) }
+    }
+
+    /// The same with `MAX_MCP_OUTPUT_TOKENS` of the environment, unless a client of the gateway chose a limit
+    /// (`--result-limit`).
+    #[must_use]
+    pub fn with_usual_tokens(self, tokens: usize) -> Self {
+        match (self.spill, self.max_tokens, tokens) {
+            (Spill::Uri, MAX_TOKENS, 0) => Self::unlimited(),
+            (Spill::Path, _, tokens) | (Spill::Uri, MAX_TOKENS, tokens) => self.with_tokens(tokens),
+            (Spill::Uri | Spill::Off, ..) => self,
         }
+    }
+
+    /// The same with other limits of images (`limits.imagePixels`, `limits.imageBytes`), where images are limited at all;
+    /// 0 is none.
+    #[must_use]
+    pub fn with_image_limits(mut self, pixels: Option<u64>, bytes: Option<u64>) -> Self {
+        if let ImagePolicy::Scale { pixels: side, bytes: size } = &mut self.images {
+            let limit = |asked: u64| if asked == 0 { u64::MAX } else { asked };
+            *side = pixels.map_or(*side, |asked| limit(asked).try_into().unwrap_or(u32::MAX));
+            *size = bytes.map_or(*size, |asked| limit(asked).try_into().unwrap_or(usize::MAX));
+        }
+        self
     }
 
     /// The same with another limit of tokens (`MAX_MCP_OUTPUT_TOKENS`, `--result-limit`); 0 is none.

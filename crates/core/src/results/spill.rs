@@ -10,17 +10,19 @@ use super::{
     text,
 };
 
-/// Writes all text of `content`; the note that takes its place, and where it went.
+/// Writes all text of `content`; the note that takes its place, within `limit` characters where they hold one, and where
+/// it went.
 pub(super) fn spill(
     content: &Content,
     size: Size,
     form: Spill,
     place: &Place,
+    limit: usize,
 ) -> Result<(String, Spilled), StoreError> {
     let has_text = content.parts.iter().any(super::content::Part::is_text);
     let extension = if has_text { "txt" } else { "json" };
     let spilled = place.store.keep(&place.owner, extension, |out| write(content, out))?;
-    Ok((note::spilled(content, size, form, &spilled), spilled))
+    Ok((note::spilled(content, size, form, &spilled, limit), spilled))
 }
 
 /// One text stands alone, byte for byte; several are set apart and numbered.

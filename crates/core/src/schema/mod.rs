@@ -16,6 +16,7 @@ mod keywords;
 mod mistake;
 mod nearest;
 mod plain;
+mod portable;
 
 use jsonschema::{Draft, PatternOptions, ValidationOptions};
 use serde_json::{Map, Value};
@@ -23,6 +24,7 @@ use switchboard_wire::json::{JsonKind, Raw};
 
 pub use coerce::{Argument, Form, arguments_from};
 pub use mistake::{Invalid, Mistake};
+pub use portable::check as check_portable;
 
 use graph::Graph;
 use mistake::{MOST, shortened};

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::Advice;
 use crate::CallError;
 use crate::connection::{Error, Failed, NotReady};
-use crate::dispatch::Refusal;
+use crate::dispatch::{Refusal, Repeat};
 use crate::permission::Because;
 use crate::schema::Mistake;
 
@@ -62,6 +62,8 @@ pub enum Kind {
     NotFound,
     Arguments,
     Request,
+    UnknownMethod,
+    UnmentionedResource,
     Denied,
     Unanswered,
     NotConnected,
@@ -70,6 +72,7 @@ pub enum Kind {
     Server,
     NotDone,
     AskedTooOften,
+    PageNeeded,
     Changed,
     InputNeeded,
     Ended,
@@ -118,12 +121,19 @@ impl Failure {
             CallError::AskedTooOften { server, times } => {
                 (failure.server, failure.times) = (Some(server), Some(times));
             }
+            CallError::PageNeeded { server, pages } => {
+                (failure.server, failure.similar) = (Some(server), pages);
+            }
             CallError::NotConnected { server, .. }
             | CallError::Busy { server }
             | CallError::Changed { server }
             | CallError::InputNeeded { server }
             | CallError::Server { server, .. } => failure.server = Some(server),
             CallError::Request { reason } => failure.name = Some(reason),
+            CallError::UnknownMethod { method: name, servers }
+            | CallError::UnmentionedResource { uri: name, servers } => {
+                (failure.name, failure.similar) = (Some(name), servers);
+            }
             CallError::Ended | CallError::Lost => {}
         }
         failure
@@ -155,6 +165,12 @@ impl Failure {
             (Kind::NotFound, ..) => CallError::NotFound { name, similar },
             (Kind::Arguments, ..) => CallError::Arguments { name, mistakes },
             (Kind::Request, ..) => CallError::Request { reason: name },
+            (Kind::UnknownMethod, ..) => {
+                CallError::UnknownMethod { method: name, servers: similar }
+            }
+            (Kind::UnmentionedResource, ..) => {
+                CallError::UnmentionedResource { uri: name, servers: similar }
+            }
             (Kind::Denied, Some(because), ..) => CallError::Denied { name, because, allow, at },
             (Kind::Unanswered, Some(because), ..) => CallError::Unanswered { name, because, allow },
             (Kind::NotConnected, ..) => {
@@ -166,11 +182,13 @@ impl Failure {
             (Kind::Busy, ..) => CallError::Busy { server },
             (Kind::NotDone, _, _, Some(how), _) => CallError::NotDone { server, how },
             (Kind::AskedTooOften, .., Some(times)) => CallError::AskedTooOften { server, times },
+            (Kind::PageNeeded, ..) => CallError::PageNeeded { server, pages: similar },
             (Kind::Changed, ..) => CallError::Changed { server },
             (Kind::InputNeeded, ..) => CallError::InputNeeded { server },
             (Kind::Ended, ..) => CallError::Ended,
             (Kind::Lost, ..) => CallError::Lost,
-            _ => CallError::server(&server, inner(error)),
+            // What was told says itself what would help.
+            _ => CallError::server(&server, inner(error), Repeat::Harmless),
         }
     }
 }
@@ -208,6 +226,8 @@ impl Kind {
             CallError::NotFound { .. } => Self::NotFound,
             CallError::Arguments { .. } => Self::Arguments,
             CallError::Request { .. } => Self::Request,
+            CallError::UnknownMethod { .. } => Self::UnknownMethod,
+            CallError::UnmentionedResource { .. } => Self::UnmentionedResource,
             CallError::Denied { .. } => Self::Denied,
             CallError::Unanswered { .. } => Self::Unanswered,
             CallError::NotConnected { .. } => Self::NotConnected,
@@ -216,6 +236,7 @@ impl Kind {
             CallError::Server { .. } => Self::Server,
             CallError::NotDone { .. } => Self::NotDone,
             CallError::AskedTooOften { .. } => Self::AskedTooOften,
+            CallError::PageNeeded { .. } => Self::PageNeeded,
             CallError::Changed { .. } => Self::Changed,
             CallError::InputNeeded { .. } => Self::InputNeeded,
             CallError::Ended => Self::Ended,
@@ -243,6 +264,9 @@ mod tests {
         let (name, server) = (|| "n".to_owned(), || "s".to_owned());
         for error in [
             CallError::NotFound { name: name(), similar: vec!["m".into()] },
+            CallError::UnknownMethod { method: name(), servers: vec!["m".into()] },
+            CallError::UnmentionedResource { uri: name(), servers: vec!["m".into()] },
+            CallError::PageNeeded { server: name(), pages: vec!["m".into()] },
             CallError::Arguments {
                 name: name(),
                 mistakes: vec![Mistake { path: "/a".into(), message: "no".into() }],
@@ -273,13 +297,18 @@ mod tests {
 
     #[test]
     fn what_a_server_did_keeps_its_words_and_its_remedy() {
-        let error = CallError::server("s", WireError::Closed);
-        let back = Failure::of(&error, &NoAdvice).error();
-        let CallError::Server { server, error } = back else { panic!("{back:?}") };
-        assert_eq!(
-            (server.as_str(), error.to_string().as_str()),
-            ("s", "the connection is closed")
-        );
-        assert_eq!(error.remedy(), Remedy::Retry);
+        for (repeat, remedy) in
+            [(Repeat::Harmless, Remedy::Retry), (Repeat::MayActTwice, Remedy::Unknown)]
+        {
+            let error = CallError::server("s", WireError::Closed, repeat);
+            assert_eq!(error.remedy(), remedy);
+            let back = Failure::of(&error, &NoAdvice).error();
+            assert_eq!(back.remedy(), remedy);
+            let CallError::Server { server, error, .. } = back else { panic!("{back:?}") };
+            assert_eq!(
+                (server.as_str(), error.to_string().as_str()),
+                ("s", "the connection is closed")
+            );
+        }
     }
 }

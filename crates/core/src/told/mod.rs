@@ -24,7 +24,8 @@ use crate::connection::Error;
 /// Says what a person can do about what went wrong.
 pub trait Advice: Send + Sync {
     /// About a server that is not connected.
-    fn on_connection(&self, server: &str, error: &Error) -> Option<String>;
+    fn on_connection(&self, server: &str, transport: Option<&str>, error: &Error)
+    -> Option<String>;
 
     /// About a call that came to nothing.
     fn on_call(&self, error: &CallError) -> Option<String>;
@@ -35,7 +36,7 @@ pub trait Advice: Send + Sync {
 pub struct NoAdvice;
 
 impl Advice for NoAdvice {
-    fn on_connection(&self, _: &str, _: &Error) -> Option<String> {
+    fn on_connection(&self, _: &str, _: Option<&str>, _: &Error) -> Option<String> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use switchboard_config::{Location, Scope};
@@ -36,9 +36,15 @@ pub struct Server {
     /// How it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Told>,
+    /// When it was last tried, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_tried_at: Option<u64>,
     /// When it is tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_millis: Option<u64>,
+    /// Since when it has answered nothing although it is connected, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_since: Option<u64>,
     /// The name it gives itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
@@ -109,15 +115,20 @@ const TRANSPORTS: [&str; 7] = ["stdio", "http", "sse", "ws", "sse-ide", "ws-ide"
 impl Server {
     /// Tells a server, with advice on what went wrong.
     pub fn of(view: &ServerView, advice: &dyn Advice) -> Self {
-        let tell = |error: &Error| told(&view.name, error, advice);
-        let (why, error, retry) = match &view.status {
-            Status::Failed { error, retry_in } => (None, Some(tell(error)), *retry_in),
-            Status::NeedsAuth { reason } => (Some(clean(reason)), None, None),
+        let tell = |error: &Error| told(view, error, advice);
+        let why = match &view.status {
+            Status::NeedsAuth { reason } => Some(clean(reason)),
             Status::Disabled(why)
             | Status::Rejected(why)
             | Status::Blocked(why)
-            | Status::Invalid(why) => (why.as_deref().map(clean), None, None),
-            Status::Pending | Status::Connected | Status::AwaitingApproval => (None, None, None),
+            | Status::Invalid(why) => why.as_deref().map(clean),
+            _ => None,
+        };
+        let (error, last_tried, retry_in) = match &view.status {
+            Status::Failed { error, last_tried, retry_in } => {
+                (Some(tell(error)), Some(*last_tried), *retry_in)
+            }
+            _ => (None, None, None),
         };
         let facts = view.facts.as_deref();
         Self {
@@ -128,7 +139,9 @@ impl Server {
             state: view.status.word().to_owned(),
             why,
             error,
-            retry_in_millis: retry.map(millis),
+            last_tried_at: last_tried.map(unix_millis),
+            retry_in_millis: retry_in.map(millis),
+            silent_since: view.silent_since.map(unix_millis),
             server_name: facts.and_then(ServerFacts::name).as_deref().map(clean),
             server_version: facts.and_then(ServerFacts::server_version).as_deref().map(clean),
             protocol: facts.map(|facts| facts.version.to_string()),
@@ -149,6 +162,7 @@ impl Server {
             ("connected", _) => Status::Connected,
             ("failed", Some(error)) => Status::Failed {
                 error: heard(error),
+                last_tried: self.last_tried_at.map_or_else(SystemTime::now, system_time),
                 retry_in: self.retry_in_millis.map(Duration::from_millis),
             },
             ("needs-auth", _) => Status::NeedsAuth { reason: why.unwrap_or_default() },
@@ -168,6 +182,7 @@ impl Server {
             transport: self.transport.as_deref().and_then(known),
             status,
             connect_took: self.connect_millis.map(Duration::from_millis),
+            silent_since: self.silent_since.map(system_time),
             stats: self.stats.map(Stats::stats),
             tools: self.tool_count,
             cost: self.cost,
@@ -230,12 +245,12 @@ impl Stats {
     }
 }
 
-fn told(server: &str, error: &Error, advice: &dyn Advice) -> Told {
+fn told(view: &ServerView, error: &Error, advice: &dyn Advice) -> Told {
     let told = match error {
         Error::Wire(error) => Told::wire(error),
         error => Told::of(error, error.remedy()),
     };
-    Told { hint: advice.on_connection(server, error), ..told }
+    Told { hint: advice.on_connection(&view.name, view.transport, error), ..told }
 }
 
 fn heard(told: Told) -> Error {
@@ -244,6 +259,14 @@ fn heard(told: Told) -> Error {
 
 fn clean(text: &str) -> String {
     sanitize::line(text).into_owned()
+}
+
+fn unix_millis(at: SystemTime) -> u64 {
+    millis(at.duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+fn system_time(unix_millis: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(unix_millis)
 }
 
 fn millis(time: Duration) -> u64 {
@@ -270,6 +293,7 @@ mod tests {
                 instructions: None,
             })),
             connect_took: Some(Duration::from_millis(7)),
+            silent_since: Some(system_time(1_700_000_000_456)),
             stats: Some(connection::Stats { pid: Some(4), ..connection::Stats::default() }),
             tools: 3,
             cost: 99,
@@ -280,12 +304,20 @@ mod tests {
     #[test]
     fn servers_come_back_as_they_went() {
         let why = || Some("because".to_owned());
-        let told =
-            Told { causes: vec!["it fell".into()], remedy: WireError::Closed.remedy(), hint: None };
+        let told = Told {
+            causes: vec!["it fell".into()],
+            remedy: WireError::Closed.remedy(),
+            hint: None,
+            lacks_credentials: false,
+        };
         for status in [
             Status::Pending,
             Status::Connected,
-            Status::Failed { error: heard(told), retry_in: Some(Duration::from_secs(1)) },
+            Status::Failed {
+                error: heard(told),
+                last_tried: system_time(1_700_000_000_123),
+                retry_in: Some(Duration::from_secs(1)),
+            },
             Status::NeedsAuth { reason: "sign in".into() },
             Status::Disabled(why()),
             Status::AwaitingApproval,
@@ -300,6 +332,7 @@ mod tests {
             let facts = back.facts.unwrap();
             assert_eq!(facts.name().as_deref(), Some("S"));
             assert!(facts.offers(&["tools"]) && !facts.offers(&["prompts"]));
+            assert_eq!(back.silent_since, Some(system_time(1_700_000_000_456)));
             assert_eq!(back.stats.unwrap().pid, Some(4));
             assert_eq!((back.tools, back.cost, back.lists), (3, 99, Arrival::There));
         }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_config as config;
 use switchboard_core::WorkspaceId;
 use switchboard_core::permission::Consent;
-use switchboard_core::results::{BlobPolicy, ImagePolicy, Policy};
+use switchboard_core::results::{BlobPolicy, Policy};
 use switchboard_core::{Session, engine::Answers};
 use switchboard_wire::json::Raw;
 
@@ -133,13 +133,12 @@ impl fmt::Debug for Whose {
 // === impl Room ===
 
 impl Room {
-    /// What becomes of results. Images and blobs are for the person, who gets them as they are.
+    /// What becomes of results. Blobs are for the person, who gets them as they are; a pipe gets all text.
     pub fn policy(self) -> Policy {
-        let whole =
-            Policy { images: ImagePolicy::Leave, blobs: BlobPolicy::Leave, ..Policy::local() };
+        let local = Policy { blobs: BlobPolicy::Leave, ..Policy::local() };
         match self {
-            Self::Screen => whole,
-            Self::Pipe => Policy { max_chars: usize::MAX, max_tokens: usize::MAX, ..whole },
+            Self::Screen => local,
+            Self::Pipe => Policy { max_chars: usize::MAX, max_tokens: usize::MAX, ..local },
         }
     }
 }

@@ -146,6 +146,8 @@ fn hold(admin: Admin, opened: Opened, whose: &Whose, logs: Logs) -> Result<Feed,
     let caller = engine.attach(&id, whose.session(session.clone()));
     // The local principal's own connections are configured: nothing but the end of the workspace is in the way.
     let caller = caller.map_err(|_| Problem::no_workspace(&id.to_string()))?;
+    // A person has come to look.
+    engine.retry_failed(&id);
     let strays = engine.strays(&caller);
     admin.0.leases.lock().insert(session.clone(), (id.clone(), caller));
     let first = sse::event("opened", &json!({ "id": id.to_string(), "session": session }));

@@ -11,6 +11,7 @@
 #![cfg(unix)]
 
 mod activity;
+mod answers;
 mod approval;
 mod asked;
 mod call;
@@ -49,6 +50,7 @@ pub use questions::Asking;
 pub use routes::Status;
 pub use token::{Token, TokenError};
 
+use crate::face::OpenSessions;
 use crate::socket::Pulse;
 use asked::Asked;
 use lease::Leases;
@@ -106,6 +108,11 @@ impl Admin {
     /// Whether somebody has a workspace open through it.
     pub fn is_used(&self) -> bool {
         self.0.leases.count() > 0
+    }
+
+    /// Counts the sessions of faces that are served beside it.
+    pub fn open_sessions(&self) -> OpenSessions {
+        self.0.pulse.open_sessions.clone()
     }
 
     /// Where it is reached on this machine, if it is.

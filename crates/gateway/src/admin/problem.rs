@@ -36,6 +36,8 @@ pub enum Kind {
     NoSuchServer,
     /// There is no such question, or it was answered.
     NoSuchQuestion,
+    /// There is no such remembered answer.
+    NoSuchAnswer,
     /// There is no such call, or it is not kept what it said.
     NoSuchCall,
     /// The request cannot be understood.
@@ -131,6 +133,7 @@ impl Kind {
             | Self::NoSuchWorkspace
             | Self::NoSuchServer
             | Self::NoSuchQuestion
+            | Self::NoSuchAnswer
             | Self::NoSuchCall => StatusCode::NOT_FOUND,
             Self::Malformed | Self::Other => StatusCode::BAD_REQUEST,
             Self::Refused | Self::Changed => StatusCode::CONFLICT,

@@ -7,7 +7,7 @@ use axum::body::to_bytes;
 use axum::extract::{FromRequest, Request, State};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, Uri, header};
@@ -19,8 +19,8 @@ use tokio::time::timeout;
 
 use super::problem::{Kind, Problem};
 use super::{
-    Admin, Site, activity, approval, call, door, events, faces, files, lease, questions, servers,
-    sign_in,
+    Admin, Site, activity, answers, approval, call, door, events, faces, files, lease, questions,
+    servers, sign_in,
 };
 use crate::socket::Attached;
 
@@ -45,6 +45,9 @@ pub struct Status {
     pub attached: Vec<Attached>,
     /// Calls in flight.
     pub calls: usize,
+    /// Sessions that are open over the network, whether or not their clients are still there.
+    #[serde(default)]
+    pub sessions: usize,
     /// Workspaces that are open.
     pub workspaces: usize,
     /// Questions that wait in the queue.
@@ -70,8 +73,11 @@ pub(super) fn api(admin: Admin) -> Router {
         .route("/events", get(events::follow))
         .route("/questions", get(questions::list))
         .route("/questions/{id}", post(questions::answer))
+        .route("/answers", get(answers::list))
+        .route("/answers/{id}", delete(answers::forget))
         .route("/workspaces", get(workspaces).post(lease::open))
         .route("/workspaces/{id}/snapshot", get(servers::snapshot))
+        .route("/workspaces/{id}/check", post(servers::check))
         .route("/activity", get(activity::list))
         .route("/activity/settle", post(activity::settle))
         .route("/activity/{id}", get(activity::show))
@@ -135,6 +141,7 @@ async fn status(State(admin): State<Admin>) -> Response {
         clients: pulse.clients,
         attached: pulse.attached,
         calls: admin.0.engine.calls_in_flight(),
+        sessions: pulse.sessions,
         workspaces: sites(&admin).len(),
         questions: admin.0.engine.queue().waiting().len(),
         url,

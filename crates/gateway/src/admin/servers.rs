@@ -78,6 +78,21 @@ async fn tell(
     Ok(super::routes::json_text(StatusCode::OK, text))
 }
 
+/// `POST /workspaces/{id}/check`: servers that are down are tried again, and connected ones are asked whether they
+/// still answer. The answer comes when a snapshot shows the attempts and the answers.
+pub(super) async fn check(
+    State(admin): State<Admin>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let workspace = WorkspaceId::from(&*id);
+    let engine = &admin.0.engine;
+    if engine.snapshot(&workspace).is_none() {
+        return Err(Problem::no_workspace(&id));
+    }
+    engine.check_servers(&workspace).await;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
 /// `POST /workspaces/{id}/servers/{name}/reconnect`.
 pub(super) async fn reconnect(
     State(admin): State<Admin>,

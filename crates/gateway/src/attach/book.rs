@@ -4,11 +4,12 @@
 //! its method, and passed on as it came wherever that will do.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use bytestring::ByteString;
+use switchboard_core::dispatch::Repeat;
 use switchboard_wire::envelope::{
     Id, IdKey, Looks, Malformed, Message, Notification, Parsed, Response, parse,
 };
@@ -18,11 +19,12 @@ use super::{
     handshake::{Handshake, under},
     questions::{Questions, cancelled, id_of},
 };
-use crate::socket::{GOODBYE, Why, try_again};
+use crate::socket::{GOODBYE, Why, try_again, unknown_outcome};
 
 /// What a call that was in flight is told. It may have been carried out, so nobody but the caller can repeat it.
-const LOST: &str =
-    "the hub was lost before it answered; whether the call was carried out is not known";
+const LOST: &str = "the hub was lost before it answered; whether the call was carried out is not known: check before you make it again";
+/// The same for a request that only reads.
+const LOST_READ: &str = "the hub was lost before it answered; try again";
 /// What a call is told for which there was no hub.
 const NO_HUB: &str = "there is no hub at the moment; the call was not made";
 
@@ -38,7 +40,7 @@ pub(super) struct SharedBook {
 #[derive(Debug, Default)]
 pub(super) struct Book {
     /// Requests of the client that are not answered.
-    in_flight: HashSet<IdKey>,
+    in_flight: HashMap<IdKey, Repeat>,
     questions: Questions,
     /// Requests of our own, whose answers are nobody's business.
     ours: HashSet<IdKey>,
@@ -122,7 +124,7 @@ impl Book {
     fn one_from_client(&mut self, message: Message) -> Option<ByteString> {
         match message {
             Message::Request(request) => {
-                self.in_flight.insert(request.id().key());
+                self.in_flight.insert(request.id().key(), Repeat::of(&request.method()));
                 self.handshake.request(&request);
                 Some(request.text().clone())
             }
@@ -187,9 +189,14 @@ impl Book {
 
     /// The hub is gone. What it owed is answered in its place, except for a handshake: that can be repeated.
     pub(super) fn lost(&mut self) -> Leaving {
-        let greeting = self.handshake.key().and_then(|key| self.in_flight.take(key));
-        let failed = self.in_flight.drain().filter_map(|key| id_of(&key));
-        let failed = failed.map(|id| Response::error(Some(&id), &try_again(LOST)).text().clone());
+        let greeting = self.handshake.key().and_then(|key| self.in_flight.remove_entry(key));
+        let failed = self.in_flight.drain().filter_map(|(key, repeat)| {
+            let error = match repeat {
+                Repeat::Harmless => try_again(LOST_READ),
+                Repeat::MayActTwice => unknown_outcome(LOST),
+            };
+            Some(Response::error(Some(&id_of(&key)?), &error).text().clone())
+        });
         let mut messages: Vec<_> = failed.collect();
         messages.extend(self.questions.lose());
         self.in_flight.extend(greeting);
@@ -243,7 +250,7 @@ impl Book {
 
     /// Whether the client has no answer to its `initialize`.
     pub(super) fn is_client_greeting(&self) -> bool {
-        self.handshake.key().is_some_and(|key| self.in_flight.contains(key))
+        self.handshake.key().is_some_and(|key| self.in_flight.contains_key(key))
     }
 
     /// Whether the hub has yet to answer the `initialize` that was sent again.
@@ -317,6 +324,24 @@ mod tests {
             .collect();
         ids.sort();
         ids
+    }
+
+    /// A tool may have been called, a resource may be read again.
+    #[test]
+    fn what_may_have_been_carried_out_is_not_to_be_repeated_blindly() {
+        for (asked, remedy) in [
+            ("tools/call", "unknown"),
+            ("acme/unheard-of", "unknown"),
+            ("tasks/cancel", "unknown"),
+            ("resources/read", "retry"),
+            ("tools/list", "retry"),
+            ("prompts/get", "retry"),
+        ] {
+            let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{asked}","params":{{}}}}"#);
+            let told = book(&[&request]).lost().messages;
+            let expected = format!(r#""data":{{"remedy":"{remedy}"}}"#);
+            assert!(matches!(&told[..], [one] if one.contains(&expected)), "{asked}: {told:?}");
+        }
     }
 
     #[test]

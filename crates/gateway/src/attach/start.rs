@@ -2,9 +2,9 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
+    io,
+    os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _},
+    path::Path,
     process::{ExitStatus, Stdio},
 };
 
@@ -23,7 +23,7 @@ const LARGE: u64 = 8 << 20;
 /// A hub that has been started and may not answer yet. Nobody else starts one meanwhile.
 pub(super) struct Starting {
     child: Child,
-    log: PathBuf,
+    log: File,
     /// Where the log ended before.
     from: u64,
     _lock: Lock,
@@ -33,11 +33,12 @@ pub(super) struct Starting {
 
 impl Starting {
     pub(super) fn begin(what: &StartHub, lock: Lock) -> Result<Self, Error> {
-        let log = open_log(&what.log).map_err(socket::Error::io("open", &what.log))?;
+        let log = open_log(&what.log).or_else(|_| unkept_log());
+        let log = log.map_err(socket::Error::io("open", &what.log))?;
         let from = log.metadata().map_or(0, |log| log.len());
         let child = spawn(what, &log)
             .map_err(|source| Error::Start { program: what.program.clone(), source })?;
-        Ok(Self { child, log: what.log.clone(), from, _lock: lock })
+        Ok(Self { child, log, from, _lock: lock })
     }
 
     /// How it ended, if it did.
@@ -66,6 +67,11 @@ fn spawn(what: &StartHub, log: &File) -> io::Result<Child> {
         .spawn()
 }
 
+/// A log for a hub whose own cannot be written: good for saying why it did not start, and gone with it.
+fn unkept_log() -> io::Result<File> {
+    tempfile::tempfile().or_else(|_| OpenOptions::new().read(true).write(true).open("/dev/null"))
+}
+
 fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -73,15 +79,25 @@ fn open_log(path: &Path) -> io::Result<File> {
     if fs::metadata(path).is_ok_and(|log| log.len() > LARGE) {
         fs::rename(path, path.with_added_extension("1"))?;
     }
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)
 }
 
-fn tail(path: &Path, from: u64) -> io::Result<Vec<u8>> {
-    let mut log = File::open(path)?;
-    let end = fs::metadata(path)?.len();
-    log.seek(SeekFrom::Start(from.max(end.saturating_sub(TAIL))))?;
-    let mut text = Vec::new();
-    log.take(TAIL).read_to_end(&mut text)?;
+/// The end of a log, without moving where the hub writes.
+fn tail(log: &File, from: u64) -> io::Result<Vec<u8>> {
+    let end = log.metadata()?.len();
+    let mut at = from.max(end.saturating_sub(TAIL));
+    let mut text = vec![0; usize::try_from(end.saturating_sub(at)).unwrap_or_default()];
+    let mut read = 0;
+    while read < text.len() {
+        match log.read_at(&mut text[read..], at)? {
+            0 => break,
+            bytes => {
+                read += bytes;
+                at += bytes as u64;
+            }
+        }
+    }
+    text.truncate(read);
     Ok(text)
 }
 
@@ -98,9 +114,16 @@ mod tests {
         let mut log = open_log(&path).unwrap();
         let from = log.metadata().unwrap().len();
         log.write_all(b"after\n").unwrap();
-        assert_eq!(tail(&path, from).unwrap(), b"after\n");
+        assert_eq!(tail(&log, from).unwrap(), b"after\n");
         log.write_all(&[b'x'; 10_000]).unwrap();
-        assert_eq!(tail(&path, from).unwrap(), [b'x'; 4_096]);
+        assert_eq!(tail(&log, from).unwrap(), [b'x'; 4_096]);
+    }
+
+    #[test]
+    fn a_log_that_is_not_kept_says_what_the_hub_said() {
+        let mut log = unkept_log().unwrap();
+        log.write_all(b"why\n").unwrap();
+        assert_eq!(tail(&log, 0).unwrap(), b"why\n");
     }
 
     #[test]

@@ -1,24 +1,25 @@
 //! A client's request on its way through the engine, and back.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use switchboard_core::catalog::Style;
-use switchboard_core::dispatch::{Handed, Question};
+use switchboard_core::catalog::Listed;
+use switchboard_core::dispatch::{Handed, Outcome, Question};
 use switchboard_core::engine::Queue;
 use switchboard_core::{CallError, CallEvent, Request, Running};
 use switchboard_wire::Era;
 use switchboard_wire::client::Tasks;
 use switchboard_wire::envelope::{RpcError, code};
-use switchboard_wire::json::decode_string;
+use switchboard_wire::json::{Raw, decode_string};
 use switchboard_wire::meta::method;
 use switchboard_wire::server::{Asked, Context, Reply};
 
 use super::handle::{Held, Wanted};
-use super::parked::Call;
-use super::tasks::Wish;
+use super::parked::{Call, Ticket};
+use super::tasks::{Wish, hide_task, hide_task_in, hide_task_of};
 use super::view::View;
 use super::{consent, refusal, skills};
 
@@ -29,7 +30,6 @@ impl View {
     pub(super) async fn forward(
         &self,
         mut asked: Asked,
-        name: Option<&str>,
         context: &Context,
     ) -> Result<Reply, RpcError> {
         let answers = std::mem::take(&mut asked.answers);
@@ -38,8 +38,11 @@ impl View {
             None => None,
         };
         let carried = match held {
-            Some(Held::Call(call)) => {
-                consent::answer(call.question, answers);
+            Some(Held::Call(call, ticket)) => {
+                let Some(answer) = consent::find_answer(answers) else {
+                    return self.ask_again(*call, &ticket, &asked);
+                };
+                consent::answer_with(call.question, answer);
                 return self.follow(call.running, &asked, context).await;
             }
             Some(Held::Again(carried)) => Some(*carried),
@@ -52,7 +55,7 @@ impl View {
             (Wish::Theirs, _) => Tasks::Hand,
             (Wish::Result | Wish::Ours { .. }, _) => Tasks::Follow,
         };
-        let mut request = self.request(&asked, name, context)?.with_tasks(tasks);
+        let mut request = self.request(&asked, context)?.with_tasks(tasks);
         if context.version.era() == Era::Modern {
             request = request.handing_out();
         }
@@ -81,11 +84,13 @@ impl View {
                 },
             };
             match event {
-                Ok(CallEvent::Progress(params)) => context.progress(&params).await,
-                Ok(CallEvent::Log(params)) => context.log(&params).await,
-                Ok(CallEvent::Notification(notification)) => context.notify(&notification).await,
+                Ok(CallEvent::Progress(params)) => context.progress(&hide_task(params)).await,
+                Ok(CallEvent::Log(params)) => context.log(&hide_task(params)).await,
+                Ok(CallEvent::Notification(notification)) => {
+                    context.notify(&hide_task_in(notification)).await;
+                }
                 Ok(CallEvent::Task(_)) => {}
-                Ok(CallEvent::Done(outcome)) => return Ok(Reply::Complete(outcome.result)),
+                Ok(CallEvent::Done(outcome)) => return Ok(self.complete(*outcome, asked)),
                 Ok(CallEvent::Tasked(tasked)) => return self.hand_task(*tasked),
                 Ok(CallEvent::Handed(handed)) => return self.hand_out(*handed, asked),
                 Ok(CallEvent::Question(question)) if is_askable(&question, context) => {
@@ -95,8 +100,15 @@ impl View {
                     let queue = self.bridge().engine.queue().clone();
                     elsewhere.get_or_insert_default().push(relayed(queue, question));
                 }
-                Err(error) => return Err(refused(&error, asked)),
+                Err(error) => return refused(&error, asked).map(Reply::Complete),
             }
+        }
+    }
+
+    fn complete(&self, outcome: Outcome, asked: &Asked) -> Reply {
+        match &*asked.method {
+            method::RESOURCES_READ => Reply::Complete(self.with_owner(outcome, asked)),
+            _ => Reply::Complete(hide_task(outcome.result)),
         }
     }
 
@@ -107,23 +119,24 @@ impl View {
         Ok(Reply::NeedsInput { questions, state: Some(handle) })
     }
 
+    /// Asks a client once more that came back for a call without the answer to its question.
+    fn ask_again(&self, call: Call, ticket: &Ticket, asked: &Asked) -> Result<Reply, RpcError> {
+        let questions = vec![consent::asked(&call.question.about)];
+        let handle = self.seal_ticket(&Wanted::of(asked), ticket)?;
+        self.bridge().parked.put_back(ticket, call);
+        Ok(Reply::NeedsInput { questions, state: Some(handle) })
+    }
+
     /// Gives the client everything: nothing of the call is kept here.
     fn hand_out(&self, handed: Handed, asked: &Asked) -> Result<Reply, RpcError> {
         let handle = self.seal_again(&Wanted::of(asked), &handed.carried)?;
-        Ok(Reply::NeedsInput { questions: handed.questions, state: Some(handle) })
+        let questions = handed.questions.into_iter().map(hide_task_of).collect();
+        Ok(Reply::NeedsInput { questions, state: Some(handle) })
     }
 
-    /// The request for what the engine knows by another name than its client.
-    pub(super) fn request(
-        &self,
-        asked: &Asked,
-        name: Option<&str>,
-        context: &Context,
-    ) -> Result<Request, RpcError> {
+    /// The client's request, for the engine.
+    pub(super) fn request(&self, asked: &Asked, context: &Context) -> Result<Request, RpcError> {
         let mut request = Request::forward(asked.method.clone(), Some(asked.params.clone()));
-        if let (Some(name), Some(_)) = (name, name_of(&asked.method)) {
-            request = request.named(self.full_name(name, &asked.method));
-        }
         if context.wants_progress() {
             request = request.with_progress();
         }
@@ -138,32 +151,19 @@ impl View {
                 Some(server) => request.of_server(server),
                 None => self.aimed(request),
             },
+            method::RESOURCES_READ => match self.named_server(asked)? {
+                Some(server) => request.of_server(server),
+                None => self.aimed(request),
+            },
             _ => self.aimed(request),
         })
     }
 
-    /// The engine's name for what the client calls `name`. One that nobody has is left as it is, to be told of.
-    pub(super) fn full_name(&self, name: &str, asked: &str) -> String {
+    /// The tool that the client calls `name`, if it is known yet.
+    pub(super) fn listed(&self, name: &str, context: &Context) -> Option<Arc<Listed>> {
         let bridge = self.bridge();
-        let style = bridge.options.names;
-        if style == Style::Full {
-            return name.to_owned();
-        }
-        let principal = self.principal().ok();
-        let Some(catalog) = principal.and_then(|principal| bridge.engine.catalog_for(principal))
-        else {
-            return name.to_owned();
-        };
-        let named = catalog.named(style);
-        let full = match asked {
-            method::TOOLS_CALL => named.tool(name).map(|listed| listed.name.clone()),
-            _ => named.prompt(name).map(|listed| listed.name.clone()),
-        };
-        full.unwrap_or_else(|| match style {
-            // A server that has not said yet what it offers may have it.
-            Style::Gateway => format!("mcp__{name}"),
-            _ => name.to_owned(),
-        })
+        let catalog = bridge.engine.catalog_of(&self.caller(context).ok()?)?;
+        catalog.named(bridge.options.names).tool(name).cloned()
     }
 }
 
@@ -197,12 +197,19 @@ fn is_askable(question: &Question, context: &Context) -> bool {
     consent::can_be_asked(&question.about, |path| context.offers(path))
 }
 
-fn refused(error: &CallError, asked: &Asked) -> RpcError {
+fn refused(error: &CallError, asked: &Asked) -> Result<Raw, RpcError> {
     match error {
         CallError::NotFound { name, .. } if asked.method == method::RESOURCES_READ => {
-            refusal::no_resource(name)
+            Err(refusal::no_resource(name))
         }
-        error => refusal::error(error),
+        CallError::UnmentionedResource { uri, servers } => {
+            Err(refusal::unmentioned_resource(error, uri, servers))
+        }
+        // Only the result of a tool can say it to a model.
+        CallError::PageNeeded { .. } if asked.method != method::TOOLS_CALL => {
+            Err(refusal::error(error))
+        }
+        error => refusal::reply(error),
     }
 }
 

@@ -7,6 +7,8 @@ use switchboard_wire::client::{Answer, InputRequest};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 
+use super::tasks::hide_task_of;
+
 /// The key of the one question that is asked at a time.
 const KEY: &str = "question";
 /// How much of the arguments is shown.
@@ -20,7 +22,7 @@ pub(super) fn asked(about: &About) -> InputRequest {
         About::Sampling { params } => (method::SAMPLE, params.clone()),
         About::Roots => (method::ROOTS_LIST, Raw::empty_object()),
     };
-    InputRequest { key: KEY.to_owned(), method: method.to_owned(), params }
+    hide_task_of(InputRequest { key: KEY.to_owned(), method: method.to_owned(), params })
 }
 
 /// Whether a client that declared these capabilities can be asked.
@@ -36,12 +38,9 @@ pub(super) fn can_be_asked(about: &About, has: impl Fn(&[&str]) -> bool) -> bool
     }
 }
 
-/// Passes a client's answer on. A question that was not answered is cancelled.
-pub(super) fn answer(question: Question, answers: Vec<Answer>) {
-    match answers.into_iter().find(|answer| answer.key == KEY) {
-        Some(answer) => answer_with(question, answer),
-        None => question.answer(Reply::Cancel),
-    }
+/// The answer to the one question that is asked at a time.
+pub(super) fn find_answer(answers: Vec<Answer>) -> Option<Answer> {
+    answers.into_iter().find(|answer| answer.key == KEY)
 }
 
 /// Passes on the answer to a question, whatever key it was asked under.

@@ -27,8 +27,8 @@ pub(super) struct Wanted {
 
 /// What a handle stands for.
 pub(super) enum Held {
-    /// A call that waits here.
-    Call(Box<Call>),
+    /// A call that waits here, and its ticket.
+    Call(Box<Call>, Ticket),
     /// A call that is to be made again.
     Again(Box<Carried>),
 }
@@ -67,7 +67,7 @@ impl View {
             Some(Kind::Parked) => {
                 let ticket: Ticket = self.opened(Kind::Parked, wanted, &handle)?;
                 let call = self.bridge().parked.take(&ticket).map_err(gone)?;
-                Ok(Held::Call(Box::new(call)))
+                Ok(Held::Call(Box::new(call), ticket))
             }
             Some(Kind::Again) => {
                 Ok(Held::Again(Box::new(self.opened(Kind::Again, wanted, &handle)?)))
@@ -95,7 +95,11 @@ impl View {
     ) -> Result<T, RpcError> {
         let place = self.place();
         let payload = self.sealer().open(&self.bound(kind, &place, wanted), handle);
-        let payload = payload.map_err(refused)?;
+        let payload = payload.map_err(|why| match (why, kind) {
+            // What waited under it was cancelled then, at a server that may have begun.
+            (Refused::Expired, Kind::Parked) => lost("expired", EXPIRED),
+            (why, _) => refused(why),
+        })?;
         // Ours, but of a version that wrote it differently.
         serde_json::from_slice(&payload).map_err(|_| gone(Gone::Restarted))
     }
@@ -126,31 +130,43 @@ impl View {
     }
 }
 
+const EXPIRED: &str = "this `requestState` has expired";
+
 fn refused(why: Refused) -> RpcError {
     match why {
         Refused::Foreign => invalid(
             "foreign",
             "this `requestState` was not given out here, was changed, or belongs to another request or client",
         ),
-        Refused::Expired => invalid("expired", "this `requestState` has expired"),
+        Refused::Expired => invalid("expired", EXPIRED),
     }
 }
 
 fn gone(why: Gone) -> RpcError {
     match why {
-        Gone::Taken => invalid("used", "this `requestState` was used already"),
-        Gone::Restarted => invalid(
+        Gone::Taken => lost("used", "this `requestState` was used already"),
+        Gone::Restarted => lost(
             "restarted",
             "the call that this `requestState` belongs to was lost when the gateway was restarted",
         ),
     }
 }
 
-/// In words for people, and in one that programs may go by.
+/// A call that has not been carried out.
 fn invalid(reason: &str, text: &str) -> RpcError {
-    let text = format!("{text}; make the call again without it");
+    refusal(reason, "retry", &format!("{text}; make the call again without it"))
+}
+
+/// A call that was under way, and may have been carried out.
+fn lost(reason: &str, text: &str) -> RpcError {
+    let advice = "whether the call was carried out is not known: check before you make it again";
+    refusal(reason, "unknown", &format!("{text}; {advice}"))
+}
+
+/// In words for people, and in those that programs may go by.
+fn refusal(reason: &str, remedy: &str, text: &str) -> RpcError {
     let error = RpcError::new(code::INVALID_PARAMS, text);
-    match Raw::of(&json!({ "reason": reason, "remedy": "retry" })) {
+    match Raw::of(&json!({ "reason": reason, "remedy": remedy })) {
         Ok(data) => error.with_data(data),
         Err(_) => error,
     }

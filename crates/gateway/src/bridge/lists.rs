@@ -1,16 +1,16 @@
 //! The lists a client sees.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use switchboard_core::catalog::{Catalog, Style};
+use switchboard_core::catalog::{Catalog, ListedResource, Style};
 use switchboard_core::results::Spill;
-use switchboard_wire::Version;
 use switchboard_wire::client::List;
 use switchboard_wire::json::{Edit, Raw, quote};
 use switchboard_wire::server::Repeated;
+use switchboard_wire::{Era, Version};
 
-use super::own;
+use super::{own, owners};
 use crate::front::Part;
 
 /// What a list is made of.
@@ -27,14 +27,27 @@ pub(super) struct Seen<'a> {
     pub(super) spill: Spill,
 }
 
-/// Lists that were made already, of one catalog. Many clients ask for the same one, and it may be long.
+/// The most catalogs whose lists are kept: clients of different kinds take turns.
+const MAX_CATALOGS: usize = 4;
+
+/// Lists that were made already, of the catalogs that were asked for last. Many clients ask for the same one, and it may
+/// be long.
 #[derive(Default)]
-pub(super) struct Made(Mutex<Option<Lists>>);
+pub(super) struct Made(Mutex<VecDeque<Lists>>);
+
+/// Tells apart the lists of one catalog; names and limits are the same for all clients of a bridge.
+#[derive(PartialEq, Eq, Hash)]
+struct Which {
+    list: List,
+    part: Part,
+    era: Era,
+    is_searched: bool,
+    tells_of_tasks: bool,
+}
 
 struct Lists {
     catalog: Arc<Catalog>,
-    /// By what tells them apart; names and limits are the same for all clients of a bridge.
-    lists: HashMap<(List, Part, bool, bool), Repeated>,
+    lists: HashMap<Which, Repeated>,
 }
 
 // === impl Made ===
@@ -42,14 +55,22 @@ struct Lists {
 impl Made {
     /// The list, made if need be.
     pub(super) fn list(&self, seen: &Seen<'_>, list: List) -> Repeated {
-        let which = (list, seen.part.clone(), seen.is_searched, seen.tells_of_tasks());
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let lists = match made.take() {
-            Some(lists) if Arc::ptr_eq(&lists.catalog, seen.catalog) => lists,
-            _ => Lists { catalog: Arc::clone(seen.catalog), lists: HashMap::new() },
+        let which = Which {
+            list,
+            part: seen.part.clone(),
+            era: seen.version.era(),
+            is_searched: seen.is_searched,
+            tells_of_tasks: seen.tells_of_tasks(),
         };
-        let lists = &mut made.insert(lists).lists;
-        lists.entry(which).or_insert_with(|| Repeated::new(seen.list(list))).clone()
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = made.iter().position(|lists| Arc::ptr_eq(&lists.catalog, seen.catalog));
+        let new = || Lists { catalog: Arc::clone(seen.catalog), lists: HashMap::new() };
+        let mut lists = known.and_then(|at| made.remove(at)).unwrap_or_else(new);
+        let entry = lists.lists.entry(which);
+        let list = entry.or_insert_with(|| Repeated::new(seen.list(list))).clone();
+        made.push_front(lists);
+        made.truncate(MAX_CATALOGS);
+        list
     }
 }
 
@@ -66,12 +87,28 @@ impl Seen<'_> {
     }
 
     fn tools(&self) -> Raw {
-        let tools = self.catalog.named(self.names).tools();
-        let shown = tools
+        let by_name = self.catalog.named(self.names);
+        let shown = by_name
+            .tools()
             .filter(|(_, listed)| self.has(listed.server()))
             .filter(|(_, listed)| !(self.is_searched && listed.deferred))
-            .map(|(name, listed)| self.with_tasks(listed.server(), named(&listed.tool.item, name)));
-        list("tools", shown.chain(own::definitions(self.is_searched, self.spill)))
+            .map(|(name, listed)| {
+                let item = listed.tool.item_for(self.version);
+                self.with_tasks(listed.server(), named(item, name))
+            });
+        let own = own::definitions(self.is_searched, self.spill, by_name);
+        list("tools", shown.chain(self.resource_tools()).chain(own))
+    }
+
+    /// The engine's tools for resources, where there are any and all tools are listed. Those of servers come first.
+    fn resource_tools(&self) -> impl Iterator<Item = Raw> {
+        let resources = self.catalog.resources().iter().map(|listed| &listed.server);
+        let templates = self.catalog.templates().iter().map(|listed| &listed.server);
+        let is_needed =
+            !self.is_searched && resources.chain(templates).any(|server| self.has(server.as_str()));
+        let named = self.catalog.named(self.names);
+        let ours = self.catalog.builtin_tools().iter().filter(move |_| is_needed);
+        ours.filter(move |tool| named.tool(&tool.name).is_none()).map(|tool| tool.tool.item.clone())
     }
 
     fn prompts(&self) -> Raw {
@@ -83,7 +120,15 @@ impl Seen<'_> {
     fn resources(&self) -> Raw {
         let resources = self.catalog.resources().iter();
         let shown = resources.filter(|listed| self.has(listed.server.as_str()));
-        list("resources", shown.map(|listed| listed.resource.item.clone()))
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for listed in shown.clone() {
+            *counts.entry(&listed.resource.uri).or_default() += 1;
+        }
+        let item = |listed: &ListedResource| {
+            let (server, item) = (listed.server.as_str(), listed.resource.item.clone());
+            if counts[&*listed.resource.uri] > 1 { owners::tagged(item, server) } else { item }
+        };
+        list("resources", shown.map(item))
     }
 
     fn templates(&self) -> Raw {

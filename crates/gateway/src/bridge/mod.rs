@@ -14,6 +14,7 @@ mod handle;
 mod lists;
 mod news;
 mod own;
+mod owners;
 mod parked;
 mod refusal;
 mod skills;
@@ -36,6 +37,7 @@ pub use view::View;
 use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
 use crate::hub::Served;
 use audience::Audiences;
+use news::News;
 use parked::Parked;
 use tasks::OwnTasks;
 
@@ -113,13 +115,10 @@ impl Bridge {
         options: BridgeOptions,
         served: Option<Served>,
     ) -> Self {
-        let audiences = Arc::new(Audiences::default());
+        let audiences = Arc::new(Audiences::new(options.names));
         let ended = CancellationToken::new();
-        tokio::spawn(ended.clone().run_until_cancelled_owned(news::tell(
-            engine.clone(),
-            workspace.clone(),
-            Arc::clone(&audiences),
-        )));
+        let news = News::new(&engine, workspace.clone(), Arc::clone(&audiences));
+        tokio::spawn(ended.clone().run_until_cancelled_owned(news.announce()));
         let parked = Parked::new(options.patience);
         let lease = engine.attach(&workspace, Session::new("gateway"));
         let news = ended.drop_guard();
@@ -166,10 +165,18 @@ impl Front for Bridge {
             Part::Agent(name) if self.0.shows_agent(name) => {}
             Part::Server(_) | Part::Agent(_) => return Err(NoSuchPart),
         }
-        let audience = self.0.audiences.of(&opening.principal);
+        let audience = self.0.audiences.of(&opening.principal, &opening.part);
         let changes = audience.changes.clone();
-        let view = Arc::new(View::new(self.clone(), opening, audience));
-        if view.opening.principal != LOCAL_PRINCIPAL {
+        let view = Arc::new(View::new(self.clone(), opening, Arc::clone(&audience)));
+        audience.add(&view);
+        // Whoever hears of changes may outlive the view.
+        let shown = Arc::downgrade(&view);
+        let changes =
+            changes.heard_by(move |seen| shown.upgrade().is_some_and(|view| view.has_seen(seen)));
+        if view.opening.principal == LOCAL_PRINCIPAL {
+            // Its clients hear of changes from here on.
+            let _ = view.principal();
+        } else {
             // Servers of another principal may start only now. What they say of themselves is told to a client once, when
             // it is greeted. Where there is no room for them, each request is told so.
             let _ = view.await_servers().await;

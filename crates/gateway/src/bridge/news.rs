@@ -1,47 +1,90 @@
 //! Word of changes, from the engine to the clients of a bridge.
+//!
+//! Changes of one moment are told together: a server that comes up brings four lists, one after the other. Which lists
+//! changed is for the audiences to find out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use switchboard_core::engine::{Event, Happened};
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_wire::client::List;
-use switchboard_wire::server::Change;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::audience::Audiences;
 
-/// Tells until the engine is gone.
-pub(super) async fn tell(engine: Engine, workspace: WorkspaceId, audiences: Arc<Audiences>) {
-    let mut events = engine.events();
-    // Holding the engine would keep it from ending.
-    drop(engine);
-    loop {
-        match events.recv().await {
-            Ok(event) => pass_on(&workspace, &event, &audiences),
-            // Which ones were missed nobody knows; so all of them.
-            Err(RecvError::Lagged(_)) => {
-                for list in [List::Tools, List::Prompts, List::Resources] {
-                    audiences.announce_to_all(&Change::List(list));
-                }
-            }
-            Err(RecvError::Closed) => return,
-        }
-    }
+/// Clients are told once nothing has changed for this long.
+const QUIET: Duration = Duration::from_millis(50);
+/// Clients are told this long after the first change, whatever else changes.
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
+/// Announcements that are remembered until clients are told. Each is of one server and list.
+const MAX_SAID: usize = 1024;
+
+/// What the engine tells one bridge. It ends with the bridge.
+pub(super) struct News {
+    workspace: WorkspaceId,
+    audiences: Arc<Audiences>,
+    events: broadcast::Receiver<Event>,
+    /// Moves whenever a list could have changed.
+    revisions: watch::Receiver<u64>,
 }
 
-fn pass_on(workspace: &WorkspaceId, event: &Event, audiences: &Audiences) {
-    if !event.workspaces.contains(workspace) {
-        return;
+/// The engine is gone.
+struct Ended;
+
+// === impl News ===
+
+impl News {
+    pub(super) fn new(engine: &Engine, workspace: WorkspaceId, audiences: Arc<Audiences>) -> Self {
+        Self { events: engine.events(), revisions: engine.changes(), workspace, audiences }
     }
-    match &event.what {
-        Happened::List(List::Templates) => {
-            audiences.announce(event, &Change::List(List::Resources));
+
+    /// Announces changes until the engine is gone.
+    pub(super) async fn announce(mut self) {
+        let mut said = Vec::new();
+        while self.next(&mut said).await.is_ok() {
+            let first = Instant::now();
+            loop {
+                let tell_at = (Instant::now() + QUIET).min(first + LONGEST_WAIT);
+                match tokio::time::timeout_at(tell_at, self.next(&mut said)).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(Ended)) => return,
+                    Err(_) => break,
+                }
+            }
+            self.audiences.announce_changes(&said);
+            said.clear();
         }
-        Happened::List(list) => audiences.announce(event, &Change::List(*list)),
-        Happened::ResourceUpdated { uri, .. } => {
-            audiences.announce(event, &Change::Resource(uri.clone()));
+    }
+
+    /// Waits until a list may have changed. Safe to cancel.
+    async fn next(&mut self, said: &mut Vec<(Event, List)>) -> Result<(), Ended> {
+        loop {
+            let event = tokio::select! {
+                changed = self.revisions.changed() => return changed.map_err(|_| Ended),
+                event = self.events.recv() => event,
+            };
+            match event {
+                Ok(event) if !event.workspaces.contains(&self.workspace) => {}
+                Ok(event) => match event.what {
+                    Happened::ListAnnounced(list) => {
+                        if said.len() < MAX_SAID {
+                            said.push((event, list));
+                        }
+                        return Ok(());
+                    }
+                    Happened::ResourceUpdated { ref uri, .. } => {
+                        self.audiences.announce_resource(&event, uri);
+                    }
+                    // Of a state, lists are what a client sees; logs of no call are the hub's own.
+                    _ => {}
+                },
+                // Lists are compared, so that no change of one is missed with its event.
+                Err(RecvError::Lagged(_)) => return Ok(()),
+                Err(RecvError::Closed) => return Err(Ended),
+            }
         }
-        // Of a state, lists are what a client sees; logs of no call are the hub's own.
-        _ => {}
     }
 }

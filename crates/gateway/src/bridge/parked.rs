@@ -95,6 +95,13 @@ impl Parked {
         Ticket { run: self.run, call: number, server }
     }
 
+    /// Puts a call back that was taken and not answered: its ticket counts again.
+    pub(super) fn put_back(&self, ticket: &Ticket, call: Call) {
+        let expiry = self.expiry(ticket.call);
+        let waiting = Waiting { since: Instant::now(), call, _expiry: expiry };
+        self.lock().waiting.insert(ticket.call, waiting);
+    }
+
     /// Takes a call back.
     pub(super) fn take(&self, ticket: &Ticket) -> Result<Call, Gone> {
         if ticket.run != self.run {

@@ -9,6 +9,8 @@ use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::{Error as WireError, Remedy};
 
+use super::owners::SERVER_KEY;
+
 /// The error for a client. What the server itself answered goes through as it is.
 pub(super) fn error(error: &CallError) -> RpcError {
     if let CallError::Server { error: cause, .. } = error
@@ -21,6 +23,7 @@ pub(super) fn error(error: &CallError) -> RpcError {
         | CallError::Arguments { .. }
         | CallError::Request { .. }
         | CallError::Changed { .. } => code::INVALID_PARAMS,
+        CallError::UnknownMethod { .. } => code::METHOD_NOT_FOUND,
         _ => code::INTERNAL_ERROR,
     };
     let data = json!({ "remedy": word(error.remedy()) });
@@ -29,6 +32,36 @@ pub(super) fn error(error: &CallError) -> RpcError {
         Ok(data) => refused.with_data(data),
         Err(_) => refused,
     }
+}
+
+/// A call that failed, as the reply that its client gets: a mistake in the arguments, or a page that has to be
+/// visited first, is a tool result, which the model reads; SDKs throw errors of the protocol away.
+pub(super) fn reply(error: &CallError) -> Result<Raw, RpcError> {
+    match error {
+        CallError::Arguments { mistakes, .. } => {
+            let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            Ok(invalid_arguments(&mistakes))
+        }
+        CallError::PageNeeded { .. } => Ok(tool_error(&error.to_string())),
+        error => Err(self::error(error)),
+    }
+}
+
+/// The tool result that says what is wrong with the arguments.
+pub(super) fn invalid_arguments(mistakes: &[String]) -> Raw {
+    let mut text = "Invalid arguments, so the tool was not called:".to_owned();
+    for mistake in mistakes {
+        text.push_str("\n- ");
+        text.push_str(mistake);
+    }
+    text.push_str("\nCorrect them and call the tool again.");
+    tool_error(&text)
+}
+
+/// The result of a tool that failed, in words.
+fn tool_error(text: &str) -> Raw {
+    let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
+    Raw::of(&result).unwrap_or_else(|_| Raw::empty_object())
 }
 
 /// A session that the engine does not take.
@@ -50,6 +83,19 @@ pub(super) fn no_resource(uri: &str) -> RpcError {
     }
 }
 
+/// A resource that no server mentions, where several could have it.
+pub(super) fn unmentioned_resource(error: &CallError, uri: &str, servers: &[String]) -> RpcError {
+    let text = format!(
+        "{error}. Name one of them as `_meta[\"{SERVER_KEY}\"]`, or read it where only that server is shown, at \
+         `/mcp/<server>`"
+    );
+    let refused = RpcError::new(code::RESOURCE_NOT_FOUND, text);
+    match Raw::of(&json!({ "uri": uri, "servers": servers })) {
+        Ok(data) => refused.with_data(data),
+        Err(_) => refused,
+    }
+}
+
 /// An error and everything below it, each once.
 fn in_words(error: &CallError) -> String {
     let mut text = error.to_string();
@@ -62,10 +108,15 @@ fn in_words(error: &CallError) -> String {
         }
         next = cause.source();
     }
-    if let CallError::Denied { allow: Some(rule), .. }
-    | CallError::Unanswered { allow: Some(rule), .. } = error
-    {
-        let advice = format!("; the rule `{rule}` under `permissions.allow` would allow it");
+    if error.remedy() == Remedy::Unknown {
+        // A lost hub says the first half itself.
+        if !matches!(error, CallError::Lost) {
+            text.push_str("; whether the call was carried out is not known");
+        }
+        text.push_str(": check before you make it again");
+    }
+    if let Some(advice) = error.permission_advice() {
+        text.push_str("; ");
         text.push_str(&advice);
     }
     text
@@ -74,6 +125,7 @@ fn in_words(error: &CallError) -> String {
 fn word(remedy: Remedy) -> &'static str {
     match remedy {
         Remedy::Retry => "retry",
+        Remedy::Unknown => "unknown",
         Remedy::SignIn => "sign-in",
         Remedy::AskUser => "ask-user",
         Remedy::Reconfigure => "reconfigure",

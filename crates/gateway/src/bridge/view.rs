@@ -2,12 +2,13 @@
 
 use std::cell::LazyCell;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_config::Mode;
-use switchboard_core::catalog::instructions;
-use switchboard_core::engine::{Answers, AttachError, PrincipalLease};
+use switchboard_core::catalog::{Catalog, Style, instructions};
+use switchboard_core::engine::{Answers, ArgumentCheck, AttachError, Event, PrincipalLease};
 use switchboard_core::{Caller, Request, Session, Snapshot};
 use switchboard_wire::Version;
 use switchboard_wire::client::List;
@@ -15,17 +16,19 @@ use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
 use switchboard_wire::placed;
-use switchboard_wire::server::{Asked, Context, Description, Handler, Reply};
+use switchboard_wire::server::{Asked, ClientFacts, Context, Description, Handler, Reply};
 
-use super::audience::Audience;
+use super::audience::{Audience, SeenNumbers, ToldLists};
 use super::handle::Wanted;
 use super::lists::Seen;
-use super::own::Own;
+use super::own::{Own, OwnToolError};
 use super::{Bridge, Inner, call, own, refusal};
 use crate::front::{Opening, Part};
 
 /// Sets of capabilities that one view keeps sessions for; a client has one, or very few.
 const CALLERS: usize = 8;
+/// How long a list waits for servers that were down and are tried again because of it.
+const RETRIED_LIST_WAIT: Duration = Duration::from_secs(1);
 
 const INFO: &str = concat!(
     r#"{"name":"switchboard","title":"Switchboard","version":""#,
@@ -37,13 +40,17 @@ const INFO: &str = concat!(
 pub struct View {
     bridge: Bridge,
     pub(super) opening: Opening,
+    /// What its client was told of its lists.
+    pub(super) told: ToldLists,
+    /// What it was found to see, lately.
+    seen_numbers: SeenNumbers,
     /// What all clients of its principal have in common.
     audience: Arc<Audience>,
     /// Its principal's place in the workspace, once there was room for it.
     principal: OnceLock<PrincipalLease>,
     /// Its sessions with the engine, by what its client can do: a modern one says so anew with each request.
     callers: Mutex<Vec<Caller>>,
-    /// The session that its subscriptions are made in, and heard in as long as it is held here.
+    /// A session that its subscriptions are made in; they are heard of as long as it is held here.
     watcher: OnceLock<Caller>,
     /// Set once its servers were waited for.
     settled: tokio::sync::OnceCell<()>,
@@ -58,6 +65,8 @@ impl View {
         Self {
             bridge,
             opening,
+            told: ToldLists::default(),
+            seen_numbers: SeenNumbers::default(),
             audience,
             principal: OnceLock::new(),
             callers: Mutex::default(),
@@ -71,6 +80,7 @@ impl View {
     pub(super) async fn await_servers(&self) -> Result<(), RpcError> {
         let (bridge, principal) = (self.bridge(), self.principal()?);
         let wait = || async {
+            bridge.engine.retry_failed_for(principal).await;
             bridge.engine.settled_for(principal, bridge.options.first_list).await;
         };
         self.settled.get_or_init(wait).await;
@@ -85,6 +95,9 @@ impl View {
         let bridge = self.bridge();
         let lease = bridge.engine.lease_principal(&bridge.workspace, &self.opening.principal);
         let lease = lease.map_err(|error| refusal::not_attached(&error))?;
+        if let Some(catalog) = bridge.engine.catalog_for(&lease) {
+            self.audience.begin(&self.told, &catalog);
+        }
         Ok(self.principal.get_or_init(|| lease))
     }
 
@@ -96,19 +109,38 @@ impl View {
         self.bridge().engine.snapshot_for(self.principal().ok()?)
     }
 
+    /// What the client of a request sees.
+    pub(super) fn seen(&self, context: &Context) -> Option<Arc<Snapshot>> {
+        self.bridge().engine.snapshot_of(&self.caller(context).ok()?)
+    }
+
     /// The session that calls are made in.
     pub(super) fn caller(&self, context: &Context) -> Result<Caller, RpcError> {
+        let (version, info) = (context.version, context.client_info.as_ref());
+        self.caller_of(version, info, &context.capabilities)
+    }
+
+    /// The session of a client that says this of itself.
+    fn caller_of(
+        &self,
+        version: Version,
+        info: Option<&Raw>,
+        capabilities: &Raw,
+    ) -> Result<Caller, RpcError> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(caller) = known(&callers, &context.capabilities) {
+        if let Some(caller) = known(&callers, capabilities) {
             return Ok(caller.clone());
         }
-        let name = context.client_info.as_ref().and_then(|info| info.get("name").ok().flatten());
-        let can_ask =
-            ["elicitation", "sampling", "roots"].iter().any(|kind| context.offers(&[kind]));
+        let name = info.and_then(|info| info.get("name").ok().flatten());
+        let offers = |kind: &&str| {
+            !matches!(capabilities.peek(&[*kind]), Ok(None | Some("false" | "null")) | Err(_))
+        };
+        let can_ask = ["elicitation", "sampling", "roots"].iter().any(offers);
         let caller = self.attach(Session {
             answers: if can_ask { Answers::Caller } else { Answers::Queue },
             client: name.and_then(|name| name.to_text()).unwrap_or_default(),
-            capabilities: context.capabilities.clone(),
+            capabilities: capabilities.clone(),
+            era: Some(version.era()),
             ..self.session()
         })?;
         if callers.len() >= CALLERS {
@@ -126,7 +158,9 @@ impl View {
             answers: Answers::Queue,
             mode: options.mode,
             usual_mode: Mode::Client,
+            argument_check: ArgumentCheck::WhenConfigured,
             results: options.results,
+            names: options.names,
             transport: self.opening.transport,
             ..Session::new(self.opening.session.clone())
         }
@@ -137,35 +171,88 @@ impl View {
         attached.map_err(|error| refusal::not_attached(&error))
     }
 
-    /// The session that subscriptions are made in: that of the client's calls, where it has made any.
-    fn watcher(&self) -> Result<&Caller, RpcError> {
-        if let Some(caller) = self.watcher.get() {
-            return Ok(caller);
+    /// Names what its client sees: clients of one audience with equal numbers see the same lists.
+    pub(super) fn seen_number(&self) -> u64 {
+        let number = self.last_caller().map_or(0, |caller| self.number_of(&caller));
+        self.seen_numbers.note(number);
+        number
+    }
+
+    /// Whether it sees what this number names, or did a moment ago: what was announced then is still on its way.
+    pub(super) fn has_seen(&self, number: u64) -> bool {
+        self.seen_numbers.has(number)
+            || self.callers().iter().any(|caller| self.number_of(caller) == number)
+    }
+
+    /// What the sessions see whose calls take the connection that an event happened on.
+    pub(super) fn numbers_hearing(&self, event: &Event) -> Vec<u64> {
+        let callers = self.callers();
+        let Some(connection) = event.connection.map(|key| key.number()) else { return Vec::new() };
+        let engine = &self.bridge().engine;
+        let hearing = callers.iter().filter(|caller| engine.takes(caller, connection));
+        let mut numbers: Vec<u64> = hearing.map(|caller| self.number_of(caller)).collect();
+        if callers.is_empty() && self.hears_event(event) {
+            numbers.push(0);
         }
-        let last = {
-            let callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-            callers.last().cloned()
-        };
-        let caller = match last {
-            Some(caller) => caller,
-            None => self.attach(self.session())?,
-        };
-        Ok(self.watcher.get_or_init(|| caller))
+        for number in &numbers {
+            self.seen_numbers.note(*number);
+        }
+        numbers
+    }
+
+    fn number_of(&self, caller: &Caller) -> u64 {
+        self.bridge().engine.seen_number(caller)
+    }
+
+    fn callers(&self) -> Vec<Caller> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What its client sees now.
+    pub(super) fn catalog(&self) -> Option<Arc<Catalog>> {
+        let engine = &self.bridge().engine;
+        match self.last_caller() {
+            Some(caller) => engine.catalog_of(&caller),
+            None => engine.catalog_for(self.principal.get()?),
+        }
+    }
+
+    /// Whether an event happened on a connection that its client's calls take.
+    pub(super) fn hears_event(&self, event: &Event) -> bool {
+        let engine = &self.bridge().engine;
+        let Some(number) = event.connection.map(|key| key.number()) else { return true };
+        let callers = self.callers();
+        match (callers.is_empty(), self.principal.get()) {
+            (false, _) => callers.iter().any(|caller| engine.takes(caller, number)),
+            (true, Some(principal)) => engine.takes_usually(principal, number),
+            (true, None) => false,
+        }
+    }
+
+    fn last_caller(&self) -> Option<Caller> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
     }
 
     /// The first list waits for servers that have not said yet what they offer: some clients never ask again.
-    async fn list(&self, list: List, version: Version) -> Result<Reply, RpcError> {
-        self.await_servers().await?;
+    async fn list(&self, list: List, context: &Context) -> Result<Reply, RpcError> {
         let (bridge, principal) = (self.bridge(), self.principal()?);
+        let caller = self.caller(context)?;
+        // Before servers are waited for, where their era is known; after it, where it was not.
+        bridge.engine.seat(&caller, bridge.options.first_list).await;
+        self.await_servers().await?;
+        bridge.engine.seat(&caller, bridge.options.first_list).await;
         let is_searched = *self.searched.get_or_init(|| {
             let first = bridge.engine.snapshot_for(principal);
             first.is_some_and(|snapshot| bridge.options.tool_search.decide(&snapshot))
         });
         if bridge.engine.follow_sign_ins(&bridge.workspace).await {
             bridge.engine.settled_for(principal, bridge.options.first_list).await;
+        } else if bridge.engine.retry_failed_for(principal).await {
+            let patience = bridge.options.first_list.min(RETRIED_LIST_WAIT);
+            bridge.engine.settled_for(principal, patience).await;
         }
-        let catalog = bridge.engine.catalog_for(principal).ok_or_else(ended)?;
-        let snapshot = LazyCell::new(|| bridge.engine.snapshot_for(principal));
+        let catalog = bridge.engine.catalog_of(&caller).ok_or_else(ended)?;
+        let snapshot = LazyCell::new(|| bridge.engine.snapshot_of(&caller));
         let makes_tasks = |server: &str| {
             let view = snapshot.as_ref().and_then(|snapshot| snapshot.server(server));
             let facts = view.and_then(|view| view.facts.as_ref());
@@ -175,11 +262,12 @@ impl View {
             catalog: &catalog,
             names: bridge.options.names,
             part: &self.opening.part,
-            version,
+            version: context.version,
             makes_tasks: &makes_tasks,
             is_searched,
             spill: bridge.options.results.spill,
         };
+        self.audience.note_listed(&self.told, list, &catalog);
         Ok(Reply::Repeated(self.audience.made.list(&seen, list)))
     }
 
@@ -190,12 +278,17 @@ impl View {
             Part::Server(only) => told.into_iter().filter(|(server, _)| server == only).collect(),
             _ => told,
         };
-        instructions::section(&told)
+        let prompt = self.bridge().engine.agent_prompt(&self.bridge().workspace);
+        instructions::below_prompt(prompt, instructions::section(&told))
     }
 
-    async fn watch(&self, uri: &str, on: bool) -> Result<(), RpcError> {
+    /// Subscriptions are made where the calls of the client go.
+    async fn watch(&self, uri: &str, on: bool, client: &ClientFacts) -> Result<(), RpcError> {
         let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
-        let done = self.bridge().engine.call(self.watcher()?, self.aimed(request)).outcome().await;
+        let ClientFacts { version, client_info, capabilities } = client;
+        let caller = self.caller_of(*version, client_info.as_ref(), capabilities)?;
+        self.watcher.get_or_init(|| caller.clone());
+        let done = self.bridge().engine.call(&caller, self.aimed(request)).outcome().await;
         done.map(|_| ()).map_err(|error| refusal::error(&error))
     }
 
@@ -216,17 +309,19 @@ impl View {
         let noted = self.bridge().engine.note(&self.caller(context)?, &asked.method, name, sent);
         let answer = match own {
             Own::Find => {
-                let snapshot = self.snapshot().ok_or_else(ended);
+                let snapshot = self.seen(context).ok_or_else(|| OwnToolError::Rpc(ended()));
                 snapshot.and_then(|snapshot| self.find(asked, &snapshot))
             }
             Own::Read => self.read_on(asked).await,
-            Own::Result(address) => self.read_result(name, &address).await,
+            Own::Result(address) => {
+                self.read_result(name, &address).await.map_err(OwnToolError::Rpc)
+            }
         };
         match &answer {
             Ok(answer) => noted.answered(answer.as_str().len()),
-            Err(_) => noted.failed("request"),
+            Err(error) => noted.failed(error.kind()),
         }
-        answer.map(Reply::Complete)
+        answer.or_else(OwnToolError::reply).map(Reply::Complete)
     }
 
     /// A request for the one server that is shown, if it is one.
@@ -272,12 +367,11 @@ impl Handler for View {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Reply, RpcError>> {
         placed(|| async move {
-            let version = context.version;
             match &*asked.method {
-                method::TOOLS_LIST => self.list(List::Tools, version).await,
-                method::PROMPTS_LIST => self.list(List::Prompts, version).await,
-                method::RESOURCES_LIST => self.list(List::Resources, version).await,
-                method::TEMPLATES_LIST => self.list(List::Templates, version).await,
+                method::TOOLS_LIST => self.list(List::Tools, context).await,
+                method::PROMPTS_LIST => self.list(List::Prompts, context).await,
+                method::RESOURCES_LIST => self.list(List::Resources, context).await,
+                method::TEMPLATES_LIST => self.list(List::Templates, context).await,
                 method::TASKS_GET
                 | method::TASKS_UPDATE
                 | method::TASKS_CANCEL
@@ -285,29 +379,42 @@ impl Handler for View {
                 | method::TASKS_LIST => Box::pin(self.task(asked, context)).await,
                 _ => {
                     let name = call::wanted(&asked)?;
-                    if let Some(own) = Own::of(&asked, name.as_deref()) {
+                    if self.bridge().options.names == Style::Bare
+                        && name.as_deref().is_some_and(own::could_be_own)
+                    {
+                        // Whether a server has a tool of that name has to be known.
+                        self.await_servers().await?;
+                    }
+                    if let Some(own) = Own::of(&asked, name.as_deref(), self) {
                         // Apart, since nearly everything is somebody else's.
                         return Box::pin(self.answer(own, name, &asked, context)).await;
                     }
-                    if own::is_inner(&asked, name.as_deref()) {
-                        let asked = own::inner_of(&asked)?;
-                        let name = call::wanted(&asked)?;
-                        return Box::pin(self.forward(asked, name.as_deref(), context)).await;
+                    if own::is_inner(&asked, name.as_deref(), self) {
+                        let asked = match own::inner_of(&asked) {
+                            Ok(inner) => inner,
+                            Err(error) => return error.reply().map(Reply::Complete),
+                        };
+                        return Box::pin(self.forward(asked, context)).await;
                     }
-                    self.forward(asked, name.as_deref(), context).await
+                    self.forward(asked, context).await
                 }
             }
         })
     }
 
-    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
-        Box::pin(self.watch(uri, on))
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        on: bool,
+        client: &'a ClientFacts,
+    ) -> BoxFuture<'a, Result<(), RpcError>> {
+        Box::pin(self.watch(uri, on, client))
     }
 
     fn abandoned(&self, asked: &Asked) {
         let Some(handle) = &asked.state else { return };
         let name = call::wanted(asked).ok().flatten();
-        let wanted = if own::is_inner(asked, name.as_deref()) {
+        let wanted = if own::is_inner(asked, name.as_deref(), self) {
             own::inner_of(asked).map(|inner| Wanted::of(&inner))
         } else {
             Ok(Wanted::of(asked))

@@ -36,6 +36,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use guard::{Caller, Denied, Tokens, is_public_name};
 pub use options::{Access, FaceOptions, Limits, Rate, Times, WithoutToken};
+pub use sessions::OpenSessions;
 pub use tls::TlsIdentity;
 
 use crate::front::Front;
@@ -96,6 +97,7 @@ pub async fn serve<F: Front>(
     let tls = options.tls.take().map(|identity| identity.acceptor()).transpose()?;
     let beside = std::mem::take(&mut options.beside);
     let (limits, times) = (options.limits, options.times);
+    let open_sessions = options.open_sessions.clone();
     let metrics = Arc::new(Metrics::default());
     let rates = Arc::new(Rates::new(limits.rate));
     let guard = Guard::new(&options, bound, Arc::clone(&metrics), Arc::clone(&rates));
@@ -107,7 +109,7 @@ pub async fn serve<F: Front>(
         metrics: Arc::clone(&metrics),
         rates,
         budgets: Budgets::new(limits.in_flight_bytes),
-        slots: Slots::new(limits.sessions),
+        slots: Slots::new(limits.sessions, open_sessions),
         sessions: Sessions::default(),
         views: streamable::Views::default(),
         posts: Sessions::default(),
@@ -187,11 +189,18 @@ impl FaceError {
 // === impl Face ===
 
 impl<F: Front> Face<F> {
-    /// Room for one more session, made by ending idle ones if need be.
+    /// Room for one more session, made by ending one that is idle if need be.
     fn slot(&self, owner: &Owner) -> Result<Slot, Refusal> {
-        self.slots.take(&owner.principal).or_else(|_| {
-            self.sweep();
-            self.slots.take(&owner.principal)
+        let principal = &owner.principal;
+        self.slots.take(principal).or_else(|refusal| {
+            let giver = self.slots.giver(principal);
+            let idle = self.sessions.take_least_recent(&giver, |session| session.idle_since());
+            idle.ok_or(refusal)?.end();
+            if giver == *principal {
+                self.slots.take_instead(principal)
+            } else {
+                self.slots.take(principal)
+            }
         })
     }
 

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use switchboard_wire::server::ByteBudget;
 use tokio::sync::watch;
 
-use super::{guard::Tokens, tls::TlsIdentity};
+use super::{guard::Tokens, sessions::OpenSessions, tls::TlsIdentity};
 
 /// How faces are served.
 pub struct FaceOptions {
@@ -27,6 +27,8 @@ pub struct FaceOptions {
     /// Routes to be served beside the faces. They stand at `/` and under `/api/` and
     /// `/console/`, and ask themselves who comes; the guard looks at `Host` and `Origin`.
     pub beside: axum::Router,
+    /// Counts the sessions that are open.
+    pub open_sessions: OpenSessions,
 }
 
 /// Who may come in.
@@ -55,7 +57,7 @@ pub struct Limits {
     /// Bytes of one message (16 MiB).
     pub body: usize,
     /// Sessions that are open at once, of all transports (1,024). A token may hold no more of them than are still
-    /// free, so that there is room for another.
+    /// free, so that there is room for another. Past that, the idle session goes that was not used for the longest time.
     pub sessions: usize,
     /// Connections that are open at once (4,096). Another user or another machine may have a fourth of them.
     pub connections: usize,
@@ -122,6 +124,7 @@ impl FaceOptions {
             ready: watch::channel(true).1,
             tls: None,
             beside: axum::Router::new(),
+            open_sessions: OpenSessions::default(),
         }
     }
 }

@@ -117,7 +117,8 @@ fn routes<F: Front>(face: Arc<Face<F>>, beside: Router) -> Router {
         .route("/ws/agent/{agent}", any(socket::<F>))
         .route(DESCRIPTION, get(description::<F>))
         .route(&format!("{DESCRIPTION}/{{*path}}"), get(description::<F>))
-        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/health", get(healthy))
+        .route("/healthz", get(healthy))
         .route("/readyz", get(ready::<F>))
         .route("/metrics", get(metrics::<F>))
         .with_state(face)
@@ -199,6 +200,10 @@ async fn description<F: Front>(
         }
         None => nowhere().into_response(),
     }
+}
+
+async fn healthy() -> &'static str {
+    "ok\n"
 }
 
 async fn ready<F: Front>(State(face): State<Arc<Face<F>>>) -> Response {

@@ -1,11 +1,16 @@
-//! Which sessions are open, whose they are, and how many there may be.
+//! Which sessions are open, whose they are, and how many there may be. Where there is room for no more, the session goes
+//! first that its client has not used for the longest time.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use tokio::time::Instant;
 
 use super::{guard::is_token, refusal::Refusal};
 use crate::front::Part;
@@ -32,7 +37,12 @@ pub(super) struct Slots(Arc<SharedSlots>);
 struct SharedSlots {
     limit: usize,
     held: Mutex<HeldSlots>,
+    open: OpenSessions,
 }
+
+/// How many sessions faces have open, for whoever shows it. Clones share the count.
+#[derive(Debug, Clone, Default)]
+pub struct OpenSessions(Arc<AtomicUsize>);
 
 #[derive(Debug, Default)]
 struct HeldSlots {
@@ -47,32 +57,72 @@ pub(super) struct Sessions<S>(Mutex<HashMap<String, (Owner, S)>>);
 // === impl Slots ===
 
 impl Slots {
-    pub(super) fn new(limit: usize) -> Self {
-        Self(Arc::new(SharedSlots { limit, held: Mutex::default() }))
+    pub(super) fn new(limit: usize, open: OpenSessions) -> Self {
+        Self(Arc::new(SharedSlots { limit, held: Mutex::default(), open }))
     }
 
     /// A session for a principal. A token may hold no more sessions than are still free: half of all if it is the only
     /// one, and another one always finds some.
     pub(super) fn take(&self, principal: &Arc<str>) -> Result<Slot, Refusal> {
-        let mut held = self.lock();
-        let free = self.0.limit.saturating_sub(held.all);
-        let own = held.by_principal.get(principal).copied().unwrap_or_default();
-        if free == 0 {
-            let text = "too many sessions are open; end one with DELETE, or try again later";
-            return Err(Refusal::full(text));
-        }
-        if is_token(principal) && own >= free {
+        let held = self.lock();
+        let (own, free) = (held.of(principal), self.free(&held));
+        if free > 0 && is_token(principal) && own >= free {
             let text =
                 "too many sessions of this token are open; end one with DELETE, or try again later";
             return Err(Refusal::full(text));
         }
+        self.take_from(held, principal)
+    }
+
+    /// A session for a principal in the place of one that it has given up: it has no more than before.
+    pub(super) fn take_instead(&self, principal: &Arc<str>) -> Result<Slot, Refusal> {
+        self.take_from(self.lock(), principal)
+    }
+
+    fn take_from(
+        &self,
+        mut held: MutexGuard<'_, HeldSlots>,
+        principal: &Arc<str>,
+    ) -> Result<Slot, Refusal> {
+        if self.free(&held) == 0 {
+            let text = "too many sessions are open; end one with DELETE, or try again later";
+            return Err(Refusal::full(text));
+        }
+        let own = held.of(principal);
         held.all += 1;
+        self.0.open.0.fetch_add(1, Ordering::Relaxed);
         held.by_principal.insert(Arc::clone(principal), own + 1);
         Ok(Slot { slots: self.clone(), principal: Arc::clone(principal) })
     }
 
+    /// The principal that has to give up a session before this one gets another: itself where it has used up its own
+    /// share, else the one that holds the most.
+    pub(super) fn giver(&self, principal: &Arc<str>) -> Arc<str> {
+        let held = self.lock();
+        let (own, free) = (held.of(principal), self.free(&held));
+        let most = held.by_principal.iter().max_by_key(|(_, held)| **held);
+        // One more that is free is of no use to a token that has its share.
+        let is_helped = free == 0 && (!is_token(principal) || own == 0);
+        match most {
+            Some((other, most)) if is_helped && *most > own => Arc::clone(other),
+            _ => Arc::clone(principal),
+        }
+    }
+
+    fn free(&self, held: &HeldSlots) -> usize {
+        self.0.limit.saturating_sub(held.all)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HeldSlots> {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl HeldSlots ===
+
+impl HeldSlots {
+    fn of(&self, principal: &Arc<str>) -> usize {
+        self.by_principal.get(principal).copied().unwrap_or_default()
     }
 }
 
@@ -82,12 +132,22 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let mut held = self.slots.lock();
         held.all -= 1;
+        self.slots.0.open.0.fetch_sub(1, Ordering::Relaxed);
         if let Some(own) = held.by_principal.get_mut(&self.principal) {
             *own -= 1;
             if *own == 0 {
                 held.by_principal.remove(&self.principal);
             }
         }
+    }
+}
+
+// === impl OpenSessions ===
+
+impl OpenSessions {
+    /// How many there are now.
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -118,6 +178,23 @@ impl<S: Clone> Sessions<S> {
 
     pub(super) fn remove(&self, id: &str) -> Option<S> {
         self.lock().remove(id).map(|(_, session)| session)
+    }
+
+    /// Takes out the session of a principal that was used the longest time ago, among those that `idle_since` says are
+    /// idle, and since when.
+    pub(super) fn take_least_recent(
+        &self,
+        principal: &str,
+        idle_since: impl Fn(&S) -> Option<Instant>,
+    ) -> Option<S> {
+        let mut sessions = self.lock();
+        let idle = sessions
+            .iter()
+            .filter(|(_, (owner, _))| *owner.principal == *principal)
+            .filter_map(|(id, (_, session))| Some((idle_since(session)?, id)));
+        let (_, id) = idle.min()?;
+        let id = id.clone();
+        sessions.remove(&id).map(|(_, session)| session)
     }
 
     /// Takes out those that are so.
@@ -172,17 +249,65 @@ mod tests {
 
     #[test]
     fn there_are_so_many_slots() {
-        let slots = Slots::new(1);
+        let open = OpenSessions::default();
+        let slots = Slots::new(1, open.clone());
         let local: Arc<str> = LOCAL.into();
         let held = slots.take(&local).unwrap();
         assert!(slots.take(&local).is_err());
+        assert_eq!(open.count(), 1);
         drop(held);
+        assert_eq!(open.count(), 0);
         assert!(slots.take(&local).is_ok());
     }
 
     #[test]
+    fn whoever_holds_the_most_gives_first() {
+        let slots = Slots::new(8, OpenSessions::default());
+        let [local, ann, bob, eve]: [Arc<str>; 4] = [LOCAL, "ann", "bob", "eve"].map(Into::into);
+        let held: Vec<_> =
+            std::iter::repeat_with(|| slots.take(&ann).ok()).map_while(|slot| slot).collect();
+        assert_eq!(held.len(), 4);
+        // There is room, but not for a token that has its share.
+        assert_eq!(slots.giver(&ann), ann);
+        let rest: Vec<_> = std::iter::repeat_with(|| slots.take(&local).ok())
+            .map_while(|slot| slot)
+            .take(3)
+            .collect();
+        let _bob = slots.take(&bob).unwrap();
+        assert_eq!((slots.giver(&eve), slots.giver(&local)), (ann.clone(), ann.clone()));
+        assert_eq!(slots.giver(&bob), bob, "one more that is free would not be for it");
+        drop(held);
+        let more: Vec<_> =
+            std::iter::repeat_with(|| slots.take(&local).ok()).map_while(|slot| slot).collect();
+        assert_eq!(more.len() + rest.len(), 7);
+        assert_eq!((slots.giver(&eve), slots.giver(&local)), (local.clone(), local.clone()));
+        drop(slots.take_instead(&local).unwrap_err());
+        drop(more);
+        assert!(slots.take_instead(&bob).is_ok());
+    }
+
+    #[test]
+    fn the_session_that_was_not_used_for_the_longest_time_goes_first() {
+        let (sessions, now) = (Sessions::default(), Instant::now());
+        let (mine, yours) = (owner("me", Part::Everything), owner("you", Part::Everything));
+        let at = |seconds| now + std::time::Duration::from_secs(seconds);
+        for (id, owner, session) in [
+            ("new", &mine, ("new", Some(at(9)))),
+            ("old", &mine, ("old", Some(at(2)))),
+            ("busy", &mine, ("busy", None)),
+            ("yours", &yours, ("yours", Some(at(1)))),
+        ] {
+            sessions.insert(id.into(), owner.clone(), session);
+        }
+        let next =
+            || sessions.take_least_recent("me", |session| session.1).map(|session| session.0);
+        assert_eq!([next(), next(), next()], [Some("old"), Some("new"), None]);
+        assert!(sessions.get("busy", &mine).is_ok() && sessions.get("yours", &yours).is_ok());
+    }
+
+    #[test]
     fn a_token_leaves_room_for_another() {
-        let slots = Slots::new(8);
+        let slots = Slots::new(8, OpenSessions::default());
         let take_all = |principal: &str| {
             let principal: Arc<str> = principal.into();
             std::iter::from_fn(|| slots.take(&principal).ok()).collect::<Vec<_>>()

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use switchboard_config::{
     Asked, ConnectorSource, Desired, Dynamic, Located, Surroundings, resolve,
 };
+use switchboard_core::ide;
 use tokio::sync::{Notify, oneshot};
 
 use super::connectors::{Catalogue, Outcome, Wanted, wanted_source};
@@ -101,7 +102,8 @@ impl Builder {
         let mut round = 1;
         loop {
             let before = Look::at(&paths, &self.marks);
-            let desired = resolve(&self.surroundings, &self.asked());
+            let mut desired = resolve(&self.surroundings, &self.asked());
+            let editor_problems = ide::add_editor(&mut desired, &self.surroundings, &self.asked);
             paths = self.watched(Some(&desired));
             let leads_same_way = self.watch.follow(&paths, &self.marks);
             let look = Look::at(&paths, &self.marks);
@@ -110,6 +112,7 @@ impl Builder {
                 desired,
                 look,
                 catalogue: self.catalogue.text().cloned(),
+                editor_problems,
             };
             reading.is_settled &= self.follow_catalogue(&reading);
             if reading.is_settled || round == ROUNDS {
@@ -200,7 +203,7 @@ impl Builder {
     fn hand_over(&mut self, reading: Reading) -> Option<Snapshot> {
         let (desired, held) = self.in_force(&reading);
         let is_good = held.is_empty();
-        let problems = self.problems(&reading.desired, held);
+        let problems = self.problems(&reading, held);
         let generation = self.handed.as_ref().map_or(0, |handed| handed.generation) + 1;
         let is_new = !self.handed.as_ref().is_some_and(|handed| {
             handed.reading.says_same(&reading) && handed.problems == problems
@@ -219,9 +222,15 @@ impl Builder {
         snapshot
     }
 
-    fn problems(&self, now: &Desired, held: Vec<Problem>) -> Vec<Problem> {
-        let configuration = now.problems.iter().cloned().map(Problem::Configuration);
+    fn problems(&self, now: &Reading, held: Vec<Problem>) -> Vec<Problem> {
+        let configuration = now.desired.problems.iter().cloned().map(Problem::Configuration);
+        let editor = now.editor_problems.iter().cloned().map(Problem::Editor);
         let polling = self.watch.problem().map(|error| Problem::Polling { error });
-        configuration.chain(held).chain(self.catalogue.problem()).chain(polling).collect()
+        configuration
+            .chain(held)
+            .chain(editor)
+            .chain(self.catalogue.problem())
+            .chain(polling)
+            .collect()
     }
 }

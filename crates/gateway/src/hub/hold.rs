@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use switchboard_config::{
-    Desired, Kind, Located, Location, Mode, Origin, PermissionRule, Reason, Rules, Server, State,
+    Desired, EDITOR_SERVER, Kind, Located, Location, Mode, Origin, PermissionRule, Reason, Rules,
+    Server, State,
 };
 
 use super::files::Look;
@@ -17,6 +18,8 @@ pub(super) struct Reading {
     pub(super) look: Look,
     /// The catalogue it was read with.
     pub(super) catalogue: Option<Arc<str>>,
+    /// What is wrong with the files that editors left.
+    pub(super) editor_problems: Vec<switchboard_core::Problem>,
     /// Whether nothing changed while it was read.
     pub(super) is_settled: bool,
 }
@@ -49,6 +52,12 @@ impl Reading {
         self.is_settled
             && self.look.same(&other.look, &BTreeSet::new())
             && self.catalogue == other.catalogue
+            && self.editor() == other.editor()
+    }
+
+    /// Where the editor was found. It may end without touching any file.
+    fn editor(&self) -> Option<&Location> {
+        self.desired.named(EDITOR_SERVER).next().map(|server| &server.at)
     }
 
     /// What is in force now, if `good` was the last good state.

@@ -40,6 +40,8 @@ pub enum Problem {
         /// Whether the last copy of it is used.
         copy: bool,
     },
+    /// A file that an editor left cannot be used.
+    Editor(switchboard_core::Problem),
     /// The system cannot watch files, so they are looked at from time to time.
     Polling {
         /// Why.
@@ -58,7 +60,9 @@ impl Problem {
                 connectors::Error::Keep { .. } => Severity::Warning,
                 _ => Severity::Error,
             },
-            Self::Held { .. } | Self::Narrowed { .. } | Self::Waiting { .. } => Severity::Warning,
+            Self::Held { .. } | Self::Narrowed { .. } | Self::Waiting { .. } | Self::Editor(_) => {
+                Severity::Warning
+            }
             Self::Polling { .. } => Severity::Note,
         }
     }
@@ -71,7 +75,7 @@ impl Problem {
                 Some(Origin::file(file).start())
             }
             Self::Connectors { at, .. } => Some(at.clone()),
-            Self::Polling { .. } => None,
+            Self::Editor(_) | Self::Polling { .. } => None,
         }
     }
 }
@@ -95,6 +99,7 @@ impl fmt::Display for Problem {
                 f.write_str(&with_causes(error.as_ref()))?;
                 f.write_str(if *copy { "; the last copy is used" } else { "" })
             }
+            Self::Editor(problem) => f.write_str(&problem.message),
             Self::Polling { error } => {
                 write!(
                     f,

@@ -218,7 +218,7 @@ impl Follower {
 
     /// The servers of this process. Where an administrator's servers are the only ones there is none beside them.
     async fn in_process(&self, all: &Desired, desired: &mut Desired) -> Vec<InProcess> {
-        let is_alone = all.servers.is_empty() && !all.exclusive;
+        let is_alone = all.servers.is_empty() && !all.exclusive && !all.is_incomplete();
         let otherwise = self.extra.otherwise.clone().filter(|_| is_alone);
         let plugins = match &self.extra.plugins {
             Some(host) => host.serve(desired, &self.surroundings).await,

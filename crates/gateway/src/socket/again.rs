@@ -1,14 +1,23 @@
-//! The error of a call that may be made again.
+//! Errors of calls that the hub did not answer, and what their caller can do.
 
 use switchboard_wire::{
     envelope::{RpcError, code},
     json::Raw,
 };
 
-/// `-32603`, with `data.remedy` for programs and words for people.
+/// A call that was not made, so that it may be made again: `-32603`, with `data.remedy` for programs and words for people.
 pub(crate) fn try_again(message: &str) -> RpcError {
+    with_remedy(message, r#"{"remedy":"retry"}"#)
+}
+
+/// A call of which nobody knows whether it was carried out.
+pub(crate) fn unknown_outcome(message: &str) -> RpcError {
+    with_remedy(message, r#"{"remedy":"unknown"}"#)
+}
+
+fn with_remedy(message: &str, data: &'static str) -> RpcError {
     let error = RpcError::new(code::INTERNAL_ERROR, message);
-    match Raw::parse(r#"{"remedy":"retry"}"#) {
+    match Raw::parse(data) {
         Ok(data) => error.with_data(data),
         Err(_) => error,
     }

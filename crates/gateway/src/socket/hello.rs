@@ -89,6 +89,9 @@ pub struct Status {
     pub clients: usize,
     /// Their calls in flight.
     pub calls: usize,
+    /// Sessions that are open over the network, whether or not their clients are still there.
+    #[serde(default)]
+    pub sessions: usize,
     /// For how many seconds it has had neither.
     pub idle: u64,
     /// The clients themselves, whoever came first first.

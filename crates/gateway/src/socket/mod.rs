@@ -30,7 +30,7 @@ mod stall;
 mod watched;
 
 pub(crate) use activity::Counted;
-pub(crate) use again::try_again;
+pub(crate) use again::{try_again, unknown_outcome};
 
 pub use conversation::is_ours;
 pub use desk::{Hub, Why};

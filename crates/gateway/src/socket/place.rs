@@ -1,14 +1,16 @@
 //! Where the socket and its locks are.
 //!
-//! A socket's address has room for 107 bytes, and a home can be longer than that. So the folders are tried in turn:
-//! the session's runtime directory, user state, and a short one that is named by the user's id.
+//! A socket's address has room for 107 bytes, and a home can be longer than that, read-only or on a full disk. So the
+//! folders are tried in turn: the session's runtime directory, user state, and a short one that is named by the user's
+//! id. One that others can enter is an error, never passed over: whoever opened it up waits for that.
 
 use std::{
-    fs::{self, DirBuilder, Metadata},
+    fs::{self, DirBuilder, Metadata, OpenOptions},
     io,
     os::unix::{
         ffi::OsStrExt as _,
-        fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+        fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+        net::UnixStream,
     },
     path::{Path, PathBuf},
 };
@@ -97,15 +99,31 @@ impl Place {
     pub fn find(folders: &Folders) -> Result<Self, Error> {
         let name = folders.name();
         let mut shortest = folders.short.clone();
+        let mut unusable = None;
         for candidate in folders.candidates() {
             let place = Self { folder: candidate.path().to_owned(), name: name.clone() };
-            if place.socket().as_os_str().len() <= LONGEST {
-                candidate.make()?;
-                return Ok(place);
+            if place.socket().as_os_str().len() > LONGEST {
+                shortest.clone_from(&place.folder);
+                continue;
             }
-            shortest.clone_from(&place.folder);
+            match candidate.make().and_then(|()| place.check_writable()) {
+                Ok(()) => return Ok(place),
+                Err(error @ Error::Io { .. }) => unusable = unusable.or(Some(error)),
+                Err(error) => return Err(error),
+            }
         }
-        Err(Error::TooLong { path: shortest })
+        Err(unusable.unwrap_or(Error::TooLong { path: shortest }))
+    }
+
+    /// Whether a hub could listen here. One that listens already may have begun before the disk was full or read-only.
+    fn check_writable(&self) -> Result<(), Error> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        match options.open(self.lock()) {
+            Ok(_) => Ok(()),
+            Err(_) if UnixStream::connect(self.socket()).is_ok() => Ok(()),
+            Err(error) => Err(Error::io("write to", &self.folder)(error)),
+        }
     }
 
     /// The socket.
@@ -219,6 +237,32 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_cannot_be_written_to_is_passed_over() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        let folders = folders(home);
+        let short = format!("tmp/switchboard-{}", geteuid());
+        private(&home.join("tmp"));
+        // As on a read-only disk: neither the folder nor a file in it can be made.
+        fs::write(home.join("state"), "").unwrap();
+        assert_eq!(taken(&folders, home), short);
+        fs::remove_file(home.join("state")).unwrap();
+        private(&home.join("state/run"));
+        let place = Place { folder: home.join("state/run"), name: folders.name() };
+        fs::create_dir(place.lock()).unwrap();
+        assert_eq!(taken(&folders, home), short);
+        // A hub that listens there is found all the same.
+        let listening = std::os::unix::net::UnixListener::bind(place.socket()).unwrap();
+        assert_eq!(taken(&folders, home), "state/run");
+        drop(listening);
+        assert_eq!(taken(&folders, home), short, "nobody listens there any more");
+        // The first reason is the one to mend.
+        let nowhere = Folders { short: home.join("nowhere"), ..folders };
+        let error = Place::find(&nowhere).unwrap_err();
+        assert!(error.to_string().contains("state/run"), "{error}");
+    }
+
+    #[test]
     fn a_folder_that_others_can_enter_is_refused() {
         let temp = tempfile::tempdir().unwrap();
         let mut folders = folders(temp.path());
@@ -233,7 +277,7 @@ mod tests {
         };
         fs::set_permissions(&short, fs::Permissions::from_mode(0o750)).unwrap();
         check("can be entered by other users");
-        fs::remove_dir(&short).unwrap();
+        fs::remove_dir_all(&short).unwrap();
         // Somebody else could have made the link, and would choose where it leads.
         private(&temp.path().join("elsewhere"));
         std::os::unix::fs::symlink(temp.path().join("elsewhere"), &short).unwrap();

@@ -5,6 +5,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use crate::face::OpenSessions;
+
 use super::{
     Attached, Status,
     activity::{Activity, Counted},
@@ -19,6 +21,8 @@ pub struct Pulse {
     pub(super) presences: Arc<Presences>,
     version: String,
     since: SystemTime,
+    /// Sessions of the faces that are served beside the hub.
+    pub(crate) open_sessions: OpenSessions,
 }
 
 // === impl Pulse ===
@@ -31,6 +35,7 @@ impl Pulse {
             presences: Arc::default(),
             version: version.into(),
             since: SystemTime::now(),
+            open_sessions: OpenSessions::default(),
         }
     }
 
@@ -44,6 +49,7 @@ impl Pulse {
             since: self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
             clients: counts.clients,
             calls: counts.calls,
+            sessions: self.open_sessions.count(),
             attached: Vec::new(),
             idle: if counts.is_unused() { counts.changed.elapsed().as_secs() } else { 0 },
         }

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use switchboard_wire::{
     envelope::{Notification, RpcError},
     json::Raw,
-    server::{Asked, Context, Description, Handler, Reply},
+    server::{Asked, ClientFacts, Context, Description, Handler, Reply},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -56,8 +56,13 @@ impl<V: Handler> Handler for Watched<V> {
         })
     }
 
-    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
-        self.view.subscribe(uri, on)
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        on: bool,
+        client: &'a ClientFacts,
+    ) -> BoxFuture<'a, Result<(), RpcError>> {
+        self.view.subscribe(uri, on, client)
     }
 
     fn abandoned(&self, asked: &Asked) {

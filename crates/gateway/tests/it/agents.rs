@@ -116,6 +116,8 @@ async fn an_agent_sees_its_servers_and_tools_and_what_it_brought_ends_with_its_l
     assert_eq!(world.own(), 0, "it was started for nobody");
     let client = world.client("helper").await.unwrap();
     assert_eq!(tools(&client).await, ["own__echo"]);
+    let told = client.server().instructions.clone().unwrap_or_default();
+    assert!(told.starts_with("Be brief."), "the agent's prompt is not told: {told:?}");
     assert!(echo(&client, "own__echo").await.unwrap().as_str().contains("hi"));
     assert!(echo(&client, "shared__echo").await.is_err(), "the agent may not");
     assert!(echo(&client, "other__echo").await.is_err(), "it is not the agent's");

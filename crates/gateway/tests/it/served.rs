@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use switchboard_config::{Asked, Desired, PLUGINS_SERVER, Platform, Surroundings};
+use switchboard_config::{
+    Asked, Desired, EDITOR_SERVER, PLUGINS_SERVER, Platform, Scope, Surroundings, Switch,
+};
 use switchboard_core::engine::{InProcess, Status};
 use switchboard_core::{Engine, EngineOptions};
 use switchboard_gateway::hub::{Extra, Options, PluginHost, Served};
@@ -138,6 +140,64 @@ async fn a_policy_that_changes_reaches_native_plugins() {
         std::fs::write(&policy, "{}").unwrap();
         becomes("started").await;
     }
+    served.shutdown().await;
+    engine.shutdown().await;
+}
+
+/// An editor leaves a file and takes it away, or ends without; its server does the same.
+#[tokio::test]
+async fn an_editor_that_opens_the_project_is_a_server_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    let env = [("HOME".to_owned(), home.to_str().unwrap().to_owned())].into();
+    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.clone()).unwrap();
+    surroundings.managed_dir = home.join("managed");
+    let locks = home.join(".claude/ide");
+    let guard = Guard::at(guard_path()).unwrap();
+    let engine = Engine::start(EngineOptions::new("test", "1", guard.clone())).await;
+    let (asked, options, extra) = (Asked::default(), Options::new(guard), Extra::default());
+    let served =
+        Served::start(engine.clone(), surroundings, asked, Vec::new(), options, extra).await;
+    let id = served.workspace().clone();
+    let becomes = async |is: Option<&str>| {
+        let mut changes = engine.changes();
+        let waiting = async {
+            loop {
+                let snapshot = engine.snapshot(&id).unwrap();
+                let view = snapshot.server(EDITOR_SERVER);
+                let word = view
+                    .map(|view| if view.stats.is_some() { "started" } else { view.status.word() });
+                if word == is {
+                    return;
+                }
+                changes.changed().await.unwrap();
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+        assert!(waited.is_ok(), "it is not {is:?}");
+    };
+    becomes(None).await;
+    let mut editor = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let lock = json!({ "pid": editor.id(), "workspaceFolders": [home], "ideName": "Ed" });
+    std::fs::create_dir_all(&locks).unwrap();
+    std::fs::write(locks.join("1.lock"), lock.to_string()).unwrap();
+    becomes(Some("started")).await;
+    served.files().switch(Scope::User, EDITOR_SERVER, Switch::Off).unwrap();
+    becomes(Some("disabled")).await;
+    served.files().switch(Scope::User, EDITOR_SERVER, Switch::On).unwrap();
+    becomes(Some("started")).await;
+    std::fs::remove_file(locks.join("1.lock")).unwrap();
+    becomes(None).await;
+    std::fs::write(locks.join("2.lock"), "not JSON").unwrap();
+    std::fs::write(locks.join("3.lock"), lock.to_string()).unwrap();
+    becomes(Some("started")).await;
+    let problems: Vec<_> = served.snapshot().problems.iter().map(ToString::to_string).collect();
+    assert!(problems.iter().any(|problem| problem.contains("2.lock")), "{problems:?}");
+    // It is killed, and its file stays.
+    editor.kill().unwrap();
+    editor.wait().unwrap();
+    served.look().await;
+    becomes(None).await;
     served.shutdown().await;
     engine.shutdown().await;
 }

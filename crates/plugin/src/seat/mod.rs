@@ -33,6 +33,8 @@ use state::{State, Version};
 
 /// Old versions that may still have calls.
 const GENERATIONS: usize = 4;
+/// How long a plugin that answers one call at a time may go on with a call that was cancelled.
+const CANCELLED_CALL_GRACE: Duration = Duration::from_secs(5);
 /// A rest that a call waits for.
 const SHORT: Duration = Duration::from_secs(2);
 
@@ -111,6 +113,7 @@ impl Seat {
                 Life::Idle | Life::Starting => {}
             }
         }
+        faults.retain(Fault::is_of_plugin);
         faults.dedup();
         faults
     }
@@ -176,6 +179,7 @@ impl Seat {
         match life {
             Life::Up(worker) => match worker.fault().cloned() {
                 None => Found::Worker(worker),
+                Some(fault) if !fault.is_of_plugin() => self.begin(chair, version),
                 Some(fault) => {
                     let rest = state.fell(&fault, worker.is_proven(), host);
                     let until = Instant::now() + rest;
@@ -301,12 +305,18 @@ impl Seat {
         }
     }
 
-    /// Retires workers with calls that nobody waits for and that do not end.
+    /// Retires workers with cancelled calls that do not end. A worker that has other calls may take as long as a call
+    /// may; one that answers a call at a time keeps all other callers waiting.
     pub(crate) fn sweep(&self) {
         let patience = self.terms.call;
+        let grace = patience.min(CANCELLED_CALL_GRACE);
         let workers: Vec<Arc<Worker>> = self.workers().collect();
-        for worker in workers.iter().filter(|worker| worker.is_stuck(patience)) {
-            self.retire(worker, Fault::Hung(patience));
+        for worker in workers {
+            if worker.serial && worker.is_stuck(grace) {
+                self.retire(&worker, Fault::Cancelled);
+            } else if worker.is_stuck(patience) {
+                self.retire(&worker, Fault::Hung(patience));
+            }
         }
     }
 
@@ -354,7 +364,9 @@ impl Seat {
     /// Whether the file has changed since it was last looked at.
     pub(crate) fn looks_changed(&self, look: Option<Look>) -> bool {
         let mut state = self.state();
-        let changed = state.look != look;
+        // What could not be read is tried again: a mode, or the end of a link, changes without the file.
+        let is_unread = matches!(state.refused, Some(Fault::File(_)));
+        let changed = state.look != look || is_unread;
         state.look = look;
         changed
     }
@@ -362,6 +374,11 @@ impl Seat {
     /// Whether the file holds something else than it did.
     pub(crate) fn is_news(&self, hash: &Hash) -> bool {
         self.state().seen.as_ref() != Some(hash)
+    }
+
+    /// The file cannot be read. What serves goes on.
+    pub(crate) fn refuse(&self, fault: Fault) {
+        self.state().refused = Some(fault);
     }
 
     /// The file is gone, and with it the plugin.

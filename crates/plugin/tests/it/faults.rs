@@ -10,7 +10,7 @@ use switchboard_plugin::{
 
 use crate::{
     client::{Client, words},
-    source::{Folder, host, host_with, options},
+    source::{Folder, Source, host, host_with, options},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,6 +136,54 @@ async fn calls_of_the_first_version_come_one_at_a_time() {
         assert_eq!(words(&answer), "1.0");
     }
     assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
+}
+
+/// Terms under which a call that nothing ends outlives the test.
+fn patient() -> Options {
+    let terms = Terms { call: Duration::from_secs(3600), ..options().terms };
+    Options { terms, ..options() }
+}
+
+/// A plugin of the first version cannot be told that its call was cancelled, and answers one call at a time: whoever
+/// waits for it goes on with another worker. Clients cancel more often than a new version may crash, and that is no
+/// problem of the plugin's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_call_of_the_first_version_ends_its_worker() {
+    let folder = Folder::new();
+    folder.compile("v1", &[]);
+    let plugins = Arc::new(host_with(&folder, patient()).await);
+    let mut waiting = Client::greeted(&plugins).await;
+    let call = json!({ "name": "act", "arguments": { "how": "progress, then hang" },
+        "_meta": { "progressToken": "begun" } });
+    for is_dropped in [false, false, false, false, true] {
+        let mut client = Client::greeted(&plugins).await;
+        let id = client.begin("tools/call", call.clone()).await;
+        assert_eq!(client.next().await["method"], "notifications/progress");
+        let next = waiting.begin("tools/call", json!({ "name": "act" })).await;
+        if is_dropped {
+            drop(client);
+        } else {
+            client.cancel(id).await;
+            assert_eq!(client.call("act", json!({})).await, "1.0");
+        }
+        assert_eq!(words(&waiting.answer(next).await), "1.0");
+    }
+    assert_eq!(plugins.problems(), []);
+}
+
+/// A plugin of the second version is told. One that answers a call at a time and does not heed it keeps others waiting
+/// for a few seconds, not until its deadline.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_does_not_heed_a_cancellation_does_not_block_others() {
+    let folder = Folder::new();
+    folder.compile_of(Source::Two, "v2", &["FLAGS=0"]);
+    let plugins = Arc::new(host_with(&folder, patient()).await);
+    let mut client = Client::greeted(&plugins).await;
+    let id = client.begin("tools/call", json!({ "name": "hang" })).await;
+    assert_eq!(client.next().await["method"], "notifications/message");
+    client.cancel(id).await;
+    assert_eq!(client.call("act", json!({})).await, "1");
+    assert_eq!(plugins.problems(), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]

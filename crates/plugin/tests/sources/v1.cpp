@@ -106,12 +106,13 @@ static char *handle(const char *text) {
     if (how == "mistake") return copied("{\"content\":[],\"isError\":true}");
     if (how == "print") { puts("printed to standard output"); fflush(stdout); }
     if (how == "sleep") std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    if (how == "progress") {
+    if (how == "progress" || how == "progress, then hang") {
         const std::string token = member(request, "progressToken");
         if (token.empty()) throw std::runtime_error("a progress token is a text");
         const std::string note = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
                                  "\"progressToken\":\"" + token + "\",\"progress\":1,\"total\":2}}";
         std::thread([&] { self->notifications->SendToClient("v1", note.c_str()); }).join();
+        if (how != "progress") std::this_thread::sleep_for(std::chrono::hours(1));
     }
     if (how == "chatter")
         for (int each = 0; each < 10000; ++each) self->notifications->SendToClient("v1", NOTE);

@@ -7,7 +7,11 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <unistd.h>
 
+#ifndef FLAGS
+#define FLAGS SB_THREAD_SAFE
+#endif
 #ifndef VERSION
 #define VERSION "1"
 #endif
@@ -40,6 +44,7 @@ int32_t describe(void *, sb_answer *answer) {
         {"name":"act","description":"Says which version it is.","inputSchema":{"type":"object"}},
         {"name":"wanted","description":"Says what is wanted.","inputSchema":{"type":"object"}},
         {"name":"flood","description":"Never stops talking.","inputSchema":{"type":"object"}},
+        {"name":"hang","description":"Says so, and never ends.","inputSchema":{"type":"object"}},
         {"name":"crash","description":"Crashes.","inputSchema":{"type":"object"}}],
         "resourceTemplates":[{"uriTemplate":"note://{id}","name":"note","description":"A note."}]})", SB_OK, answer);
 }
@@ -49,6 +54,10 @@ int32_t handle(void *, const sb_call *call, sb_text, sb_text params, sb_answer *
     if (asked.find("\"crash\"") != std::string::npos) abort();
     while (asked.find("\"flood\"") != std::string::npos)
         host->notify(call, text("notifications/message"), text(R"({"level":"info","data":1})"));
+    if (asked.find("\"hang\"") != std::string::npos) {
+        host->notify(call, text("notifications/message"), text(R"({"level":"info","data":1})"));
+        for (;;) pause();
+    }
     std::string said = VERSION;
     if (asked.find("\"wanted\"") != std::string::npos) {
         said.clear();
@@ -74,7 +83,7 @@ void subscribe(void *, sb_text uri, int32_t on) {
 }
 
 const sb_plugin plugin = {
-    SB_PLUGIN_MAGIC, SB_PLUGIN_ABI, sizeof(sb_plugin), SB_THREAD_SAFE, {"v2", 2},
+    SB_PLUGIN_MAGIC, SB_PLUGIN_ABI, sizeof(sb_plugin), FLAGS, {"v2", 2},
     {VERSION, sizeof(VERSION) - 1}, create, destroy,   describe,       handle,
     release,         subscribe,     nullptr,
 };

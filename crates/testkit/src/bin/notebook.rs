@@ -11,7 +11,8 @@ use switchboard_wire::client::List;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{
-    Asked, Change, Changes, Context, Description, Handler, Reply, ServeOptions, serve, stdio,
+    Asked, Change, Changes, ClientFacts, Context, Description, Handler, Reply, ServeOptions, serve,
+    stdio,
 };
 
 /// The notes, oldest first. `write` adds one and announces it; `read` gives all of them.
@@ -112,7 +113,12 @@ impl Handler for Notebook {
         Box::pin(std::future::ready(Ok(Reply::Complete(raw(&answer)))))
     }
 
-    fn subscribe<'a>(&'a self, _: &'a str, _: bool) -> BoxFuture<'a, Result<(), RpcError>> {
+    fn subscribe<'a>(
+        &'a self,
+        _: &'a str,
+        _: bool,
+        _: &'a ClientFacts,
+    ) -> BoxFuture<'a, Result<(), RpcError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{
-    inbox::unanswered,
+    inbox::{method_not_found, unanswered},
     request::{Extras, can_ask},
 };
 use crate::{
@@ -242,5 +242,10 @@ impl InputRequest {
             _ => Err(RpcError::new(code::INTERNAL_ERROR, reason)),
         };
         Answer { key: self.key.clone(), outcome }
+    }
+
+    /// Refuses a request that this client does not know, or has no capability for.
+    pub fn refuse_method(&self) -> Answer {
+        Answer { key: self.key.clone(), outcome: Err(method_not_found(&self.method)) }
     }
 }

@@ -183,6 +183,12 @@ async fn read_link(session: Arc<Session>, mut reader: LinkReader) {
             }
         }
     };
+    let reading = async {
+        tokio::select! {
+            error = reading => error,
+            never = session.send_unsent() => match never {},
+        }
+    };
     let error = match closing.run_until_cancelled(reading).await {
         None => Error::Closed,
         Some(Error::Closed) => match &session.channel {
@@ -217,15 +223,18 @@ async fn http_session(
     given_up: &CancellationToken,
 ) -> Result<Opened, Error> {
     let endpoint = Endpoint::new(target.pool.clone(), target.url.clone(), target.options.clone());
-    let (channel, mut chores) = HttpChannel::new(endpoint);
+    let (channel, chores) = HttpChannel::new(endpoint);
     let (session, inbox) =
         Session::new(options.clone(), Channel::Http(channel), given_up.child_token());
     let tasks = TaskTracker::new();
     let chief = session.clone();
     let closing = session.closing.clone();
     tasks.spawn(closing.run_until_cancelled_owned(async move {
-        while let (Some(chore), Channel::Http(http)) = (chores.recv().await, &chief.channel) {
-            http.send_chore(chore, chief.facts().as_deref()).await;
+        if let Channel::Http(http) = &chief.channel {
+            tokio::select! {
+                () = http.send_chores(chores, || chief.facts()) => {}
+                never = chief.send_unsent() => match never {},
+            }
         }
     }));
     let opened = Opened { session, inbox, tasks };

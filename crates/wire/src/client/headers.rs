@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use crate::{
-    Version,
+    Error, Version,
     json::{JsonKind, Raw},
     meta::method,
 };
@@ -55,26 +55,45 @@ fn named(asked: &str, params: Option<&Raw>) -> Option<String> {
 }
 
 /// Adds the headers that a tool's schema asks for.
-pub(crate) fn add_params(headers: &mut HeaderMap, wanted: &[HeaderParam], params: Option<&Raw>) {
+pub(crate) fn add_params(
+    headers: &mut HeaderMap,
+    wanted: &[HeaderParam],
+    params: Option<&Raw>,
+) -> Result<(), Error> {
     let Some(arguments) = params.and_then(|params| params.get("arguments").ok().flatten()) else {
-        return;
+        return Ok(());
     };
     for param in wanted {
         let path: Vec<&str> = param.path.iter().map(String::as_str).collect();
-        let value = arguments.get_path(&path).ok().flatten();
-        if let Some(text) = value.as_ref().and_then(header_text) {
+        let Some(value) = arguments.get_path(&path).ok().flatten() else { continue };
+        let text = header_text(&value).map_err(|NoHeaderText| Error::HeaderArgument {
+            path: path.iter().map(|step| pointer_step(step)).collect(),
+        })?;
+        if let Some(text) = text {
             headers.insert(param.header.clone(), encode(&text));
         }
     }
+    Ok(())
 }
 
-/// A string, whole number or truth value as header text; other values have none.
-fn header_text(value: &Raw) -> Option<String> {
+/// One step of a JSON pointer.
+fn pointer_step(key: &str) -> String {
+    format!("/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// An object or a list, which has no text that a header could carry.
+struct NoHeaderText;
+
+/// A scalar as header text, whatever type its schema names: the server judges that. `null` has no header.
+fn header_text(value: &Raw) -> Result<Option<String>, NoHeaderText> {
     match value.kind() {
-        JsonKind::String => value.to_text(),
-        JsonKind::Bool => Some(value.to_string()),
-        JsonKind::Number => whole_number(value.as_str()),
-        _ => None,
+        JsonKind::Null => Ok(None),
+        JsonKind::String => Ok(value.to_text()),
+        JsonKind::Bool => Ok(Some(value.to_string())),
+        JsonKind::Number => {
+            Ok(Some(whole_number(value.as_str()).unwrap_or_else(|| value.to_string())))
+        }
+        JsonKind::Object | JsonKind::Array => Err(NoHeaderText),
     }
 }
 
@@ -244,7 +263,7 @@ mod tests {
         )
         .unwrap();
         let mut headers = standard(Version::LATEST, method::TOOLS_CALL, Some(&params));
-        add_params(&mut headers, &wanted, Some(&params));
+        add_params(&mut headers, &wanted, Some(&params)).unwrap();
         let shown = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(shown("mcp-param-region").as_deref(), Some("=?base64?IFrDvHJpY2g=?="));
         assert_eq!(shown("mcp-param-n").as_deref(), Some("42"));

@@ -5,14 +5,18 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
+    pin::Pin,
     sync::{
-        PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
 use bytestring::ByteString;
+use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::{
     sync::{mpsc, watch},
@@ -30,6 +34,9 @@ use crate::{
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Messages nobody waits for that may wait to be sent.
 const CHORES: usize = 64;
+/// How long a request whose caller has gone may take to be answered before it is taken back. A server that answers
+/// with a stream has answered by then; one that answers in one piece has at least read the request.
+const SURELY_SENT: Duration = Duration::from_secs(1);
 /// How often a stream that was cut is taken up again before the call is given up.
 const RESUMES: u32 = 5;
 
@@ -42,12 +49,26 @@ pub(crate) struct HttpChannel {
     generation: watch::Sender<u64>,
     pub(crate) renewing: tokio::sync::Mutex<()>,
     chores: mpsc::Sender<Chore>,
+    abandoned: mpsc::Sender<Abandoned>,
     /// Whether the server has said that it has no stream of its own.
     is_silent: AtomicBool,
 }
 
 /// A message nobody waits for, and its headers if they are not the session's.
-pub(crate) type Chore = (ByteString, Option<HeaderMap>);
+type Chore = (ByteString, Option<HeaderMap>);
+
+/// A POST under way that does not borrow from its caller, so that it can outlive the caller. The lock, which is never
+/// taken, makes it possible to share what holds it.
+pub(crate) struct Posting(Mutex<BoxFuture<'static, Result<Answer, HttpError>>>);
+
+/// A request whose caller went away while it was being sent, and the message that takes it back.
+type Abandoned = (Posting, ByteString);
+
+/// Messages that nobody waits for, in the order they are to be sent.
+pub(crate) struct Chores {
+    messages: mpsc::Receiver<Chore>,
+    abandoned: mpsc::Receiver<Abandoned>,
+}
 
 /// What a POST was answered with.
 #[derive(Debug)]
@@ -90,18 +111,20 @@ struct Resume {
 // === impl HttpChannel ===
 
 impl HttpChannel {
-    /// The receiver is the queue of messages nobody waits for; see [`HttpChannel::send_chore`].
-    pub(crate) fn new(endpoint: Endpoint) -> (Self, mpsc::Receiver<Chore>) {
-        let (chores, waiting) = mpsc::channel(CHORES);
+    /// The chores are to be given to [`HttpChannel::send_chores`].
+    pub(crate) fn new(endpoint: Endpoint) -> (Self, Chores) {
+        let (chores, messages) = mpsc::channel(CHORES);
+        let (abandoned, waiting) = mpsc::channel(CHORES);
         let channel = Self {
             endpoint,
             session_id: RwLock::new(None),
             generation: watch::Sender::default(),
             renewing: tokio::sync::Mutex::new(()),
             chores,
+            abandoned,
             is_silent: AtomicBool::new(false),
         };
-        (channel, waiting)
+        (channel, Chores { messages, abandoned: waiting })
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -147,15 +170,25 @@ impl HttpChannel {
         headers
     }
 
-    /// POSTs a request. `asked` is its method, for errors.
-    pub(crate) async fn post(
+    /// Whether a message with these headers is part of a session.
+    pub(crate) fn is_in_session(headers: &HeaderMap) -> bool {
+        headers.contains_key(SESSION_ID)
+    }
+
+    /// POSTs a request.
+    pub(crate) fn post(&self, text: ByteString, headers: HeaderMap) -> Posting {
+        let endpoint = self.endpoint.clone();
+        let posting = async move { endpoint.post(text.into_bytes(), headers).await };
+        Posting(Mutex::new(Box::pin(posting)))
+    }
+
+    /// What a request was answered with. `asked` is its method, for errors.
+    pub(crate) fn posted(
         &self,
-        text: ByteString,
-        headers: HeaderMap,
+        answer: Answer,
+        in_session: bool,
         asked: &str,
     ) -> Result<Posted, Error> {
-        let in_session = headers.contains_key(SESSION_ID);
-        let answer = self.send_post(text, headers).await?;
         self.note_session(&answer, asked);
         if in_session && answer.status == StatusCode::NOT_FOUND {
             return Ok(Posted::Expired);
@@ -166,11 +199,6 @@ impl HttpChannel {
             (true, Body::Empty) => Ok(Posted::Accepted),
             (_, body) => Err(refusal(answer.status, &body, asked)),
         }
-    }
-
-    /// Boxed, since an HTTP request in flight is kilobytes, which calls over links need not carry.
-    async fn send_post(&self, text: ByteString, headers: HeaderMap) -> Result<Answer, HttpError> {
-        Box::pin(self.endpoint.post(text.into_bytes(), headers)).await
     }
 
     /// Only the answer to `initialize` begins a session.
@@ -187,7 +215,7 @@ impl HttpChannel {
         text: ByteString,
         facts: Option<&ServerFacts>,
     ) -> Result<(), Error> {
-        let answer = self.send_post(text, self.headers(facts)).await?;
+        let answer = self.post(text, self.headers(facts)).await?;
         if answer.status.is_success() {
             return Ok(());
         }
@@ -202,11 +230,49 @@ impl HttpChannel {
         self.chores.try_send((text, headers)).map_err(|_| Error::Busy)
     }
 
+    /// Has a message sent that takes back a request, once the request has been sent.
+    pub(crate) fn try_take_back(&self, posting: Posting, text: ByteString) -> Result<(), Error> {
+        self.abandoned.try_send((posting, text)).map_err(|_| Error::Busy)
+    }
+
+    /// Sends the messages that nobody waits for, one after another, and beside them what takes back requests.
+    pub(crate) async fn send_chores(
+        &self,
+        chores: Chores,
+        facts: impl Fn() -> Option<Arc<ServerFacts>>,
+    ) {
+        let Chores { mut messages, mut abandoned } = chores;
+        let taking_back = async {
+            let mut taking = FuturesUnordered::new();
+            loop {
+                tokio::select! {
+                    Some((posting, text)) = abandoned.recv(), if taking.len() < CHORES => {
+                        taking.push(self.take_back(posting, text, facts()));
+                    }
+                    Some(()) = taking.next(), if !taking.is_empty() => {}
+                    else => return,
+                }
+            }
+        };
+        let sending = async {
+            while let Some(chore) = messages.recv().await {
+                self.send_chore(chore, facts().as_deref()).await;
+            }
+        };
+        tokio::join!(taking_back, sending);
+    }
+
+    async fn take_back(&self, posting: Posting, text: ByteString, facts: Option<Arc<ServerFacts>>) {
+        // Held until the cancellation is sent, so that the server hears of that before its answer is closed.
+        let _answer = tokio::time::timeout(SURELY_SENT, posting).await;
+        self.send_chore((text, None), facts.as_deref()).await;
+    }
+
     /// Sends one message nobody waits for.
-    pub(crate) async fn send_chore(&self, chore: Chore, facts: Option<&ServerFacts>) {
+    async fn send_chore(&self, chore: Chore, facts: Option<&ServerFacts>) {
         let (text, headers) = chore;
         let headers = headers.unwrap_or_else(|| self.headers(facts));
-        if let Err(error) = self.send_post(text, headers).await {
+        if let Err(error) = self.post(text, headers).await {
             tracing::debug!(%error, "a message nobody waits for was not taken");
         }
     }
@@ -238,6 +304,22 @@ impl HttpChannel {
         if let Err(error) = Box::pin(self.endpoint.delete(self.headers(facts))).await {
             tracing::debug!(%error, "the session was not deleted");
         }
+    }
+}
+
+// === impl Posting ===
+
+impl Future for Posting {
+    type Output = Result<Answer, HttpError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll(cx)
+    }
+}
+
+impl fmt::Debug for Posting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Posting")
     }
 }
 

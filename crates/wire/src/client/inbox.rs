@@ -198,10 +198,20 @@ fn response(id: &Id, outcome: Result<Raw, RpcError>) -> Response {
 
 /// What a server is told when nobody answers its question.
 pub(crate) fn unanswered(asked: &str) -> Result<Raw, RpcError> {
-    if asked == method::ELICIT {
-        return Ok(Raw::trusted(bytestring::ByteString::from_static(r#"{"action":"cancel"}"#)));
+    match asked {
+        method::ELICIT => {
+            Ok(Raw::trusted(bytestring::ByteString::from_static(r#"{"action":"cancel"}"#)))
+        }
+        method::SAMPLE | method::ROOTS_LIST => {
+            Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"))
+        }
+        unknown => Err(method_not_found(unknown)),
     }
-    Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"))
+}
+
+/// The answer to a request of a server that clients do not know.
+pub(crate) fn method_not_found(asked: &str) -> RpcError {
+    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
 }
 
 /// Questions that wait for an answer, and whose they are, so that the server can take them back.

@@ -26,6 +26,9 @@ use crate::{
 /// The longest pause before a stream is opened again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// How often in a row a stream may fail to open before the answers that were to come on it are given up.
+const MAX_FAILURES: u32 = 5;
+
 /// Keeps the stream open until the session ends. `changed` says that the subscriptions have;
 /// `ready` is dropped once nothing can be missed any more that a legacy server says by itself.
 pub(crate) async fn keep(
@@ -78,6 +81,8 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Se
         let facts = session.facts();
         if http.generation() != generation {
             generation = http.generation();
+            // What was accepted in a session that is over is answered in no other.
+            session.fail_accepted(|of| of < generation);
             last_id = None;
             opened = false;
         }
@@ -85,7 +90,8 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Se
         let listening = http.listen(facts.as_deref(), last_id.as_deref()).await;
         drop(ready.take());
         match listening {
-            Ok(Listened::Nothing) => return http.set_silent(true), // It does not speak by itself.
+            // It does not speak by itself.
+            Ok(Listened::Nothing) => return fall_silent(session, http),
             Ok(Listened::Stream(events)) => {
                 pauses.failures = 0;
                 opened = true;
@@ -101,7 +107,7 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Se
             }
             // Some say 404 for a stream they do not have; a new session would not have one either.
             Ok(Listened::Expired) if !opened => {
-                http.set_silent(true);
+                fall_silent(session, http);
                 http.outlive(generation).await;
                 continue;
             }
@@ -111,8 +117,18 @@ async fn keep_get(session: &Arc<Session>, http: &HttpChannel, ready: oneshot::Se
             },
             Err(error) => tracing::debug!(%error, "the server's own stream cannot be opened"),
         }
+        if pauses.failures >= MAX_FAILURES {
+            // The stream may come back, but what was to come on it is lost.
+            session.fail_accepted(|_| true);
+        }
         pauses.wait(retry).await;
     }
+}
+
+/// The server has no stream of its own, or no more: nothing that was to come on it will.
+fn fall_silent(session: &Session, http: &HttpChannel) {
+    http.set_silent(true);
+    session.fail_accepted(|_| true);
 }
 
 async fn read_get(session: &Arc<Session>, stream: &mut HttpStream) {

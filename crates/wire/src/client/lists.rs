@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, collections::HashSet, sync::Arc, time::Duration};
 
-use super::{headers, session::Session, tools::ToolFacts};
+use super::{deep_items, headers, session::Session, tools::ToolFacts};
 use crate::{
     Era, Error,
     json::{JsonKind, Raw},
@@ -124,13 +124,24 @@ impl Session {
             let params = cursor
                 .as_ref()
                 .map(|cursor| Raw::trusted(format!(r#"{{"cursor":{cursor}}}"#).into()));
-            let result = self.request(asked, params.as_ref()).await?;
+            let (result, is_shallow) = match self.request(asked, params.as_ref()).await {
+                Err(Error::Malformed(malformed)) => {
+                    let shallow = deep_items::without(&malformed);
+                    let shallow = shallow.ok_or(Error::Malformed(malformed))?;
+                    listing.excluded.extend(shallow.excluded);
+                    (shallow.result, true)
+                }
+                result => (result?, false),
+            };
             bytes += result.as_str().len();
             if bytes > self.options.limits.max_list {
                 listing.cut_short = Some(CutShort::TooLarge(self.options.limits.max_list));
                 break;
             }
             cursor = listing.add_page(asked, member, &result)?;
+            if is_shallow {
+                listing.items.retain(|item| item.kind() != JsonKind::Null);
+            }
             match &cursor {
                 None => break,
                 Some(next) if !seen.insert(next.as_str().to_owned()) => {

@@ -28,6 +28,7 @@ mod call;
 mod channel;
 mod connect;
 mod declared;
+mod deep_items;
 mod drive;
 pub mod elicitation;
 mod exchange;
@@ -49,6 +50,7 @@ mod target;
 mod tasks;
 mod text;
 mod tools;
+mod unsent;
 
 use std::{sync::Arc, time::Duration};
 
@@ -63,7 +65,9 @@ pub use exchange::{Event, Exchange, Resume};
 pub use facts::ServerFacts;
 pub use inbox::{Inbox, Incoming, Question};
 pub use lists::{CutShort, Excluded, List, Listing};
-pub use options::{Attribution, ClientOptions, EraCache, Greeting, Implementation, Limits, Root};
+pub use options::{
+    Attribution, ClientOptions, EraCache, Greeting, Implementation, KnownEras, Limits, Root,
+};
 pub use target::{HttpTarget, Stdio, Target};
 
 use channel::Channel;

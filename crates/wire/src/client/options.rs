@@ -2,7 +2,9 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    fmt,
+    str::FromStr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -94,7 +96,17 @@ pub struct Limits {
 
 /// Which version each server was last reached with, by target.
 #[derive(Debug, Default)]
-pub struct EraCache(Mutex<HashMap<String, Version>>);
+pub struct EraCache(Mutex<HashMap<String, KnownEras>>);
+
+/// What is known of the eras of one server. Written as text, it is `2026-07-28`, `2026-07-28 and legacy`, or
+/// `2026-07-28 alone`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownEras {
+    /// The version it was last reached with.
+    pub version: Version,
+    /// Whether a server that was reached in the modern era has the handshake of the legacy one too; `None`: nobody tried.
+    pub legacy_too: Option<bool>,
+}
 
 // === impl ClientOptions ===
 
@@ -128,24 +140,79 @@ impl Default for Limits {
 // === impl EraCache ===
 
 impl EraCache {
-    /// What is remembered of a target.
+    /// The version that a target was last reached with.
     pub fn get(&self, target: &str) -> Option<Version> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(target).copied()
+        self.lock().get(target).map(|known| known.version)
+    }
+
+    /// Whether a target that was reached in the modern era has the legacy one too, if that is known.
+    pub fn legacy_too(&self, target: &str) -> Option<bool> {
+        self.lock().get(target)?.legacy_too
     }
 
     /// Remembers how a target was reached.
     pub fn put(&self, target: &str, version: Version) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(target.to_owned(), version);
+        let mut known = self.lock();
+        let same = known.get(target).filter(|known| known.version == version);
+        let legacy_too = same.and_then(|known| known.legacy_too);
+        known.insert(target.to_owned(), KnownEras { version, legacy_too });
+    }
+
+    /// Remembers whether a target that was reached in the modern era has the legacy one too.
+    pub fn put_legacy_too(&self, target: &str, legacy_too: bool) {
+        if let Some(known) = self.lock().get_mut(target) {
+            known.legacy_too = Some(legacy_too);
+        }
+    }
+
+    /// Remembers what was known before a restart.
+    pub fn restore(&self, target: &str, known: KnownEras) {
+        self.lock().insert(target.to_owned(), known);
     }
 
     /// Forgets a target, which is then found out about anew.
     pub fn forget(&self, target: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(target);
+        self.lock().remove(target);
     }
 
     /// Everything remembered, for keeping across restarts.
-    pub fn entries(&self) -> Vec<(String, Version)> {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.iter().map(|(target, version)| (target.clone(), *version)).collect()
+    pub fn entries(&self) -> Vec<(String, KnownEras)> {
+        self.lock().iter().map(|(target, known)| (target.clone(), *known)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, KnownEras>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl KnownEras ===
+
+/// After a version: the server has the legacy era too.
+const AND_LEGACY: &str = " and legacy";
+/// After a version: the server has no other era.
+const ALONE: &str = " alone";
+
+impl fmt::Display for KnownEras {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rest = match self.legacy_too {
+            None => "",
+            Some(true) => AND_LEGACY,
+            Some(false) => ALONE,
+        };
+        write!(f, "{}{rest}", self.version)
+    }
+}
+
+impl FromStr for KnownEras {
+    type Err = <Version as FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (version, legacy_too) = match (text.strip_suffix(AND_LEGACY), text.strip_suffix(ALONE))
+        {
+            (Some(version), _) => (version, Some(true)),
+            (_, Some(version)) => (version, Some(false)),
+            _ => (text, None),
+        };
+        Ok(Self { version: version.parse()?, legacy_too })
     }
 }

@@ -58,7 +58,7 @@ impl Session {
         };
         let text = text.map_err(|source| Error::Params { method: asked.to_owned(), source })?;
         let (method, can_ask) = (method::kept(asked), can_ask(asked));
-        let headers = self.http_headers(asked, params);
+        let headers = self.http_headers(asked, params)?;
         Ok(Outgoing { id, method, text, headers, can_ask, cancellable: true })
     }
 
@@ -95,23 +95,23 @@ impl Session {
         capabilities.with(&[Edit::set(&["roots"], "{}")]).unwrap_or(capabilities)
     }
 
-    fn http_headers(&self, asked: &str, params: Option<&Raw>) -> HeaderMap {
+    fn http_headers(&self, asked: &str, params: Option<&Raw>) -> Result<HeaderMap, Error> {
         let Channel::Http(http) = &self.channel else {
-            return HeaderMap::new();
+            return Ok(HeaderMap::new());
         };
         let facts = self.facts();
         let Some(facts) = facts.filter(|facts| facts.era() == Era::Modern) else {
-            return http.headers(self.facts().as_deref());
+            return Ok(http.headers(self.facts().as_deref()));
         };
         let mut headers = headers::standard(facts.version, asked, params);
         if asked == method::TOOLS_CALL {
             let name =
                 params.and_then(|params| params.get("name").ok()?).and_then(|raw| raw.to_text());
             if let Some(tool) = name.and_then(|name| self.tools.get(&name)) {
-                headers::add_params(&mut headers, &tool.headers, params);
+                headers::add_params(&mut headers, &tool.headers, params)?;
             }
         }
-        headers
+        Ok(headers)
     }
 
     /// A request of the session's own: sent, waited for, its result returned.

@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Id, Looks, Malformed, Message, Notification, Request, Response, RpcError, code},
+    envelope::{
+        Id, Looks, Malformed, Message, Notification, Request, Response, RpcError, code, own_number,
+    },
     json::Raw,
     meta::{self, method},
 };
@@ -84,13 +86,13 @@ impl Session {
 
     fn call_of_progress(&self, note: &Notification) -> Option<Arc<CallMail>> {
         let token = note.params()?.get(meta::PROGRESS_TOKEN).ok()??;
-        self.call_mail(token.as_str().parse().ok()?)
+        self.call_mail(own_number(token.as_str())?)
     }
 
     fn call_of_subscription(&self, note: &Notification) -> Option<Arc<CallMail>> {
         let params = note.params()?;
         let tag = params.get_path(&["_meta", meta::SUBSCRIPTION_ID]).ok()??;
-        self.call_mail(tag.as_str().parse().ok()?)
+        self.call_mail(own_number(tag.as_str())?)
     }
 
     /// The server takes back one of its questions.

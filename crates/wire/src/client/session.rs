@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    convert::Infallible,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicU64, Ordering},
@@ -18,14 +19,17 @@ use super::{
     channel::Channel,
     declared::LastDeclared,
     facts::ServerFacts,
+    http_channel::Posting,
     inbox::{Asked, Inbox, InboxMail},
     mailbox::{Mail, Mailbox, Verdict},
     options::ClientOptions,
     tools::ToolBook,
+    unsent::UnsentCancellations,
 };
 use crate::{
     Era, Error, Version,
     envelope::{Id, Notification, Request, Response},
+    http::{Answer, HttpError},
     json::Raw,
     meta::method,
     spread::SpreadMap,
@@ -58,6 +62,7 @@ pub(crate) struct Session {
     pub(super) info: OnceLock<Raw>,
     pub(super) declared: LastDeclared,
     calls: Mutex<Calls>,
+    unsent: UnsentCancellations,
     wishes: Mutex<Wishes>,
 }
 
@@ -82,6 +87,8 @@ pub(super) struct Calls {
 pub(super) struct OpenCall {
     pub(super) mail: Arc<CallMail>,
     pub(super) can_ask: bool,
+    /// The method, and the generation of the HTTP session, of a call whose answer can only come on the server's own stream.
+    pub(super) accepted: Option<(Box<str>, u64)>,
 }
 
 /// What was asked of the server beyond single calls, to be asked again of a new session.
@@ -99,6 +106,8 @@ pub(crate) struct Registered {
     pub(crate) mail: Arc<CallMail>,
     /// Whether the server has heard of the call and would want to hear of its end.
     pub(crate) cancel: bool,
+    /// The POST of the call, while it is under way.
+    posting: Option<Posting>,
 }
 
 // === impl Arrival ===
@@ -135,6 +144,7 @@ impl Session {
             info: OnceLock::new(),
             declared: LastDeclared::default(),
             calls: Mutex::default(),
+            unsent: UnsentCancellations::default(),
             wishes: Mutex::default(),
         });
         (session, Inbox::new(inbox))
@@ -190,9 +200,29 @@ impl Session {
         if let Some(error) = &calls.over {
             return Err(error.clone());
         }
-        calls.open.insert(id, OpenCall { mail: mail.clone(), can_ask });
+        calls.open.insert(id, OpenCall { mail: mail.clone(), can_ask, accepted: None });
         drop(calls);
-        Ok(Registered { session: self.clone(), id, mail, cancel: false })
+        Ok(Registered { session: self.clone(), id, mail, cancel: false, posting: None })
+    }
+
+    /// Notes that the answer to a call can only come on the server's own stream.
+    pub(crate) fn accept(&self, id: u64, asked: &str) {
+        let generation = self.generation();
+        if let Some(call) = self.lock_calls().open.get_mut(&id) {
+            call.accepted = Some((asked.into(), generation));
+        }
+    }
+
+    /// Fails the calls whose answers can only come on a stream that is gone: of the sessions `is_gone` says.
+    pub(crate) fn fail_accepted(&self, is_gone: impl Fn(u64) -> bool) {
+        let waits = |_: &u64, call: &mut OpenCall| {
+            call.accepted.as_ref().is_some_and(|(_, generation)| is_gone(*generation))
+        };
+        let lost: Vec<_> = self.lock_calls().open.extract_if(waits).collect();
+        for (_, call) in lost {
+            let method = call.accepted.map(|(method, _)| method.into_string()).unwrap_or_default();
+            call.mail.finish(Err(Error::StreamLost { method }));
+        }
     }
 
     /// Ties what a server says about a task to the call that started it.
@@ -258,10 +288,37 @@ impl Session {
         if self.era() == Era::Modern && self.channel.is_http() {
             return; // The closed stream says it.
         }
-        let params = format!(r#"{{"requestId":{id},"reason":"the caller went away"}}"#);
-        let note = Notification::new(method::CANCELLED, Some(&Raw::trusted(params.into())));
-        self.later(note.text().clone());
+        if self.channel.try_send(cancellation(id).text().clone()).is_err() {
+            self.unsent.add(id);
+        }
     }
+
+    /// Cancels a call whose POST is under way. The cancellation follows the POST: one that overtakes it is for a call that
+    /// the server does not know yet, and the call then runs to its end.
+    fn cancel_after(&self, posting: Posting, id: u64) {
+        let is_taken = match &self.channel {
+            Channel::Http(http) => http.try_take_back(posting, cancellation(id).text().clone()),
+            Channel::Link(_) => Err(Error::Closed),
+        };
+        if is_taken.is_err() {
+            self.unsent.add(id);
+        }
+    }
+
+    /// Sends the cancellations that found no room, for as long as the session lives.
+    pub(crate) async fn send_unsent(&self) -> Infallible {
+        loop {
+            let id = self.unsent.next().await;
+            if let Err(error) = self.send_notification(cancellation(id)).await {
+                tracing::debug!(%error, "a cancellation was not taken");
+            }
+        }
+    }
+}
+
+fn cancellation(id: u64) -> Notification {
+    let params = format!(r#"{{"requestId":{id},"reason":"the caller went away"}}"#);
+    Notification::new(method::CANCELLED, Some(&Raw::trusted(params.into())))
 }
 
 // === impl Registered ===
@@ -270,6 +327,13 @@ impl Registered {
     /// The id the call goes by.
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Waits for the answer to the call's POST.
+    pub(crate) async fn post(&mut self, posting: Posting) -> Result<Answer, HttpError> {
+        let answer = self.posting.insert(posting).await;
+        self.posting = None;
+        answer
     }
 }
 
@@ -281,7 +345,10 @@ impl Drop for Registered {
             self.session.later(answer.text().clone());
         }
         if self.cancel && !self.mail.is_finished() {
-            self.session.cancel(self.id);
+            match self.posting.take() {
+                Some(posting) => self.session.cancel_after(posting, self.id),
+                None => self.session.cancel(self.id),
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Era, Error,
-    envelope::{Looks, Malformed, Message, Notification, Response},
+    envelope::{Looks, Malformed, Message, Notification, Response, own_number},
     meta::{self, method},
 };
 
@@ -71,10 +71,17 @@ impl Session {
             }
             Channel::Http(http) => {
                 place.cancel = cancellable && self.era() == Era::Legacy;
-                match http.post(text, headers, &method).await? {
+                let in_session = HttpChannel::is_in_session(&headers);
+                let answer = place.post(http.post(text, headers)).await?;
+                match http.posted(answer, in_session, &method)? {
                     Posted::Stream(answer) => Some(Box::new(answer)),
                     // Answered on the server's own stream, which there is only after a greeting, and not everywhere.
-                    Posted::Accepted if self.is_greeted_legacy() && !http.is_silent() => None,
+                    Posted::Accepted
+                        if self.is_greeted_legacy()
+                            && self.awaits_own_stream(http, id, &method) =>
+                    {
+                        None
+                    }
                     Posted::Accepted => {
                         return Err(Error::StreamLost { method: method.into_owned() });
                     }
@@ -86,6 +93,13 @@ impl Session {
             }
         };
         Ok(Opened::Stream(Stream { method, place, http }))
+    }
+
+    /// Whether the answer to a call can still come on the server's own stream.
+    fn awaits_own_stream(&self, http: &HttpChannel, id: u64, asked: &str) -> bool {
+        // Noted first: a stream that turns out to be gone in this moment fails the calls that are noted.
+        self.accept(id, asked);
+        !http.is_silent()
     }
 }
 
@@ -188,7 +202,7 @@ impl Stream {
             method::PROGRESS => note
                 .params()
                 .and_then(|params| params.get(meta::PROGRESS_TOKEN).ok().flatten())
-                .is_some_and(|token| token.as_str().parse() == Ok(self.id())),
+                .is_some_and(|token| own_number(token.as_str()) == Some(self.id())),
             method::LOG | method::ACKNOWLEDGED => true,
             _ => false,
         }

@@ -22,6 +22,15 @@ pub enum IdKey {
     Text(String),
 }
 
+/// The number that a peer gives back for one of the numbers we make ourselves. Some peers write it as a string, and the
+/// SDKs take `"7"` for 7. That is safe: no id of ours is a string, so the text can mean no other.
+pub(crate) fn own_number(text: &str) -> Option<u64> {
+    let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    let is_canonical = bare.bytes().all(|byte| byte.is_ascii_digit())
+        && (bare.len() == 1 || !bare.starts_with('0'));
+    if is_canonical { bare.parse().ok() } else { None }
+}
+
 // === impl Id ===
 
 impl Id {
@@ -50,9 +59,9 @@ impl Id {
         &self.0
     }
 
-    /// The number, if this is one of the ids we make ourselves.
+    /// The number, if this is one of the ids we make ourselves, or such a number as a string.
     pub fn as_u64(&self) -> Option<u64> {
-        self.as_str().parse().ok()
+        own_number(self.as_str())
     }
 
     /// What the id means.

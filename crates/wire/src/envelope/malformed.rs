@@ -1,5 +1,7 @@
 //! Messages that could not be read, and what to answer.
 
+use bytestring::ByteString;
+
 use super::{Id, RpcError, code};
 use crate::json::Syntax;
 
@@ -13,6 +15,8 @@ pub struct Malformed {
     pub id: Option<Id>,
     /// What it looked like.
     pub looks: Looks,
+    /// The text of an answer that is nested too deeply: what is sound in it may be of use.
+    pub(crate) too_deep: Option<ByteString>,
 }
 
 /// What a message that could not be read looked like.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Range, sync::Arc};
 use bytestring::ByteString;
 use serde::Deserialize;
 
-use super::Id;
+use super::{Id, own_number};
 use crate::json::{
     Edit, Outline, Patch, Raw, Rope, SpliceError, Strands, decode_string, quote, quote_into, room,
 };
@@ -323,7 +323,7 @@ impl Response {
 
     /// The same, if it is one of the ids we make ourselves.
     pub(crate) fn id_number(&self) -> Option<u64> {
-        self.text[self.id.clone()?].parse().ok()
+        own_number(&self.text[self.id.clone()?])
     }
 
     /// What it says.

@@ -12,6 +12,7 @@ mod message;
 mod parse;
 mod salvage;
 
+pub(crate) use id::own_number;
 pub use id::{Id, IdKey};
 pub use malformed::{Looks, Malformed, MalformedKind};
 pub use message::{Message, Notification, Outcome, Request, Response, RpcError, code};

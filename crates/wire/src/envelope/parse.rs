@@ -8,7 +8,7 @@ use super::{
     Id, Looks, Malformed, MalformedKind, Message, Notification, Request, Response, Salvager,
     message::CallSpans,
 };
-use crate::json::{Elements, Key, Outline, Scanner, Syntax, decode_string};
+use crate::json::{Elements, Key, Outline, Scanner, Syntax, SyntaxKind, decode_string};
 
 /// Messages that one batch may hold. Each is answered, so that a batch of few bytes could ask for any amount of work.
 pub const MAX_BATCH_MESSAGES: usize = 256;
@@ -58,8 +58,9 @@ fn parse_batch(text: &ByteString) -> Result<Vec<Result<Message, Malformed>>, Mal
         kind: syntax.into(),
         id: None,
         looks: Looks::Unclear,
+        too_deep: None,
     })?;
-    let no_batch = |kind| Malformed { kind, id: None, looks: Looks::Unclear };
+    let no_batch = |kind| Malformed { kind, id: None, looks: Looks::Unclear, too_deep: None };
     let elements = Elements::of(&text[whole]);
     let mut messages = Vec::new();
     for element in elements {
@@ -95,10 +96,14 @@ fn parse_one(text: ByteString) -> Result<Message, Malformed> {
     }
 }
 
-fn malformed(kind: MalformedKind, text: &str) -> Malformed {
+fn malformed(kind: MalformedKind, text: &ByteString) -> Malformed {
     let mut salvager = Salvager::default();
     salvager.feed(text.as_bytes());
-    salvager.finish().into_malformed(kind)
+    let is_too_deep =
+        matches!(&kind, MalformedKind::Syntax(syntax) if syntax.kind == SyntaxKind::TooDeep);
+    let malformed = salvager.finish().into_malformed(kind);
+    let keeps_text = is_too_deep && malformed.looks == Looks::LikeAnAnswer;
+    Malformed { too_deep: keeps_text.then(|| text.clone()), ..malformed }
 }
 
 enum Judged {

@@ -193,7 +193,7 @@ impl Salvage {
             (false, true) => Looks::LikeAnAnswer,
             (false, false) => Looks::Unclear,
         };
-        Malformed { kind, id: self.id, looks }
+        Malformed { kind, id: self.id, looks, too_deep: None }
     }
 }
 

@@ -1,9 +1,9 @@
 //! HTTP+SSE of 2024-11-05 as a link: one GET stream in, a POST for each message out.
 
-use std::time::Duration;
-
 use bytestring::ByteString;
+use futures_util::future::BoxFuture;
 use http::HeaderMap;
+use tokio::sync::mpsc;
 use url::Url;
 
 use crate::{
@@ -13,14 +13,30 @@ use crate::{
     link::Frame,
 };
 
-/// How long a POST may take.
-const POST_DEADLINE: Duration = Duration::from_secs(60);
+/// Messages that nobody waits for and that may wait to be sent.
+const MAX_CHORES: usize = 64;
 
 /// The way out.
 #[derive(Debug, Clone)]
 pub struct SseWriter {
     endpoint: Endpoint,
-    chores: tokio::sync::mpsc::Sender<ByteString>,
+    chores: mpsc::Sender<Chore>,
+}
+
+/// Something to send that nobody waits for.
+enum Chore {
+    Message(ByteString),
+    /// A message whose sender has gone while it was being sent. It is sent to its end before the next chore, which may be
+    /// about it.
+    Posting(Posting),
+}
+
+type Posting = BoxFuture<'static, Result<(), Error>>;
+
+/// A message that is being sent. Dropped before it is sent, it becomes a chore.
+struct Sending<'a> {
+    posting: Option<Posting>,
+    chores: &'a mpsc::Sender<Chore>,
 }
 
 /// The way in.
@@ -50,16 +66,18 @@ pub async fn connect(
         });
     };
     let place = endpoint_event(&mut events, url).await?;
-    let mut posting = options.clone();
-    posting.first_byte = POST_DEADLINE;
-    let endpoint = Endpoint::new(pool.clone(), place, posting);
-    let (chores, mut waiting) = tokio::sync::mpsc::channel::<ByteString>(64);
+    let endpoint = Endpoint::new(pool.clone(), place, options.clone());
+    let (chores, mut waiting) = tokio::sync::mpsc::channel(MAX_CHORES);
     let ended = tokio_util::sync::CancellationToken::new();
     let poster = endpoint.clone();
     let over = ended.clone();
     tokio::spawn(over.run_until_cancelled_owned(async move {
-        while let Some(text) = waiting.recv().await {
-            if let Err(error) = post(&poster, text).await {
+        while let Some(chore) = waiting.recv().await {
+            let sent = match chore {
+                Chore::Message(text) => post(poster.clone(), text).await,
+                Chore::Posting(posting) => posting.await,
+            };
+            if let Err(error) = sent {
                 tracing::debug!(%error, "a message nobody waits for was not taken");
             }
         }
@@ -93,7 +111,7 @@ async fn endpoint_event(events: &mut EventStream, url: &Url) -> Result<Url, Erro
     }
 }
 
-async fn post(endpoint: &Endpoint, text: ByteString) -> Result<(), Error> {
+async fn post(endpoint: Endpoint, text: ByteString) -> Result<(), Error> {
     let answer = Box::pin(endpoint.post(text.into_bytes(), HeaderMap::new())).await?;
     if answer.status.is_success() {
         return Ok(());
@@ -109,11 +127,33 @@ async fn post(endpoint: &Endpoint, text: ByteString) -> Result<(), Error> {
 
 impl SseWriter {
     pub(crate) async fn send(&self, text: ByteString) -> Result<(), Error> {
-        post(&self.endpoint, text).await
+        let posting = Box::pin(post(self.endpoint.clone(), text));
+        Sending { posting: Some(posting), chores: &self.chores }.finish().await
     }
 
     pub(crate) fn try_send(&self, text: ByteString) -> Result<(), Error> {
-        self.chores.try_send(text).map_err(|_| Error::Busy)
+        self.chores.try_send(Chore::Message(text)).map_err(|_| Error::Busy)
+    }
+}
+
+// === impl Sending ===
+
+impl Sending<'_> {
+    async fn finish(mut self) -> Result<(), Error> {
+        let Some(posting) = &mut self.posting else { return Ok(()) };
+        let posted = posting.await;
+        self.posting = None;
+        posted
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if let Some(posting) = self.posting.take()
+            && self.chores.try_send(Chore::Posting(posting)).is_err()
+        {
+            tracing::debug!("a message was given up while it was being sent");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Word of changes, from a handler to every session that wants to hear of them.
 
-use std::future::pending;
+use std::{fmt, future::pending, sync::Arc};
 
 use tokio::sync::broadcast::{self, error::RecvError};
 
@@ -21,13 +21,27 @@ pub enum Change {
 }
 
 /// Where a handler announces changes. Clones announce to the same sessions.
+#[derive(Clone)]
+pub struct Changes {
+    announced: broadcast::Sender<Announced>,
+    /// Which sources its listeners hear of; absent: all.
+    hears: Option<Arc<SourceFilter>>,
+}
+
+/// Whether a listener hears of changes of a source.
+type SourceFilter = dyn Fn(u64) -> bool + Send + Sync;
+
+/// A change, and where it happened, where only some listeners are to hear of it.
 #[derive(Debug, Clone)]
-pub struct Changes(broadcast::Sender<Change>);
+struct Announced {
+    change: Change,
+    source: Option<u64>,
+}
 
 /// Changes as one listener hears of them.
-#[derive(Debug)]
 pub struct News {
-    announced: broadcast::Receiver<Change>,
+    announced: broadcast::Receiver<Announced>,
+    hears: Option<Arc<SourceFilter>>,
     /// Lists that may have changed while it did not listen.
     missed: &'static [List],
 }
@@ -36,20 +50,37 @@ pub struct News {
 
 impl Default for Changes {
     fn default() -> Self {
-        Self(broadcast::channel(QUEUE).0)
+        Self { announced: broadcast::channel(QUEUE).0, hears: None }
     }
 }
 
 impl Changes {
+    /// The same changes, for listeners that hear only of sources that `hears` takes, and of changes without a source.
+    #[must_use]
+    pub fn heard_by(&self, hears: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
+        Self { announced: self.announced.clone(), hears: Some(Arc::new(hears)) }
+    }
+
     /// Announces a change to the sessions there are.
     pub fn announce(&self, change: Change) {
         // Nobody listening is no failure.
-        let _ = self.0.send(change);
+        let _ = self.announced.send(Announced { change, source: None });
+    }
+
+    /// Announces a change to the sessions that hear of its source.
+    pub fn announce_of(&self, source: u64, change: Change) {
+        let _ = self.announced.send(Announced { change, source: Some(source) });
     }
 
     /// Hears of everything that is announced from here on.
     pub fn listen(&self) -> News {
-        News { announced: self.0.subscribe(), missed: &[] }
+        News { announced: self.announced.subscribe(), hears: self.hears.clone(), missed: &[] }
+    }
+}
+
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes").finish_non_exhaustive()
     }
 }
 
@@ -62,15 +93,31 @@ impl News {
             self.missed = rest;
             return Change::List(*list);
         }
-        match self.announced.recv().await {
-            Ok(change) => change,
-            // Which ones were missed nobody knows; so all lists may have changed.
-            Err(RecvError::Lagged(_)) => {
-                self.missed = &[List::Prompts, List::Resources];
-                Change::List(List::Tools)
+        loop {
+            match self.announced.recv().await {
+                Ok(announced) if self.is_heard(&announced) => return announced.change,
+                Ok(_) => {}
+                // Which ones were missed nobody knows; so all lists may have changed.
+                Err(RecvError::Lagged(_)) => {
+                    self.missed = &[List::Prompts, List::Resources];
+                    return Change::List(List::Tools);
+                }
+                Err(RecvError::Closed) => return pending().await,
             }
-            Err(RecvError::Closed) => pending().await,
         }
+    }
+
+    fn is_heard(&self, announced: &Announced) -> bool {
+        match (&self.hears, announced.source) {
+            (Some(hears), Some(source)) => hears(source),
+            _ => true,
+        }
+    }
+}
+
+impl fmt::Debug for News {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("News").finish_non_exhaustive()
     }
 }
 
@@ -105,6 +152,22 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
+
+    #[test]
+    fn a_listener_hears_of_its_own_sources() {
+        let changes = Changes::default();
+        let mut news = changes.heard_by(|source| source == 1).listen();
+        changes.announce_of(2, Change::Resource("a:other".into()));
+        changes.announce_of(1, Change::Resource("a:own".into()));
+        changes.announce(Change::Resource("a:all".into()));
+        let mut heard = || match news.next().now_or_never() {
+            Some(Change::Resource(uri)) => Some(uri),
+            _ => None,
+        };
+        assert_eq!(heard().as_deref(), Some("a:own"));
+        assert_eq!(heard().as_deref(), Some("a:all"));
+        assert_eq!(heard(), None);
+    }
 
     #[tokio::test]
     async fn whoever_misses_changes_hears_of_every_list() {

@@ -8,6 +8,17 @@ use crate::{
     meta::{self, method},
 };
 
+/// What a client said of itself: a legacy one in its handshake, a modern one with each request.
+#[derive(Debug, Clone)]
+pub struct ClientFacts {
+    /// The version it speaks.
+    pub version: Version,
+    /// `clientInfo`, if it says.
+    pub client_info: Option<Raw>,
+    /// `capabilities`.
+    pub capabilities: Raw,
+}
+
 /// Who asks, in which version, and the way back for progress and logs.
 #[derive(Debug)]
 pub struct Context {
@@ -45,6 +56,15 @@ impl Severity {
 // === impl Context ===
 
 impl Context {
+    /// What the asker said of itself.
+    pub fn client_facts(&self) -> ClientFacts {
+        ClientFacts {
+            version: self.version,
+            client_info: self.client_info.clone(),
+            capabilities: self.capabilities.clone(),
+        }
+    }
+
     /// Whether the client wants to hear of progress.
     pub fn wants_progress(&self) -> bool {
         self.progress_token.is_some()

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use futures_util::future::BoxFuture;
 
-use super::{Context, Repeated};
+use super::{ClientFacts, Context, Repeated};
 use crate::{
     client::{Answer, InputRequest},
     envelope::{Notification, RpcError},
@@ -34,8 +34,13 @@ pub trait Handler: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Reply, RpcError>>;
 
     /// A client wants to hear of changes to a resource, or no longer.
-    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
-        let _ = (uri, on);
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        on: bool,
+        client: &'a ClientFacts,
+    ) -> BoxFuture<'a, Result<(), RpcError>> {
+        let _ = (uri, on, client);
         Box::pin(std::future::ready(Ok(())))
     }
 

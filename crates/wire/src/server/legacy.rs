@@ -1,19 +1,17 @@
 //! What only legacy clients do: handshake, ping, log level, subscriptions, being asked.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use super::{
-    Asked, Context, Handler, Reply, Session,
-    context::Severity,
-    render,
-    session::{Greeted, Params},
-    subscribed::Subscribed,
+    Asked, ClientFacts, Context, Handler, Reply, Session, context::Severity, render,
+    session::Params, subscribed::Subscribed,
 };
 use crate::{
     Era, Version,
     client::{Answer, InputRequest},
     envelope::{Outcome, RpcError, code},
-    json::{Raw, Rope},
+    json::{Edit, Raw, Rope, quote},
     meta::{self, method},
 };
 
@@ -41,7 +39,7 @@ pub(super) async fn dispatch<H: Handler>(
     let result = match asked {
         method::DISCOVER | method::LISTEN => Err(unknown(asked)),
         method::SET_LEVEL => set_level(session, &params.all),
-        method::RESOURCES_SUBSCRIBE => Box::pin(subscribe(session, &params.all)).await,
+        method::RESOURCES_SUBSCRIBE => Box::pin(subscribe(session, &params.all, &greeted)).await,
         method::RESOURCES_UNSUBSCRIBE => Box::pin(unsubscribe(session, &params.all)).await,
         _ => return call(session, asked, params, (greeted, log_level)).await,
     };
@@ -77,7 +75,7 @@ fn initialize<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, Rpc
         .unwrap_or(Version::LATEST_LEGACY);
     let client_info = member("clientInfo");
     session.handler.greeted(client_info.as_ref());
-    session.state().greeted = Some(Greeted {
+    session.state().greeted = Some(ClientFacts {
         version,
         client_info: client_info.map(|info| info.apart()),
         capabilities: member("capabilities").map_or_else(Raw::empty_object, |own| own.apart()),
@@ -102,7 +100,11 @@ fn set_level<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcE
 }
 
 /// A client that subscribes twice hears once, and is done with it once.
-async fn subscribe<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw, RpcError> {
+async fn subscribe<H: Handler>(
+    session: &Session<H>,
+    params: &Raw,
+    client: &ClientFacts,
+) -> Result<Raw, RpcError> {
     let uri = uri(params)?;
     let (is_known, subscriptions) = {
         let state = session.state();
@@ -115,8 +117,8 @@ async fn subscribe<H: Handler>(session: &Session<H>, params: &Raw) -> Result<Raw
         return Err(RpcError::new(code::INVALID_REQUEST, text));
     }
     if !is_known {
-        let subscribed =
-            Subscribed::to(session.handler.clone(), std::slice::from_ref(&uri)).await?;
+        let (handler, uris) = (session.handler.clone(), std::slice::from_ref(&uri));
+        let subscribed = Subscribed::to(handler, uris, client.clone()).await?;
         let before = session.state().subscriptions.insert(uri, Box::new(subscribed));
         // Not under the lock: its end is told to the handler.
         drop(before);
@@ -143,9 +145,9 @@ async fn call<H: Handler>(
     session: &Session<H>,
     asked: &str,
     params: Params,
-    (greeted, log_level): (Greeted, Severity),
+    (greeted, log_level): (ClientFacts, Severity),
 ) -> Result<Rope, RpcError> {
-    let Greeted { version, client_info, capabilities } = greeted;
+    let ClientFacts { version, client_info, capabilities } = greeted;
     let context = Context {
         version,
         client_info,
@@ -191,7 +193,7 @@ async fn ask_all<H: Handler>(
         if !can_be_asked(context, &question) {
             return question.refuse("the client cannot be asked this");
         }
-        let outcome = match session.ask(&question.method, &question.params).await {
+        let outcome = match session.ask(&question.method, &with_elicitation_id(&question)).await {
             Outcome::Result(result) => Ok(result),
             Outcome::Error(error) => Err(error),
         };
@@ -203,6 +205,19 @@ async fn ask_all<H: Handler>(
 /// Whether the client declared what the question takes.
 pub(super) fn can_be_asked(context: &Context, question: &InputRequest) -> bool {
     capability(question).is_none_or(|path| context.offers(&path))
+}
+
+/// The parameters of a question as 2025-11-25 has them: there a page has an `elicitationId`, which modern servers do not
+/// give, and without which SDK clients refuse it.
+fn with_elicitation_id(question: &InputRequest) -> Raw {
+    let has_id = matches!(question.params.get("elicitationId"), Ok(Some(_)));
+    if question.method != method::ELICIT || !is_url(question) || has_id {
+        return question.params.clone();
+    }
+    // A hasher has keys of its own, so that ids of two sessions or processes differ.
+    let id = quote(&format!("{:016x}", RandomState::new().hash_one(&question.key)));
+    let edit = Edit::set(&["elicitationId"], &id);
+    question.params.with(&[edit]).unwrap_or_else(|_| question.params.clone())
 }
 
 /// The capability a question takes. A client that declares elicitation without saying of which

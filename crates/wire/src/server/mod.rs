@@ -26,7 +26,7 @@ mod subscribed;
 pub use batch::MAX_BATCH_ANSWER_BYTES;
 pub use budget::{ByteBudget, ByteCharge};
 pub use changes::{Change, Changes, News};
-pub use context::Context;
+pub use context::{ClientFacts, Context};
 pub use handler::{Asked, Description, Handler, Reply};
 pub use repeated::Repeated;
 pub use serve::{ServeOptions, serve};

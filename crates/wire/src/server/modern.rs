@@ -38,7 +38,7 @@ pub(super) async fn dispatch<H: Handler>(
     let context = context(session, &params.meta, version)?;
     let result = match asked {
         method::DISCOVER => Ok(discovered(session)),
-        method::LISTEN => Box::pin(listen(session, &request.id(), &params.all)).await,
+        method::LISTEN => Box::pin(listen(session, &request.id(), &params.all, &context)).await,
         method::INITIALIZE
         | method::PING
         | method::SET_LEVEL
@@ -171,6 +171,7 @@ async fn listen<H: Handler>(
     session: &Arc<Session<H>>,
     id: &Id,
     params: &Raw,
+    context: &Context,
 ) -> Result<Raw, RpcError> {
     let wanted = params.get("notifications").ok().flatten();
     let wanted = wanted.ok_or_else(|| {
@@ -178,7 +179,8 @@ async fn listen<H: Handler>(
     })?;
     let listening =
         Listening::new(id.raw().clone(), &wanted, &session.handler.describe().capabilities);
-    let subscribed = Subscribed::to(session.handler.clone(), &listening.resources).await?;
+    let (handler, client) = (session.handler.clone(), context.client_facts());
+    let subscribed = Subscribed::to(handler, &listening.resources, client).await?;
     let open = Open { session, id, _subscribed: subscribed };
     let tag = Edit::set(&["_meta", meta::SUBSCRIPTION_ID], listening.tag.as_str());
     let granted = format!(r#"{{"notifications":{}}}"#, listening.granted());

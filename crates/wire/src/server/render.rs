@@ -39,7 +39,11 @@ pub(super) fn result(
             Edit::remove(&["resultType"]),
             Edit::remove(&["ttlMs"]),
             Edit::remove(&["cacheScope"]),
-            Edit::remove(&["_meta", meta::SERVER_INFO]),
+            if is_only_server_info(result) {
+                Edit::remove(&["_meta"])
+            } else {
+                Edit::remove(&["_meta", meta::SERVER_INFO])
+            },
         ]),
     };
     rendered.map_err(|error| RpcError::new(code::INTERNAL_ERROR, error.to_string()))
@@ -69,6 +73,15 @@ fn modern(
         edits.push(Edit::set(&["_meta", meta::SERVER_INFO], info.as_str()));
     }
     result.with_in_pieces(&edits)
+}
+
+/// Whether `_meta` holds who the server is and nothing else, so that nothing of it is left for the legacy era.
+fn is_only_server_info(result: &Raw) -> bool {
+    let own = result.get("_meta").ok().flatten();
+    own.is_some_and(|own| {
+        let mut members = own.members();
+        members.next().is_some_and(|first| first.is(meta::SERVER_INFO)) && members.next().is_none()
+    })
 }
 
 fn is_complete(result: &Raw) -> bool {

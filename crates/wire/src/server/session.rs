@@ -16,7 +16,7 @@ use futures_util::{FutureExt as _, future::Either};
 use tokio::sync::oneshot;
 
 use super::{
-    Change, Handler, Repeated,
+    Change, ClientFacts, Handler, Repeated,
     admitted::{Admitted, Answered},
     cancel::Cancel,
     context::Severity,
@@ -60,7 +60,7 @@ struct Way {
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Set by `initialize`.
-    pub(super) greeted: Option<Greeted>,
+    pub(super) greeted: Option<ClientFacts>,
     pub(super) log_level: Option<Severity>,
     /// Requests that wait to be answered or are being, so that they can be taken back.
     pub(super) running: SpreadMap<Id, Arc<Cancel>>,
@@ -77,14 +77,6 @@ pub(super) struct Params {
     pub(super) all: Raw,
     /// `_meta`, or `null`.
     pub(super) meta: Raw,
-}
-
-/// What a legacy client said in its handshake.
-#[derive(Debug, Clone)]
-pub(super) struct Greeted {
-    pub(super) version: Version,
-    pub(super) client_info: Option<Raw>,
-    pub(super) capabilities: Raw,
 }
 
 // === impl Outbox ===

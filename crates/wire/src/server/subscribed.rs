@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Handler;
+use super::{ClientFacts, Handler};
 use crate::envelope::RpcError;
 
 /// Somebody hears of changes to some resources. Dropped, they no longer do.
@@ -10,16 +10,21 @@ use crate::envelope::RpcError;
 pub(super) struct Subscribed<H: Handler> {
     handler: Arc<H>,
     uris: Vec<String>,
+    client: ClientFacts,
 }
 
 // === impl Subscribed ===
 
 impl<H: Handler> Subscribed<H> {
     /// Subscribes to all of `uris`, or to none of them.
-    pub(super) async fn to(handler: Arc<H>, uris: &[String]) -> Result<Self, RpcError> {
-        let mut subscribed = Self { handler, uris: Vec::new() };
+    pub(super) async fn to(
+        handler: Arc<H>,
+        uris: &[String],
+        client: ClientFacts,
+    ) -> Result<Self, RpcError> {
+        let mut subscribed = Self { handler, uris: Vec::new(), client };
         for uri in uris {
-            subscribed.handler.subscribe(uri, true).await?;
+            subscribed.handler.subscribe(uri, true, &subscribed.client).await?;
             subscribed.uris.push(uri.clone());
         }
         Ok(subscribed)
@@ -28,7 +33,7 @@ impl<H: Handler> Subscribed<H> {
     /// Ends it, for whoever wants to know that it has ended.
     pub(super) async fn end(mut self) -> Result<(), RpcError> {
         while let Some(uri) = self.uris.pop() {
-            self.handler.subscribe(&uri, false).await?;
+            self.handler.subscribe(&uri, false, &self.client).await?;
         }
         Ok(())
     }
@@ -40,14 +45,14 @@ impl<H: Handler> Drop for Subscribed<H> {
         if uris.is_empty() {
             return;
         }
-        let handler = self.handler.clone();
+        let (handler, client) = (self.handler.clone(), self.client.clone());
         // Without a runtime everything ends, subscriptions too.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         runtime.spawn(async move {
             for uri in uris {
-                if let Err(error) = handler.subscribe(&uri, false).await {
+                if let Err(error) = handler.subscribe(&uri, false, &client).await {
                     tracing::debug!(%error, "a subscription could not be ended");
                 }
             }

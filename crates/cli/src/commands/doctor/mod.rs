@@ -60,6 +60,7 @@ pub(super) async fn run(
 }
 
 async fn examine(hub: &Hub, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    wait::shown(printer, "checking every server", hub.check_servers()).await?;
     let snapshot = hub.settled(Wanted::All, printer).await;
     let servers =
         join_all(hub.desired.servers.iter().map(|server| examined(hub, server, &snapshot)));
@@ -99,7 +100,7 @@ async fn examined(hub: &Hub, server: &Server, snapshot: &Snapshot) -> Examined {
         row.checked(status);
     }
     let is_process = view.is_some_and(|view| view.transport == Some("stdio"));
-    let answer_millis = match view {
+    let answer_millis = match view.filter(|view| view.silent_since.is_none()) {
         Some(view) => answer(hub, view).await,
         None => None,
     };

@@ -23,7 +23,7 @@ pub(super) async fn all(hub: &Hub, printer: &Printer, mut tell: impl FnMut(usize
         for (index, server) in hub.desired.servers.iter().enumerate() {
             let status = match hub::view_of(&snapshot, server) {
                 Some(view) => status(hub, view),
-                None => Some(Status::Failed(unknown(&server.name))),
+                None => Some(Status::Failed { failure: unknown(&server.name), last_tried: None }),
             };
             if let Some(status) = status.filter(|_| progress.waits_for(index)) {
                 progress.end(index);
@@ -43,13 +43,24 @@ fn unknown(server: &str) -> Failure {
     Failure::plain(Kind::Failed, message).hinted(hint)
 }
 
-/// What became of a server; `None` while it is not known.
+/// What became of a server; `None` while it is not known. One that is connected may still refuse its lists.
 pub(crate) fn status(hub: &Hub, view: &ServerView) -> Option<Status> {
-    match &view.status {
-        Found::Connected => Connection::of(view).map(Status::Connected),
+    if view.is_coming() {
+        return None;
+    }
+    let message = format!("cannot connect to `{}`", view.name);
+    match (&view.status, view.silent_since) {
+        (Found::Connected, Some(since)) => {
+            Connection::of(view).map(|connection| Status::Silent { connection, since })
+        }
+        (Found::Connected, None) => Connection::of(view).map(Status::Connected),
+        (Found::Failed { last_tried, .. }, _) => {
+            let failure = hub::failed(&message, view, &hub.desired)?;
+            Some(Status::Failed { failure, last_tried: Some(*last_tried) })
+        }
         _ => {
-            let message = format!("cannot connect to `{}`", view.name);
-            hub::failed(&message, view, &hub.desired).map(Status::Failed)
+            let failure = hub::failed(&message, view, &hub.desired)?;
+            Some(Status::Failed { failure, last_tried: None })
         }
     }
 }

@@ -19,11 +19,12 @@ pub(super) use row::{Connection, Row, Table};
 
 pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     if list.no_check {
-        let desired = caller.workspace.desired();
+        let (desired, _) = caller.desired();
         let rows = rows(&desired, printer, |_| false);
         return finish(list, &rows, &desired, caller, printer);
     }
     hub::with(caller, Room::Screen, Otherwise::Nothing, async |hub: &Hub| {
+        hub.check_servers().await?;
         let rows = checked(hub, printer).await;
         finish(list, &rows, &hub.desired, caller, printer)
     })

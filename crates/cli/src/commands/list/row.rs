@@ -1,5 +1,7 @@
 //! One server on one line, with what there is to say about it below.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use anstyle::Style;
 use serde::Serialize;
 use serde_json::Value;
@@ -25,7 +27,15 @@ pub(crate) struct Table {
 /// What was found out about a server by connecting to it.
 pub(crate) enum Status {
     Connected(Connection),
-    Failed(Failure),
+    /// It is connected and answers nothing.
+    Silent {
+        connection: Connection,
+        since: SystemTime,
+    },
+    Failed {
+        failure: Failure,
+        last_tried: Option<SystemTime>,
+    },
 }
 
 /// A server that answered.
@@ -41,6 +51,7 @@ pub(crate) struct Connection {
 
 /// One server; the shape of it in `--json`.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Row {
     name: String,
     scope: Scope,
@@ -60,6 +71,12 @@ pub(crate) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
     entry: Value,
+    /// When one that failed was last tried, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_tried_at: Option<u64>,
+    /// Since when one that is connected has answered nothing, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    silent_since: Option<u64>,
     #[serde(skip)]
     causes: Vec<String>,
 }
@@ -102,6 +119,8 @@ impl Row {
             connection: None,
             error: None,
             entry,
+            last_tried_at: None,
+            silent_since: None,
             causes: Vec::new(),
         }
     }
@@ -112,7 +131,14 @@ impl Row {
                 self.state = "connected";
                 self.connection = Some(connection);
             }
-            Status::Failed(failure) => {
+            Status::Silent { connection, since } => {
+                self.state = "silent";
+                self.connection = Some(connection);
+                self.silent_since = Some(unix_millis(since));
+                self.hint = Some(hint::silent(&self.name));
+            }
+            Status::Failed { failure, last_tried } => {
+                self.last_tried_at = last_tried.map(unix_millis);
                 self.state = if failure.needs_authentication() { "needs-auth" } else { "failed" };
                 self.error = Some(failure.to_json());
                 self.hint = failure.hint().map(ToOwned::to_owned);
@@ -132,17 +158,18 @@ impl Row {
 
     /// Whether it is meant to run.
     pub(super) fn is_enabled(&self) -> bool {
-        matches!(self.state, "ready" | "connected" | "needs-auth" | "failed" | "invalid")
+        matches!(self.state, "ready" | "connected" | "silent" | "needs-auth" | "failed" | "invalid")
     }
 
     /// Whether it is meant to run and does not.
     pub(crate) fn is_failing(&self) -> bool {
-        matches!(self.state, "needs-auth" | "failed" | "invalid")
+        matches!(self.state, "silent" | "needs-auth" | "failed" | "invalid")
     }
 
     fn words(&self) -> (Style, &'static str, &'static str) {
         match self.state {
             "connected" => (GREEN, "✔", "connected"),
+            "silent" => (YELLOW, "!", "does not answer"),
             "needs-auth" => (YELLOW, "!", "needs authentication"),
             "failed" => (RED, "✘", "failed"),
             "invalid" => (RED, "✘", "invalid"),
@@ -186,6 +213,10 @@ impl Row {
         let by = self.by.as_ref().filter(|by| **by != self.at);
         lines.extend(by.map(|by| format!("--> {}", printer.places.location(by))));
         lines.extend(self.changes.iter().flatten().map(changed::line));
+        lines.extend(self.silent_since.map(|millis| {
+            let (moment, ago) = (show::moment(millis / 1000), show::ago(millis));
+            format!("does not answer since {moment} ({ago})")
+        }));
         for cause in &self.causes {
             let all: Vec<_> = cause.lines().collect();
             lines.extend(
@@ -194,8 +225,14 @@ impl Row {
                     .map(|line| show::shortened(line, 200)),
             );
         }
+        lines.extend(self.last_tried_at.map(|millis| format!("last tried {}", show::ago(millis))));
         lines
     }
+}
+
+fn unix_millis(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 // === impl Connection ===

@@ -4,7 +4,7 @@ use serde_json::json;
 use switchboard_plugin::{Plugins, Shown};
 use switchboard_wire::sanitize;
 
-use super::{name_of, notices, options, sources};
+use super::{name_of, notices, options, problem_to_json, sources};
 use crate::args::Folders;
 use crate::printer::{DIM, Printer};
 use crate::report::Failure;
@@ -20,13 +20,9 @@ pub(super) async fn run(
     let plugins = Plugins::start(options, sources).await;
     let shown = plugins.shown();
     if printer.is_json() {
-        let problems = plugins.problems();
-        let problems = problems.iter().map(|problem| {
-            json!({ "plugin": problem.plugin, "file": problem.file, "message": problem.what })
-        });
         return printer.json(&json!({
             "plugins": shown.iter().map(as_json).collect::<Vec<_>>(),
-            "problems": problems.collect::<Vec<_>>(),
+            "problems": plugins.problems().iter().map(problem_to_json).collect::<Vec<_>>(),
         }));
     }
     let width = shown.iter().map(|plugin| plugin.name.chars().count()).max().unwrap_or_default();
@@ -38,7 +34,7 @@ pub(super) async fn run(
         let name = &plugin.name;
         printer.line(format_args!("{name:width$}  {}  {DIM}{place}{DIM:#}", offered(plugin)));
     }
-    printer.notices(&notices(&plugins));
+    printer.notices(&notices(&plugins.problems()));
     Ok(())
 }
 
@@ -56,7 +52,7 @@ fn as_json(plugin: &Shown) -> serde_json::Value {
     shown
 }
 
-fn offered(plugin: &Shown) -> String {
+pub(super) fn offered(plugin: &Shown) -> String {
     let Some(offer) = &plugin.offer else { return "cannot be loaded".to_owned() };
     let words = ["tool", "prompt", "resource", "template"];
     let counts = offer.counts().into_iter().zip(words).filter(|(count, _)| *count > 0);

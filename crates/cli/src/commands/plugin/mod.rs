@@ -3,12 +3,14 @@
 mod check;
 mod list;
 mod new;
+mod sdk;
 mod serve;
 
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
 use switchboard_config::{BUILTIN_SERVER, Entry, PLUGINS_SERVER, Transport, command_line};
-use switchboard_plugin::{Options, Plugins, Problem, Sources};
+use switchboard_plugin::{Options, Problem, Sources};
 
 use super::admission;
 use crate::args::{Folders, Plugin};
@@ -63,9 +65,14 @@ fn sources(folders: &Folders, caller: &Caller) -> Result<Sources, Failure> {
     Ok(Sources { builtins, folders })
 }
 
-/// What is wrong with plugins, for showing.
-fn notices(plugins: &Plugins) -> Vec<Notice> {
-    plugins.problems().iter().map(notice).collect()
+/// What is wrong with plugins, for people.
+fn notices(problems: &[Problem]) -> Vec<Notice> {
+    problems.iter().map(notice).collect()
+}
+
+/// One thing that is wrong, for machines.
+fn problem_to_json(problem: &Problem) -> Value {
+    json!({ "plugin": problem.plugin, "file": problem.file, "message": problem.what })
 }
 
 fn notice(problem: &Problem) -> Notice {

@@ -1,21 +1,20 @@
 //! `switchboard plugin new`: a project that builds and passes its own test.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::sdk::{self, SDK_FOLDER};
 use crate::args::{Language, New};
 use crate::printer::{BOLD, Printer};
 use crate::report::{Failure, Kind};
 use crate::surroundings::Caller;
 
-/// Where the published sources are.
-const PUBLISHED: &str = env!("CARGO_PKG_REPOSITORY");
 const HEADER: &str = include_str!("../../../../plugin-sdk/include/switchboard_plugin_v2.h");
 
-/// A file of a project, and what it holds.
-type File = (&'static str, String);
+/// A file of a project: its path in the project, and its text.
+pub(super) type ProjectFile = (&'static str, String);
 
 pub(super) fn run(new: &New, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     check(&new.name)?;
@@ -57,23 +56,23 @@ fn check(name: &str) -> Result<(), Failure> {
     Err(Failure::usage(format!("`{name}` cannot be the name of a plugin"), hint))
 }
 
-fn files(new: &New, caller: &Caller) -> Vec<File> {
+fn files(new: &New, caller: &Caller) -> Vec<ProjectFile> {
     let filled = |template: &str| {
-        let sdk = match &new.sdk {
-            Some(sources) => {
-                let path = caller.surroundings.cwd.join(sources).join("crates/plugin-sdk");
-                format!("path = {}", json!(path))
-            }
-            None => format!("git = {}", json!(PUBLISHED)),
-        };
-        template.replace("@NAME@", &new.name).replace("@SDK@", &sdk)
+        let sdk = sdk_path(new, caller);
+        template.replace("@NAME@", &new.name).replace("@SDK@", &json!(sdk).to_string())
     };
     match new.lang {
-        Language::Rust => vec![
-            ("Cargo.toml", filled(include_str!("template/Cargo.toml.in"))),
-            ("src/lib.rs", filled(include_str!("template/lib.rs.in"))),
-            (".gitignore", "/target\n".to_owned()),
-        ],
+        Language::Rust => {
+            let mut files = vec![
+                ("Cargo.toml", filled(include_str!("template/Cargo.toml.in"))),
+                ("src/lib.rs", filled(include_str!("template/lib.rs.in"))),
+                (".gitignore", "/target\n".to_owned()),
+            ];
+            if new.sdk.is_none() {
+                files.extend(sdk::files());
+            }
+            files
+        }
         Language::C => vec![
             ("CMakeLists.txt", filled(include_str!("template/CMakeLists.c.in"))),
             ("plugin.c", filled(include_str!("template/plugin.c.in"))),
@@ -88,6 +87,14 @@ fn files(new: &New, caller: &Caller) -> Vec<File> {
             ("include/switchboard_plugin_v2.h", HEADER.to_owned()),
             (".gitignore", "/build\n".to_owned()),
         ],
+    }
+}
+
+/// Where a Rust project finds the SDK: in its own folder, or in the sources that `--sdk` names.
+fn sdk_path(new: &New, caller: &Caller) -> PathBuf {
+    match &new.sdk {
+        Some(sources) => caller.surroundings.cwd.join(sources).join("crates/plugin-sdk"),
+        None => PathBuf::from(SDK_FOLDER),
     }
 }
 

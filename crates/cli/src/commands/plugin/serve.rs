@@ -8,13 +8,13 @@ use switchboard_config::Limits;
 use switchboard_core::logs::Logs;
 use switchboard_gateway::face;
 use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
-use switchboard_plugin::Plugins;
 use switchboard_plugin::worker::Sandbox;
+use switchboard_plugin::{Plugins, Problem};
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{name_of, notices, options, sources};
+use super::{list, name_of, notice, options, problem_to_json, sources};
 use crate::args::ServePlugins;
 use crate::guarding::Door;
 use crate::printer::{BOLD, DIM, Printer};
@@ -59,13 +59,55 @@ pub(super) async fn run(
     }
     let bound = if asked.sse || asked.httpstream { Some(bind(asked, caller).await?) } else { None };
     let plugins = Arc::new(Plugins::start(options, sources).await);
-    printer.notices(&notices(&plugins));
-    let served = match bound {
-        Some((listener, door)) => faces(asked, door, listener, &plugins, printer).await,
-        None => streams(&plugins).await,
+    let problems = plugins.problems();
+    report(&problems, printer);
+    if printer.is_verbose() {
+        show_loaded(&plugins, printer);
+    }
+    let serving = async {
+        match bound {
+            Some((listener, door)) => faces(asked, door, listener, &plugins, printer).await,
+            None => streams(&plugins).await,
+        }
+    };
+    let served = tokio::select! {
+        served = serving => served,
+        () = report_changes(&plugins, problems, printer) => Ok(()),
     };
     plugins.shutdown();
     served
+}
+
+/// Says what is wrong with plugins, on standard error: standard output may be a client's.
+fn report<'a>(problems: impl IntoIterator<Item = &'a Problem>, printer: &Printer) {
+    for problem in problems {
+        if printer.is_json() {
+            printer.raw(format_args!("{}\n", json!({ "problem": problem_to_json(problem) })));
+        } else {
+            printer.notices(&[notice(problem)]);
+        }
+    }
+}
+
+/// Says what goes wrong while clients are served: a file that is broken now, a plugin that crashed. Does not end.
+async fn report_changes(plugins: &Plugins, mut known: Vec<Problem>, printer: &Printer) {
+    let mut watched = plugins.watch_problems();
+    while watched.changed().await.is_ok() {
+        let problems = watched.borrow_and_update().clone();
+        report(problems.iter().filter(|problem| !known.contains(problem)), printer);
+        known = problems;
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Says which plugins are served.
+fn show_loaded(plugins: &Plugins, printer: &Printer) {
+    for plugin in plugins.shown().iter().filter(|plugin| plugin.offer.is_some()) {
+        let place = plugin.file.as_deref().map(|file| printer.places.path(file));
+        let place = place.unwrap_or_else(|| "part of this program".to_owned());
+        let loaded = list::offered(plugin);
+        printer.done(format_args!("loaded {}  {loaded}  {DIM}{place}{DIM:#}", plugin.name));
+    }
 }
 
 /// Serves whoever started this program.

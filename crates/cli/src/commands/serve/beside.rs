@@ -1,4 +1,5 @@
-//! `serve` where a hub runs already: the hub serves, with the servers it holds, for as long as this program stays.
+//! `serve` where a hub runs already: the hub serves, with the servers it holds, for as long as this program stays. Where
+//! the hub ends first, the caller goes on at the same address.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,13 +16,14 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::super::hub::{Rooms, problem};
-use super::{bind, console, looked_after_there, ready};
+use super::{Announcement, ServeEnd, bind, console, looked_after_there, ready};
 use crate::args::{Guarding, Serve};
 use crate::guarding::Door;
 use crate::hub;
 use crate::notice::Notice;
 use crate::printer::Printer;
-use crate::report::{self, Failure};
+use crate::report::Failure;
+use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
 use crate::wait;
 
@@ -43,6 +45,9 @@ struct Facts {
     /// What opens the console there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     console: Option<String>,
+    /// Why there is no console.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    no_console: Option<String>,
 }
 
 /// Has the hub serve, and waits.
@@ -52,8 +57,9 @@ pub(super) async fn run(
     caller: &Caller,
     printer: &Printer,
     hub: &Client,
-) -> Result<(), Failure> {
-    let mut ending = wait::Ending::listen();
+    announcement: &mut Announcement,
+    ending: &mut wait::Ending,
+) -> Result<ServeEnd, Failure> {
     let wanted = Serve { guarding: placed(&serve.guarding)?, ..serve.clone() };
     let wanted =
         Raw::of(&wanted).map_err(|error| Failure::new("cannot say what is wanted", error))?;
@@ -69,14 +75,21 @@ pub(super) async fn run(
         hub.hub().hub
     )));
     notices.extend(door.notices(address));
+    notices.extend(unwritable_state(caller));
+    notices.extend(facts.no_console.map(Notice::warning));
     let invitation = facts.console.as_deref();
     let desired = caller.workspace.desired();
-    ready(serve, door, address, invitation, &desired, &notices, printer)?;
+    if announcement.is_due() {
+        ready(serve, door, address, invitation, &desired, &notices, printer)?;
+    }
     tokio::select! {
-        event = events.next() => Err(ended(event)),
+        event = events.next() => match event.filter(|event| event.name == "failed") {
+            Some(event) => Err(failed(admin::client::Error::Problem(event.read().map_err(failed)?))),
+            None => Ok(ServeEnd::HubGone { address }),
+        },
         () = ending.wanted() => {
             printer.done("\nEnding; answers under way are waited for.");
-            Ok(())
+            Ok(ServeEnd::Wanted)
         }
     }
 }
@@ -90,19 +103,6 @@ fn placed(guarding: &Guarding) -> Result<Guarding, Failure> {
         tls_key: whole(&guarding.tls_key).map_err(failed)?,
         ..guarding.clone()
     })
-}
-
-/// Why the hub no longer serves.
-fn ended(event: Option<admin::client::Event>) -> Failure {
-    let problem = event.filter(|event| event.name == "failed");
-    match problem.and_then(|event| event.read::<Problem>().ok()) {
-        Some(problem) => {
-            let error = admin::client::Error::Problem(problem);
-            hub::refused("cannot serve through the hub", error)
-        }
-        None => Failure::plain(report::Kind::Failed, "the hub has ended, and serves no longer")
-            .hinted("run the command again; it serves by itself where no hub runs"),
-    }
 }
 
 /// The other side of it: serves a workspace of the hub, until what is returned is dropped.
@@ -123,11 +123,12 @@ pub(in super::super) async fn in_hub(
     let front = rooms.front(whose, &serve.view).await?;
     let (listener, address) = take(&serve, admin).await.map_err(|failure| problem(&failure))?;
     let shutdown = CancellationToken::new();
-    let console = console(admin, &door, address, rooms.state_dir()).await;
-    let console = console.map_err(|failure| problem(&failure))?;
-    let facts = Facts { console: console.as_ref().map(|console| console.invitation.clone()) };
+    let (console, no_console) = console(admin, &door, address, rooms.state_dir()).await;
+    let invitation = console.as_ref().map(|console| console.invitation.clone());
+    let facts = Facts { console: invitation, no_console };
     let snapshot = front.snapshot();
-    let options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
+    let mut options = door.options(&serve.guarding, &snapshot.desired.settings.limits, address);
+    options.open_sessions = admin.open_sessions();
     drop(snapshot);
     let (options, shown) = looked_after_there(console, options);
     let serving = face::serve(listener, Arc::clone(&front), options, shutdown.clone());

@@ -93,7 +93,7 @@ fn listed<'s>(tools: &Tools, server: Option<&str>, snapshot: &'s Snapshot) -> Ve
         None => catalog.tools().iter().filter(is_meant).map(Arc::as_ref).collect(),
         Some(query) => {
             let hits = catalog.search(query, usize::MAX);
-            let found = hits.iter().filter_map(|hit| catalog.tool(&hit.name));
+            let found = hits.iter().filter_map(|hit| catalog.found(&hit.name));
             found.filter(is_meant).map(Arc::as_ref).take(HITS).collect()
         }
     }
@@ -113,7 +113,10 @@ pub(super) fn notices(
 ) -> Vec<Notice> {
     let absent = hub::unconnected(hub, snapshot).into_iter();
     let absent = absent.filter(|notice| server.is_none_or(|server| notice.concerns(server)));
-    wrong(server, hub, caller, snapshot).into_iter().chain(absent).collect()
+    let mut wrong = wrong(server, hub, caller, snapshot);
+    // `doctor` tells of those; a list would end in a page of them.
+    wrong.retain(|notice| !notice.is_about_imperfect_item());
+    wrong.into_iter().chain(absent).collect()
 }
 
 /// What is wrong with the configuration, and with what servers list.
@@ -125,7 +128,11 @@ pub(super) fn wrong(
 ) -> Vec<Notice> {
     let configuration = problems(&hub.desired).into_iter().chain(caller.notices.iter().cloned());
     let found = snapshot.problems.iter().map(Notice::from).chain(hub.notices.iter().cloned());
-    let all = configuration.chain(hub::not_numbers(&hub.desired, caller)).chain(found);
+    let numbers = hub::not_numbers(&hub.desired, caller);
+    // The engine tells of its own variables too.
+    let is_new = |notice: &Notice| !numbers.iter().any(|told| told.message == notice.message);
+    let found: Vec<_> = found.filter(is_new).collect();
+    let all = configuration.chain(numbers).chain(found);
     all.filter(|notice| server.is_none_or(|server| notice.concerns(server))).collect()
 }
 

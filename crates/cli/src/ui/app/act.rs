@@ -31,6 +31,8 @@ pub(crate) enum Act {
     Decide(Verdict),
     /// Answers a question.
     Say(Answer),
+    /// Takes the remembered answer with this id back.
+    Forget(String),
     /// Opens the page that is shown.
     Visit,
     /// Does what a form or an entry is for.
@@ -116,7 +118,10 @@ fn in_view(model: &Model) -> Vec<Choice> {
         View::Tools => choices.push(choice("Enter", "call", Act::Open)),
         View::Prompts => choices.push(choice("Enter", "fill in", Act::Open)),
         View::Resources => choices.push(choice("Enter", "read", Act::Open)),
-        View::Queue => choices.push(choice("Enter", "answer", Act::Open)),
+        View::Queue => choices.push(match model.chosen_answer() {
+            Some(answer) => choice("x", "forget the answer", Act::Forget(answer.id.clone())),
+            None => choice("Enter", "answer", Act::Open),
+        }),
         View::Activity => {
             choices
                 .extend([choice("Enter", "open", Act::Open), choice("r", "repeat", Act::Repeat)]);

@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
+use switchboard_core::permission::LastingAnswer;
 use switchboard_core::problem::Problem;
 use switchboard_core::told::Server;
 
@@ -49,6 +50,7 @@ pub(crate) struct Look {
     pub(crate) servers: Vec<Server>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) approvals: Vec<Case>,
+    pub(crate) answers: Vec<LastingAnswer>,
 }
 
 /// What became of a call.

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use switchboard_core::audit::Line;
 use switchboard_core::catalog::{Told, ToldItem};
+use switchboard_core::permission::LastingAnswer;
 use switchboard_core::problem::Problem;
 use switchboard_core::told::Server;
 use switchboard_wire::json::Raw;
@@ -28,6 +29,8 @@ pub(crate) struct Known {
     pub(crate) resources: Vec<Item>,
     /// In the order in which they were asked.
     pub(crate) questions: Vec<Asked>,
+    /// What was answered for longer than a session.
+    pub(crate) answers: Vec<LastingAnswer>,
     /// The newest first.
     pub(crate) calls: Vec<Call>,
     /// The processes of the server that is looked at.

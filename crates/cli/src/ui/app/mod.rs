@@ -22,6 +22,7 @@ mod tests;
 
 use std::collections::HashMap;
 
+use switchboard_core::permission::LastingAnswer;
 use switchboard_core::told::Server;
 
 pub(crate) use act::{Act, Answer, Choice, ServerAct, Verdict, choices};
@@ -162,7 +163,10 @@ impl Model {
             View::Tools => (self.items().len(), known.tools.len()),
             View::Prompts => (self.items().len(), known.prompts.len()),
             View::Resources => (self.items().len(), known.resources.len()),
-            View::Queue => (known.questions.len(), known.questions.len()),
+            View::Queue => {
+                let rows = known.questions.len() + known.answers.len();
+                (rows, rows)
+            }
             View::Activity => (self.calls().len(), known.calls.len()),
             View::Problems => {
                 let troubles = troubles(known).len();
@@ -217,6 +221,13 @@ impl Model {
         let servers = self.servers();
         let chosen = self.list().chosen(servers.len());
         servers.get(chosen).map(|server| &*server.name)
+    }
+
+    /// The remembered answer that is chosen; the queue shows them below the questions.
+    pub(crate) fn chosen_answer(&self) -> Option<&LastingAnswer> {
+        let chosen = self.list().chosen(self.lengths().0);
+        let row = chosen.checked_sub(self.known.questions.len())?;
+        self.known.answers.get(row).filter(|_| self.view == View::Queue)
     }
 
     pub(crate) fn window(&self) -> Option<&Window> {

@@ -37,6 +37,7 @@ impl Model {
             Act::Add => self.windows.push(Window::new(Kind::Form(Box::new(adding())))),
             Act::Decide(verdict) => return self.decide(verdict),
             Act::Say(answer) => return self.answer(answer),
+            Act::Forget(id) => return self.forget(&id),
             Act::Visit => return self.visit(),
             Act::Submit => return self.submit(),
             Act::CancelCall => return self.cancel_call(),
@@ -295,6 +296,16 @@ impl Model {
         self.windows.pop();
         let (wish, method, body) = (Wish::Say(done), Method::Post, Some(body));
         vec![Effect::Ask(Request { wish, method, path, body })]
+    }
+
+    fn forget(&self, id: &str) -> Vec<Effect> {
+        let Some(answer) = self.known.answers.iter().find(|answer| answer.id == id) else {
+            return Vec::new();
+        };
+        let said = format!("{}/{} is asked about again", answer.server, answer.tool);
+        let path = Path::Hub(format!("answers/{}", escaped(id)));
+        let (wish, method) = (Wish::Say(said), Method::Delete);
+        vec![Effect::Ask(Request { wish, method, path, body: None })]
     }
 
     /// A line was typed, and is done.

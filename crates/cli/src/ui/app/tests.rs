@@ -84,6 +84,10 @@ fn keys_become_requests() {
         ("2 Enter \"tea\" Tab \"x\" ^S", &[]),
         ("3 Enter ^S", &[]),
         ("4 Down Enter ^S", &[r#"call resources/read {"uri":"kiosk://menu"}"#]),
+        ("5 End x", &["Delete /answers/9b7d3e01"]),
+        ("5 End Up x", &["Delete /answers/1f0c22aa"]),
+        ("5 End Enter", &[]),
+        ("5 x", &[]),
         ("5 Enter o", &[r#"Post /questions/q1 {"action":"allow","remember":"once"}"#]),
         ("5 Enter s", &[r#"Post /questions/q1 {"action":"allow","remember":"session"}"#]),
         ("5 Enter p", &[r#"Post /questions/q1 {"action":"allow","remember":"project"}"#]),
@@ -218,7 +222,7 @@ fn questions_come_and_go() {
     assert_eq!(model.update(Event::Question(asked.clone())), []);
     assert_eq!(model.known.questions.len(), 4);
     // Somebody else answers the one that is open.
-    press(&mut model, "5 End Enter");
+    press(&mut model, "5 Down Down Down Enter");
     assert!(model.window().is_some());
     model.update(Event::Answered { id: "q9".to_owned() });
     assert!(model.window().is_none());

@@ -61,12 +61,13 @@ impl Model {
     }
 
     fn looked(&mut self, look: Look) -> Vec<Effect> {
-        let Look { hub, servers, problems, approvals } = look;
+        let Look { hub, servers, problems, approvals, answers } = look;
         let known = &mut self.known;
         known.hub = hub;
         known.servers = servers;
         known.problems = problems;
         known.approvals = approvals;
+        known.answers = answers;
         self.look_at_processes()
     }
 
@@ -151,7 +152,7 @@ impl Model {
             (Wish::Add, Ok(told)) => {
                 self.windows.retain(|window| !is_adding(window));
                 let added = told.get("added").and_then(Value::as_array).into_iter().flatten();
-                let names: Vec<_> = added.filter_map(|each| each["name"].as_str()).collect();
+                let names: Vec<_> = added.filter_map(added_name).collect();
                 self.say(format!("added {}", names.join(", ")));
             }
             (Wish::Add | Wish::Save { .. }, Err(wrong)) => self.refused(&wrong),
@@ -325,6 +326,15 @@ impl Model {
             }
             _ => Vec::new(),
         }
+    }
+}
+
+/// The name of a server that was added, and whether it is disabled by a switch from before.
+fn added_name(added: &Value) -> Option<String> {
+    let name = added["name"].as_str()?;
+    match added["state"].as_str() {
+        Some("disabled") => Some(format!("{name} (disabled; e enables it)")),
+        _ => Some(name.to_owned()),
     }
 }
 

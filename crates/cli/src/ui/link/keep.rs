@@ -7,6 +7,7 @@ use http::Method as Verb;
 use serde::Deserialize;
 use serde_json::Value;
 use switchboard_core::catalog::Told as Lists;
+use switchboard_core::permission::LastingAnswer;
 use switchboard_core::problem::Problem;
 use switchboard_core::told::Server;
 use switchboard_gateway::admin::client::{Attending, Client, Error, Event as Told, Events, Found};
@@ -180,10 +181,15 @@ async fn servers(open: &Open) -> Result<Look, Error> {
     struct Approvals {
         pending: Vec<Case>,
     }
+    #[derive(Deserialize)]
+    struct Answers {
+        answers: Vec<LastingAnswer>,
+    }
     let hub: Hub = open.get("status").await?;
     let Servers { servers, problems } = open.get(&open.here("servers")).await?;
     let Approvals { pending } = open.get(&open.here("approvals")).await?;
-    Ok(Look { hub, servers, problems, approvals: pending })
+    let Answers { answers } = open.get("answers").await?;
+    Ok(Look { hub, servers, problems, approvals: pending, answers })
 }
 
 /// The newest first. Lines that say something else than a call are left out.

@@ -43,6 +43,7 @@ const KEYS: [(&str, &[(&str, &str)]); 5] = [
         &[
             ("o s p a", "allow once, for the session, in the project, always"),
             ("d n", "deny, never allow"),
+            ("x", "forgets an answer that is remembered, below the questions"),
         ],
     ),
     (

@@ -1,9 +1,9 @@
-//! What somebody has to decide, fill in or visit before a call goes on.
+//! What somebody has to decide, fill in or visit before a call goes on; below it the answers that are remembered.
 
 use ratatui_core::text::Line;
 use serde_json::Value;
 use switchboard_core::catalog::Annotations;
-use switchboard_core::permission::Because;
+use switchboard_core::permission::{Because, LastingAnswer, Question, Remember};
 
 use super::page::Page;
 use super::text::{Cell, Tone, Width, row};
@@ -21,8 +21,29 @@ pub(super) fn head(width: usize) -> Line<'static> {
 }
 
 pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Vec<Line<'static>> {
-    let questions = model.known.questions.iter().skip(top).take(height);
-    questions.map(|asked| one(asked, width)).collect()
+    let questions = model.known.questions.iter().map(|asked| one(asked, width));
+    let answers = model.known.answers.iter().map(|answer| remembered(answer, width));
+    questions.chain(answers).skip(top).take(height).collect()
+}
+
+fn remembered(answer: &LastingAnswer, width: usize) -> Line<'static> {
+    let lasts = match answer.answer {
+        Remember::Project => "project".to_owned(),
+        lasting => lasting.to_string(),
+    };
+    let rule = match &answer.question {
+        Question::Rule(rule) => format!(" (rule {rule})"),
+        Question::Undecided => String::new(),
+    };
+    let place = answer.project.as_ref().map(|project| format!(" in {project}"));
+    let question = format!("may {} be called?{rule}{}", answer.tool, place.unwrap_or_default());
+    let cells = [
+        Cell::new(lasts, Width::Columns(12), Tone::Faint),
+        Cell::new(&answer.server, Width::Columns(16), Tone::Plain),
+        Cell::new("answered", Width::Columns(14), Tone::Faint),
+        Cell::new(question, Width::Rest, Tone::Faint),
+    ];
+    row(&cells, width)
 }
 
 fn one(asked: &Asked, width: usize) -> Line<'static> {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use switchboard_core::told::{Server, Stats};
 
 use super::page::Page;
-use super::servers::{state, why};
+use super::servers::{state, why, word};
 use super::text::Tone;
 use crate::show;
 use crate::ui::app::{Model, Process};
@@ -16,11 +16,14 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
         page.text("It is gone.", Tone::Faint);
         return title;
     };
-    let (word, tone) = state(&server.state);
-    page.toned("State", word, tone);
+    let (shown, tone) = state(word(server));
+    page.toned("State", shown, tone);
+    let moment = |millis: Option<u64>| millis.map(|millis| show::moment(millis / 1000));
+    page.fact("No answer since", moment(server.silent_since).unwrap_or_default());
     page.toned("Why", why(server).unwrap_or_default(), tone);
     let hint = server.error.as_ref().and_then(|error| error.hint.clone());
     page.fact("What to do", hint.unwrap_or_default());
+    page.fact("Last tried", moment(server.last_tried_at).unwrap_or_default());
     let retry = server.retry_in_millis.map(|millis| format!("in {} s", millis.div_ceil(1000)));
     page.fact("Tried again", retry.unwrap_or_default());
     page.gap();

@@ -29,7 +29,7 @@ pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Ve
 }
 
 fn one(server: &Server, width: usize) -> Line<'static> {
-    let (state, tone) = state(&server.state);
+    let (state, tone) = state(word(server));
     let cells = [
         Cell::new(state, Width::Columns(20), tone),
         Cell::new(&server.name, name(width), Tone::Strong),
@@ -40,10 +40,16 @@ fn one(server: &Server, width: usize) -> Line<'static> {
     row(&cells, width)
 }
 
+/// The state of a server in a word: a connected one may answer nothing.
+pub(super) fn word(server: &Server) -> &str {
+    if server.silent_since.is_some() { "silent" } else { &server.state }
+}
+
 /// A state as a symbol and a word.
 pub(super) fn state(word: &str) -> (String, Tone) {
     let (symbol, shown, tone) = match word {
         "connected" => ('✔', word, Tone::Good),
+        "silent" => ('!', "does not answer", Tone::Warn),
         "needs-auth" => ('!', "needs sign-in", Tone::Warn),
         "awaiting-approval" => ('⏸', "awaiting approval", Tone::Warn),
         "failed" | "invalid" | "blocked" | "rejected" => ('✘', word, Tone::Bad),

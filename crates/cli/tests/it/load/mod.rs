@@ -65,11 +65,14 @@ async fn load() {
     let hub = Hub::start();
     // What is made once, and what the allocator keeps of so many sessions, is there from here on.
     let mut seen = hub.crowd(Duration::ZERO).await;
+    // A client that something went wrong for leaves its session behind.
+    assert_eq!(seen.wrong, Vec::<String>::new());
     assert!(seen.sessions >= SESSIONS);
     let first = hub.settled(0).await;
     let mut left = vec![first];
     for _ in 0..VISITS {
         seen.add(hub.crowd(time / VISITS).await);
+        assert_eq!(seen.wrong, Vec::<String>::new());
         left.push(hub.settled(first + SLACK).await);
     }
     let kibibytes: Vec<_> = left.iter().map(|bytes| bytes / 1024).collect();

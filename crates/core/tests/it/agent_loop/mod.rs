@@ -58,6 +58,24 @@ async fn with_search_only_what_was_found_is_shown() {
     bench.engine.shutdown().await;
 }
 
+/// A model that has read the instructions is told only what changes.
+#[tokio::test]
+async fn instructions_are_told_once() {
+    let script = Script::new(&["echo"]).with_instructions("Be kind.");
+    let (mut bench, toolbox, _) = toolbox(script).await;
+    let section = "# MCP server instructions\n\n## one\n\nBe kind.\n";
+    assert_eq!(toolbox.changed_instructions().as_deref(), Some(section));
+    assert_eq!(toolbox.changed_instructions(), None);
+    assert_eq!(toolbox.instructions(), section);
+    bench.serve("two", Script::new(&["echo"]).with_instructions("Be quick."));
+    bench.settled().await;
+    let second = "# MCP server instructions\n\n## two\n\nBe quick.\n";
+    assert_eq!(toolbox.changed_instructions().as_deref(), Some(second));
+    assert_eq!(toolbox.instructions().matches("## ").count(), 2);
+    assert_eq!(toolbox.changed_instructions(), None);
+    bench.engine.shutdown().await;
+}
+
 #[tokio::test]
 async fn results_keep_their_kind_and_errors_are_told() {
     let script = Script::new(&["all", "fails"]).answering(|name, _| match name {

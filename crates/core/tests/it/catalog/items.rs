@@ -6,6 +6,7 @@ use switchboard_core::{
     catalog::{self, Lists, Tool, ToolMeta},
 };
 use switchboard_wire::{
+    Era, Version,
     client::{CutShort, Excluded, Listing},
     json::Raw,
 };
@@ -54,37 +55,116 @@ fn a_bad_tool_is_left_out_alone() {
         "member `odd` stands more than once",
     );
     check(
-        r#"{"name":"x","inputSchema":{"type":"object","type":"array"}}"#,
-        "x",
-        "member `type` stands more than once",
-    );
-    check(
-        &format!(r#"{{"name":"x","_meta":{{"a":1,"a":2}},{rest}}}"#),
-        "x",
-        "member `a` stands more than once",
-    );
-    check(r#"{"name":"x"}"#, "x", "`inputSchema` is missing");
-    check(r#"{"name":"x","inputSchema":null}"#, "x", "`inputSchema` is not an object");
-    check(r#"{"name":"x","inputSchema":true}"#, "x", "`inputSchema` is not an object");
-    check(r#"{"name":"x","inputSchema":{}}"#, "x", "the `type` of `inputSchema` is not `object`");
-    check(
-        r#"{"name":"x","inputSchema":{"type":["object"]}}"#,
-        "x",
-        "the `type` of `inputSchema` is not `object`",
-    );
-    check(&format!(r#"{{"name":"x","description":3,{rest}}}"#), "x", "`description` is not a text");
-    check(
-        &format!(r#"{{"name":"x","annotations":[],{rest}}}"#),
-        "x",
-        "`annotations` is not an object",
-    );
-    check(
         &format!(r#"{{"name":"before",{rest}}}"#),
         "before",
         "another one of the same name comes before it",
     );
     // What a server calls its tool is shown cleaned.
-    check(r#"{"name":"\u001b[31m\u202ered"}"#, "[31mred", "`inputSchema` is missing");
+    check(
+        r#"{"name":"\u001b[31m\u202ered","odd":1,"odd":2}"#,
+        "[31mred",
+        "member `odd` stands more than once",
+    );
+}
+
+/// Members of a tool besides its name: as they are sent, as clients of the newest version and older ones get them, and
+/// what is noted.
+#[test]
+fn an_imperfect_tool_is_listed_and_only_its_top_level_is_repaired() {
+    let check = |sent: &str, newest: &str, older: &str, notes: &[&str]| {
+        let whole = |members: &str| format!(r#"{{"name":"x",{members}}}"#);
+        let list = Listing { items: vec![Raw::parse(whole(sent)).unwrap()], ..listing(&[]) };
+        let parsed = catalog::tools("srv", &list, &switchboard_core::schema::check);
+        let [tool] = &parsed.items[..] else { panic!("{sent}: {:?}", parsed.problems) };
+        assert_eq!(tool.item_for(Version::V2026_07_28).as_str(), whole(newest), "{sent}");
+        for version in Version::ALL.into_iter().filter(|version| version.era() == Era::Legacy) {
+            assert_eq!(tool.item_for(version).as_str(), whole(older), "{version}: {sent}");
+        }
+        let problems: Vec<_> = parsed.problems.iter().map(|problem| &*problem.message).collect();
+        assert_eq!(problems.len(), notes.len(), "{sent}: {problems:?}");
+        for (problem, note) in problems.iter().zip(notes) {
+            assert!(problem.starts_with("the tool is imperfect: "), "{sent}: {problem}");
+            assert!(problem.contains(note), "{sent}: {problem}");
+        }
+        assert!(parsed.problems.iter().all(|problem| problem.kind == ProblemKind::Imperfect));
+        assert!(parsed.problems.iter().all(|problem| problem.item.as_deref() == Some("x")));
+    };
+    let any = r#""inputSchema":{"type":"object"}"#;
+    // Everything below the top level passes as it came, whatever it is.
+    for (schema, note) in [
+        (r#"{"type":"array","items":[{"type":"string"},{"type":"number"}]}"#, "only the server"),
+        (r#"{"type":"string","required":true}"#, "only the server"),
+        (r#"{"type":"any"}"#, "only the server"),
+        (r##"{"$ref":"#/$defs/none"}"##, "`#/$defs/none`, which is not in it"),
+        (r#"{"$ref":"https://example.test/s"}"#, "nothing is fetched"),
+        (r#"{"type":"string","pattern":"("}"#, "only the server"),
+    ] {
+        let sent = format!(r#""inputSchema":{{"type":"object","properties":{{"a":{schema}}}}}"#);
+        check(&sent, &sent, &sent, &[note]);
+    }
+    check(
+        "\"odd\":1",
+        &format!("\"odd\":1,{any}"),
+        &format!("\"odd\":1,{any}"),
+        &["any arguments"],
+    );
+    for sent in ["null", "true", "[]", r#""x""#, r#"{"type":"object","type":"array"}"#] {
+        check(&format!(r#""inputSchema":{sent}"#), any, any, &["any arguments"]);
+    }
+    check(r#""inputSchema":{}"#, any, any, &["`type: object` was added"]);
+    check(r#""inputSchema":{"type":["object"]}"#, any, any, &["`type: object` was added"]);
+    let dialect = r#""inputSchema":{"$schema":7,"type":"object"}"#;
+    check(dialect, any, any, &["without `inputSchema.$schema`"]);
+    let input = |members: &str| format!(r#""inputSchema":{{"type":"object",{members}}}"#);
+    let required = input(r#""required":true"#);
+    check(&required, &required, any, &["only the server", "`required`"]);
+    let required = input(r#""required":["a",7]"#);
+    check(&required, &required, any, &["only the server", "`required`"]);
+    let properties = input(r#""properties":[]"#);
+    check(&properties, &properties, any, &["only the server", "`properties`"]);
+    let properties = input(r#""properties":{"a":true,"b":false,"c":{"type":"null"}}"#);
+    let objects = input(r#""properties":{"a":{},"b":{"not":{}},"c":{"type":"null"}}"#);
+    check(&properties, &properties, &objects, &["`properties`"]);
+
+    for (member, note) in [
+        (r#""description":3"#, "without `description`: `description` is not a text"),
+        (r#""title":{}"#, "without `title`"),
+        (r#""annotations":[]"#, "without `annotations`"),
+        (r#""annotations":{"title":"a","title":"b"}"#, "without `annotations`"),
+        (r#""_meta":{"a":1,"a":2}"#, "without `_meta`"),
+        (r#""icons":[{"mimeType":"image/png"}]"#, "without `icons`"),
+        (r#""icons":[{"src":"data:,","sizes":"48x48"}]"#, "without `icons`"),
+        (r#""execution":{"taskSupport":"maybe"}"#, "without `execution`"),
+        (r#""outputSchema":[]"#, "without `outputSchema`"),
+        (r##""outputSchema":{"type":"object","$ref":"#/none"}"##, "without `outputSchema`"),
+        (r#""outputSchema":{"type":"object","properties":{"a":{"type":"any"}}}"#, "`outputSchema`"),
+        (
+            r#""outputSchema":{"type":"object","properties":{"a":{"pattern":"(?i)a"}}}"#,
+            "ECMAScript",
+        ),
+        (r#""outputSchema":{"type":"object","properties":{"a":{"enum":[]}}}"#, "`enum`"),
+    ] {
+        check(&format!("{member},{any}"), any, any, &[note]);
+    }
+    check(
+        &format!(r#""annotations":{{"readOnlyHint":"yes","openWorldHint":true}},{any}"#),
+        &format!(r#""annotations":{{"openWorldHint":true}},{any}"#),
+        &format!(r#""annotations":{{"openWorldHint":true}},{any}"#),
+        &["without `readOnlyHint`: `readOnlyHint` is not a boolean"],
+    );
+    // Any schema is allowed in the newest version, and only those of objects before.
+    for output in [
+        r#"{"type":"array","items":{"type":"string"}}"#,
+        r#"{"type":"object","properties":{"a":true}}"#,
+        r#"{"anyOf":[{"type":"object"}]}"#,
+    ] {
+        let sent = format!(r#""outputSchema":{output},{any}"#);
+        check(&sent, &sent, any, &["before 2026-07-28 get it without `outputSchema`"]);
+    }
+    let perfect = format!(
+        r#""title":"X","icons":[{{"src":"data:,","sizes":["any"],"theme":"dark"}}],"execution":{{"taskSupport":"optional"}},"outputSchema":{{"type":"object","properties":{{"a":{{"pattern":"^a$"}}}}}},{any}"#
+    );
+    check(&perfect, &perfect, &perfect, &[]);
 }
 
 #[test]
@@ -100,11 +180,11 @@ fn a_refused_schema_is_named() {
     assert_eq!(
         messages,
         [
-            "the tool is left out: `outputSchema` cannot be used: line noise",
-            "the tool is left out: `inputSchema` cannot be used: line noise",
+            "the tool is imperfect: it is listed without `outputSchema`: `outputSchema` cannot be used: line noise",
+            "the tool is imperfect: `inputSchema` cannot be used, so only the server checks arguments: line noise",
         ]
     );
-    assert_eq!(parsed.items.len(), 1);
+    assert_eq!(parsed.items.len(), 3);
 }
 
 #[test]
@@ -295,7 +375,7 @@ fn a_new_list_brings_its_own_problems_and_leaves_the_others() {
     let items = |lists: &Lists| -> Vec<_> {
         lists.problems().map(|problem| problem.item.clone().unwrap()).collect()
     };
-    assert_eq!(items(&lists), ["number 1", "p", "number 1"]);
+    assert_eq!(items(&lists), ["number 1", "p", "number 1"], "the tool `p` is only imperfect");
     let lists = lists.with_tools(catalog::tools("s", &listing(&[tool("t")]), &any_schema));
     assert_eq!(items(&lists), ["number 1"]);
     assert_eq!((lists.tools.len(), lists.prompts.len()), (1, 1));

@@ -1,7 +1,7 @@
 //! Instructions of servers, and mentions of their resources.
 
 use switchboard_core::catalog::{
-    instructions::{Told, delta, section},
+    instructions::{InstructionDigests, changes_since, section},
     mention::{complete, find, written},
 };
 
@@ -17,16 +17,18 @@ fn instructions_as_one_section() {
 
 #[test]
 fn only_what_is_new_is_told_again() {
-    let first = delta(&[("a", "1"), ("b", "2")], &Told::default());
+    let first = changes_since(&InstructionDigests::default(), &[("a", "1"), ("b", "2")]);
     assert_eq!(first.section, section(&[("a", "1"), ("b", "2")]));
-    let same = delta(&[("b", "2"), ("a", "1")], &first.told);
-    assert_eq!((same.section, &*same.gone), (None, &[][..]));
-    let next = delta(&[("a", "changed"), ("c", "3")], &same.told);
+    let same = changes_since(&first.digests, &[("b", "2"), ("a", "1")]);
+    assert_eq!((same.to_text(), same.section, &*same.gone), (None, None, &[][..]));
+    let next = changes_since(&same.digests, &[("a", "changed"), ("c", "3")]);
     assert_eq!(next.section, section(&[("a", "changed"), ("c", "3")]));
     assert_eq!(next.gone, ["b"]);
-    let last = delta(&[], &next.told);
-    assert_eq!((last.section, &*last.gone), (None, &["a".to_owned(), "c".to_owned()][..]));
-    assert_eq!(last.told, Told::default());
+    let last = changes_since(&next.digests, &[]);
+    assert_eq!((&last.section, &*last.gone), (&None, &["a".to_owned(), "c".to_owned()][..]));
+    let text = "The instructions of `a` hold no longer.\nThe instructions of `c` hold no longer.\n";
+    assert_eq!(last.to_text().as_deref(), Some(text));
+    assert_eq!(last.digests, InstructionDigests::default());
 }
 
 const SERVERS: &[&str] = &["docs", "plugin:x", "plugin:x:y", "my server", "世"];

@@ -9,8 +9,8 @@ use std::{
 use http::Method;
 use switchboard_config::Scope;
 use switchboard_core::connection::{
-    Connection, Declared, InProcess, Jitter, Listener, Notice, Reach, Shared, Spec, State, Timing,
-    Variant,
+    CapabilityClass, Connection, InProcess, Jitter, Listener, Notice, Reach, Shared, Spec, State,
+    Timing, Variant,
 };
 use switchboard_testkit::scripted::{Part, Scripted};
 use switchboard_wire::{
@@ -92,7 +92,13 @@ impl Listener for Heard {
         let at = tenths(self.began.elapsed());
         let said = match notice {
             Notice::StateChanged => told(&connection.state()),
+            Notice::SilenceChanged => {
+                let live = connection.state().live().cloned();
+                let is_silent = live.is_some_and(|live| live.silent_since().is_some());
+                if is_silent { "silent".into() } else { "answers again".into() }
+            }
             Notice::ListsChanged(list) => format!("read {}", word(list)),
+            Notice::ListUnchanged { list, .. } => format!("read {} again", word(list)),
             Notice::NoLists => "offers no list".into(),
             Notice::ListProblem { list, .. } => format!("could not read {}", word(list)),
             Notice::Log(_) => "log".into(),
@@ -149,7 +155,8 @@ pub(super) fn spec(id: &str, server: &Arc<Scripted>) -> Spec {
         working_dir: "/".into(),
         environment: Arc::new([]),
         root: None,
-        declared: Declared::default(),
+        class: CapabilityClass::QUEUE,
+        era: None,
         principal: None,
         variant: Variant::Shared,
         credentials: Arc::new(NoCredentials),

@@ -3,8 +3,9 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use switchboard_config::{Entry, InheritEnv, Remote, Share, Stdio, ToolFilter, Transport};
-use switchboard_core::connection::{Declared, Reach, Spec, Variant};
+use switchboard_core::connection::{Reach, Spec, Variant};
 use switchboard_testkit::scripted::Scripted;
+use switchboard_wire::Era;
 
 /// A change to one part of a spec.
 type Change = fn(&mut Spec);
@@ -110,11 +111,21 @@ fn what_the_server_could_notice_makes_another_connection() {
             let path = spec.working_dir.join("two");
             with_environment(spec, |env| env[0].1 = path.into());
         }),
+        ("terminal that the entry names", |spec| {
+            stdio(spec).inherit_env = InheritEnv::Names(vec!["TERM".into()]);
+            with_environment(spec, |env| env.push(("TERM".into(), "another".into())));
+        }),
+        ("PATH of the entry", |spec| {
+            let path = format!("/nowhere:{}", spec.working_dir.join("one").display());
+            stdio(spec).env.insert("PATH".into(), path);
+        }),
         ("folder", |spec| spec.working_dir = spec.working_dir.join("one")),
         ("folder of the entry", |spec| stdio(spec).cwd = Some("two".into())),
         ("no root", |spec| spec.root = None),
         ("root", |spec| spec.root = Some("/elsewhere".into())),
-        ("sampling", |spec| spec.declared = Declared { sampling: true }),
+        ("sampling", |spec| spec.class.sampling = true),
+        ("forms", |spec| spec.class.form = false),
+        ("era", |spec| spec.era = Some(Era::Legacy)),
         ("principal", |spec| spec.principal = Some("ann@1".into())),
         ("session", |spec| spec.variant = Variant::Session("s".into())),
         ("credential", |spec| spec.credential_id = "you".into()),
@@ -158,6 +169,16 @@ fn what_it_could_not_notice_does_not() {
         ("order of the caller's variables", |spec| with_environment(spec, |env| env.reverse())),
         ("a variable that is overruled", |spec| {
             with_environment(spec, |env| env.insert(0, ("HOME".into(), "/old".into())));
+        }),
+        ("terminal, display and session of the caller", |spec| {
+            with_environment(spec, |env| {
+                let login = ["TERM", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_SESSION_ID"];
+                env.extend(login.map(|name| (name.into(), "another".into())));
+            });
+        }),
+        ("a PATH that leads to the same program", |spec| {
+            let path = format!("/nowhere:{}", spec.working_dir.join("one").display());
+            with_environment(spec, |env| env[0].1 = path.into());
         }),
         ("a variable the server does not get", |spec| {
             with_environment(spec, |env| env[2].1 = "another key".into());

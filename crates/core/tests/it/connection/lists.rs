@@ -95,7 +95,7 @@ async fn a_list_that_changed_is_read_again() {
     pass(seconds(1)).await;
     let mut heard = bench.heard.take();
     heard.sort();
-    assert_eq!(heard, ["1.0 read resourceTemplates", "1.0 read resources"]);
+    assert_eq!(heard, ["1.0 read resourceTemplates", "1.0 read resources again"]);
     assert_eq!(bench.connection.state().word(), "connected");
 }
 

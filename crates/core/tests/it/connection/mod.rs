@@ -6,6 +6,7 @@ mod bench;
 mod calls;
 mod keys;
 mod lists;
+mod liveness;
 #[cfg(target_os = "linux")]
 mod processes;
 mod ready;

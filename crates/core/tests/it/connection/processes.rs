@@ -114,8 +114,8 @@ async fn a_server_that_hangs_is_ended_before_the_next_is_started() {
     shared.timing.connect = Duration::from_millis(300);
     shared.timing.retries = 1;
     let connection = start(spec(folder.path(), &program("stubborn"), &["tree"]), shared);
-    let given_up = |state: &State| matches!(state, State::Failed(failed) if failed.retry_at.is_none() && failed.number == 2);
-    let State::Failed(failed) = until(&connection, given_up).await else { panic!() };
+    let failed_twice = |state: &State| matches!(state, State::Failed(failed) if failed.number == 2);
+    let State::Failed(failed) = until(&connection, failed_twice).await else { panic!() };
     assert!(matches!(failed.error, Error::Wire(WireError::Timeout { .. })), "{failed:?}");
     assert_eq!(working_in(folder.path()), []);
 }

@@ -52,22 +52,64 @@ async fn an_attempt_that_lies_ahead_is_made_now() {
     check(&[Part::ServesFor(seconds(5)), Part::Serves], 5.1, "session 2 after 0").await;
 }
 
-/// Given up at 31.
+/// Long after the quick attempts are used up, a call still starts a server that is down.
 #[tokio::test(start_paused = true)]
-async fn what_was_given_up_is_tried_again_when_that_is_long_ago() {
+async fn a_call_that_finds_a_server_down_starts_it() {
     let six = std::iter::repeat_n(Part::Dies, 6).chain([Part::Serves]).collect::<Vec<_>>();
-    check(&six, 32.0, "failed after 0").await;
-    check(&six, 60.9, "failed after 0").await;
-    check(&six, 61.1, "session 7 after 0").await;
+    check(&six, 31.2, "session 7 after 0.8").await;
+    check(&six, 40.0, "session 7 after 0").await;
     let bench = Bench::new([Part::Dies]);
     pass(seconds(100)).await;
     assert_eq!(wait(&bench).await, "failed after 0");
-    // That was one attempt, and the next is far off again.
     assert_eq!(bench.attempts().last(), Some(&100.0));
-    pass(seconds(10)).await;
-    assert_eq!(wait(&bench).await, "failed after 0");
-    pass(seconds(1000)).await;
-    assert_eq!(bench.attempts().last(), Some(&100.0));
+    // Calls in a row make one attempt a second at most.
+    pass(Duration::from_millis(100)).await;
+    assert_eq!(wait(&bench).await, "failed after 0.9");
+}
+
+/// One client that calls a crashing tool does not close the server to the others.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_crashes_often_is_there_for_every_call() {
+    let bench = Bench::new([Part::ServesFor(seconds(1))]);
+    for _ in 0..100 {
+        assert!(wait(&bench).await.starts_with("session "));
+        bench.until("failed").await;
+    }
+    assert_eq!(bench.connection.stats().restarts, 99);
+}
+
+/// What only a person can mend is not tried by itself, and not for every call.
+#[tokio::test(start_paused = true)]
+async fn what_cannot_work_is_tried_again_when_that_is_long_ago() {
+    let parts = [Part::Refuses(-32603), Part::Serves];
+    check(&parts, 1.0, "failed after 0").await;
+    check(&parts, 29.9, "failed after 0").await;
+    check(&parts, 30.1, "session 2 after 0").await;
+}
+
+/// A person or a client who looks has it tried at once, whatever the reason it is down for.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_looked_at_is_tried_at_once() {
+    let check = async |parts: &[Part], at: f64, ago: u64, expected: Option<f64>| {
+        let bench = Bench::new(parts.iter().cloned());
+        pass(Duration::from_secs_f64(at)).await;
+        let before = bench.attempts().len();
+        let is_tried = bench.connection.retry_if_failed(seconds(ago)).await;
+        assert_eq!(is_tried, expected.is_some(), "{parts:?} at {at}");
+        assert_eq!(bench.attempts().get(before).copied(), expected, "{parts:?} at {at}");
+    };
+    let dies = [Part::Dies];
+    // Failed at 31, 61, 121 and due at 241.
+    check(&dies, 200.0, 0, Some(200.0)).await;
+    check(&dies, 200.0, 2, Some(200.0)).await;
+    // An attempt was made just before: the next one keeps its distance, or there is none.
+    check(&dies, 31.2, 0, Some(32.0)).await;
+    check(&dies, 31.2, 2, None).await;
+    check(&[Part::Refuses(-32603)], 5.0, 0, Some(5.0)).await;
+    // Nothing to try.
+    check(&[Part::Serves], 5.0, 0, None).await;
+    check(&[Part::Hangs], 5.0, 0, None).await;
+    check(&[Part::Fails(sign_in())], 5.0, 0, None).await;
 }
 
 #[tokio::test(start_paused = true)]

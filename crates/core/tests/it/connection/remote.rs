@@ -53,10 +53,11 @@ fn start(spec: Spec, shared: Arc<Shared>) -> Arc<Connection> {
     Connection::start(spec, shared, Arc::new(Heard::new()))
 }
 
+/// The state that counts: connected, or failed for good or three times.
 async fn settled(connection: &Connection) -> State {
     let so = |state: &State| match state {
         State::Pending(_) => false,
-        State::Failed(failed) => failed.retry_at.is_none(),
+        State::Failed(failed) => failed.retry_at.is_none() || failed.number == 3,
         _ => true,
     };
     bounded(connection.watch().wait_for(so)).await.unwrap().clone()
@@ -122,6 +123,37 @@ async fn a_refusal_asks_for_a_sign_in() {
     let connection = start(at(&server.url("/mcp")), shared());
     let State::NeedsAuth(needs) = settled(&connection).await else { panic!("{connection:?}") };
     assert_eq!(needs.challenges, [r#"Bearer realm="x""#]);
+    bounded(connection.stop()).await;
+}
+
+/// The handshake is for everybody, the lists are not: the session is of no use, and nobody is told otherwise.
+#[tokio::test]
+async fn a_list_that_is_refused_asks_for_a_sign_in() {
+    let server = Http::start(async |request: switchboard_testkit::http::Request| {
+        let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        match body["method"].as_str() {
+            Some("initialize") => {
+                let result = serde_json::json!({
+                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "half open", "version": "1" },
+                });
+                let answer =
+                    serde_json::json!({ "jsonrpc": "2.0", "id": body["id"], "result": result });
+                Reply::json(200, answer.to_string())
+            }
+            Some("notifications/initialized") => Reply::empty(202),
+            Some("tools/list") => Reply::empty(401).header("www-authenticate", "Bearer"),
+            Some(_) => Reply::empty(400),
+            None => Reply::empty(405),
+        }
+    })
+    .await;
+    let heard = Arc::new(Heard::new());
+    let connection = Connection::start(at(&server.url("/mcp")), shared(), heard.clone());
+    let needs_auth = |state: &State| matches!(state, State::NeedsAuth(_));
+    bounded(connection.watch().wait_for(needs_auth)).await.unwrap();
+    let words: Vec<_> = heard.take().iter().map(|line| line[4..].to_owned()).collect();
+    assert_eq!(words, ["pending", "connected", "needs-auth"]);
     bounded(connection.stop()).await;
 }
 
@@ -195,7 +227,7 @@ async fn a_session_is_not_used_under_another_sign_in() {
     bounded(connection.stop()).await;
 }
 
-/// Nobody listens there: it is tried again, as often as it is.
+/// Nobody listens there: it is tried again.
 #[tokio::test]
 async fn a_server_that_is_not_there_is_tried_again() {
     let server = Http::start(async |_| Reply::empty(500)).await;
@@ -203,7 +235,7 @@ async fn a_server_that_is_not_there_is_tried_again() {
     drop(server);
     let connection = start(at(&url), shared());
     let State::Failed(failed) = settled(&connection).await else { panic!("{connection:?}") };
-    assert_eq!((failed.number, failed.retries), (3, 2));
+    assert!(failed.retries == 3 && failed.retry_at.is_some(), "{failed:?}");
 }
 
 #[tokio::test]
@@ -238,7 +270,7 @@ async fn a_server_learns_what_we_can_do() {
 
     let face = StreamableFace::start(Arc::new(Fixture::default())).await;
     let mut spec = at(&face.url());
-    spec.declared.sampling = true;
+    spec.class.sampling = true;
     spec.root = Some("/a/project".into());
     let connection = start(spec, shared());
     bounded(connection.ready()).await.unwrap();

@@ -9,6 +9,7 @@ use switchboard_core::engine::{InProcess, Status, Workspace, WorkspaceId};
 use switchboard_core::{CallError, Request};
 use switchboard_testkit::processes::Identity;
 use switchboard_testkit::programs::program;
+use switchboard_wire::Remedy;
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::pair;
 
@@ -66,8 +67,9 @@ async fn only_what_changed_is_touched() {
     bench.engine.apply(&bench.workspace, bench.desired(&json!({})));
 
     let error = hanging.outcome().await.unwrap_err();
-    assert!(matches!(error, CallError::NotConnected { .. }), "{error:?}");
-    assert_eq!(error.to_string(), "`gone` is not connected");
+    assert!(matches!(error, CallError::Server { .. }), "{error:?}");
+    assert_eq!(error.remedy(), Remedy::Unknown, "it was under way");
+    assert_eq!(error.to_string(), "`gone` failed");
     kept.go_on.notify_one();
     assert_eq!(said(&waiting.outcome().await.unwrap().result), "waited");
     assert_eq!(kept.opened.load(Ordering::SeqCst), 1, "it was connected to again");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_config::Mode;
-use switchboard_core::dispatch::{About, Refusal, Reply};
+use switchboard_core::dispatch::{About, Reply};
 use switchboard_core::engine::{Answers, Session};
 use switchboard_core::{CallError, CallEvent, Request};
 use switchboard_wire::envelope::{RpcError, code};
@@ -170,14 +170,53 @@ async fn a_page_is_visited_and_the_call_made_again_three_times_at_most() {
 
 #[tokio::test]
 async fn declined_and_cancelled_are_different() {
-    for (action, refusal) in [("decline", Refusal::Declined), ("cancel", Refusal::Cancelled)] {
+    for (action, expected) in [
+        ("decline", "`one` asked for something first, and it was declined"),
+        // Nobody may have seen the page.
+        (
+            "cancel",
+            "`one` wants a page visited first: pay first https://pay.test/. Open it in a browser, then call again",
+        ),
+    ] {
         let mut bench = Bench::new().await;
         let (script, called) = toll(1);
         bench.serve("one", script);
         let reply = || Reply::Result(Ok(raw(&json!({ "action": action }))));
         let error = pay(&bench, reply).await.unwrap_err();
-        assert!(matches!(error, CallError::NotDone { how, .. } if how == refusal), "{error:?}");
+        assert_eq!(error.to_string(), expected);
         assert_eq!(called.load(Ordering::SeqCst), 1, "the call was made again");
+        bench.engine.shutdown().await;
+    }
+}
+
+/// `notifications/elicitation/complete` is optional: a call goes on without it, within seconds.
+#[tokio::test(start_paused = true)]
+async fn a_call_is_made_again_though_the_server_does_not_tell_of_the_visit() {
+    for (wanted, shown, seconds) in [(1, 1, 5), (2, 2, 5), (3, 3, 5)] {
+        let mut bench = Bench::new().await;
+        let called = Arc::new(AtomicUsize::new(0));
+        let count = called.clone();
+        let script = Script::new(&["pay"]).legacy().answering(move |_, _| {
+            if count.fetch_add(1, Ordering::SeqCst) >= wanted {
+                return text("paid");
+            }
+            let data = json!({ "elicitations": [
+                { "mode": "url", "elicitationId": "visit", "url": "https://pay.test/", "message": "pay" },
+            ] });
+            Err(RpcError::new(code::URL_ELICITATION_REQUIRED, "pay").with_data(raw(&data)))
+        });
+        bench.serve("one", script);
+        bench.settled().await;
+        let asked = AtomicUsize::new(0);
+        let began = Instant::now();
+        let outcome = pay(&bench, || {
+            asked.fetch_add(1, Ordering::SeqCst);
+            Reply::Result(Ok(raw(&json!({ "action": "accept" }))))
+        });
+        assert_eq!(outcome.await.unwrap(), "paid");
+        assert_eq!(asked.load(Ordering::SeqCst), shown, "how often the page was shown");
+        // Only the first time there is a wait: accepted once more, the visit is over.
+        assert_eq!(began.elapsed().as_secs(), seconds);
         bench.engine.shutdown().await;
     }
 }

@@ -165,6 +165,7 @@ async fn what_its_caller_cannot_take_is_not_handed_out() {
     for (why, script, answers, capabilities) in cases {
         let mut bench = Bench::new().await;
         bench.serve("one", script);
+        apply(&bench, &json!({ "questions": { "elicitation": "queue" } }));
         let end = ended(&bench, session(answers, capabilities), request()).await.unwrap();
         let CallEvent::Done(outcome) = end else { panic!("{why}: {end:?}") };
         assert_eq!(said(&outcome.result), cancelled, "{why}");
@@ -192,6 +193,7 @@ async fn of_several_questions_those_that_can_be_asked_are() {
     });
     let mut bench = Bench::new().await;
     bench.serve("one", script);
+    apply(&bench, &json!({ "questions": { "elicitation": "queue" } }));
     let request = || Request::tool("mcp__one__many", &raw(&json!({}))).handing_out();
     let end = ended(&bench, session(Answers::Caller, FORMS), request()).await;
     let Ok(CallEvent::Handed(handed)) = end else { panic!("{end:?}") };

@@ -20,7 +20,7 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::link::pair;
 use switchboard_wire::process::Guard;
 use switchboard_wire::server::{
-    Asked, Change, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+    Asked, Change, Changes, ClientFacts, Context, Description, Handler, Reply, ServeOptions, serve,
 };
 use tokio::sync::{Notify, watch};
 
@@ -29,6 +29,8 @@ type Answer = Box<dyn Fn(&str, Raw) -> Result<Reply, RpcError> + Send + Sync>;
 /// A server under a test's control.
 pub(crate) struct Script {
     tools: Mutex<Vec<Value>>,
+    /// Tools for clients that declare a capability.
+    tools_for: Vec<(String, Value)>,
     resources: Mutex<Vec<Value>>,
     prompts: Mutex<Vec<Value>>,
     instructions: Option<String>,
@@ -55,6 +57,7 @@ impl Script {
         let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });
         Self {
             tools: Mutex::new(tools.iter().map(tool).collect()),
+            tools_for: Vec::new(),
             resources: Mutex::default(),
             prompts: Mutex::default(),
             instructions: None,
@@ -68,6 +71,12 @@ impl Script {
             watched: Mutex::default(),
             opened: Arc::default(),
         }
+    }
+
+    /// A server with instructions.
+    pub(crate) fn with_instructions(mut self, text: &str) -> Self {
+        self.instructions = Some(text.to_owned());
+        self
     }
 
     /// A server that has no tools, prompts or resources, and says so.
@@ -84,6 +93,13 @@ impl Script {
 
     pub(crate) fn with_tool(self, tool: Value) -> Self {
         self.tools.lock().unwrap().push(tool);
+        self
+    }
+
+    /// A tool that only clients with a capability are shown.
+    pub(crate) fn with_tool_for(mut self, capability: &str, tool: &str) -> Self {
+        let tool = json!({ "name": tool, "inputSchema": { "type": "object" } });
+        self.tools_for.push((capability.to_owned(), tool));
         self
     }
 
@@ -134,6 +150,7 @@ impl Script {
                 text("counted")
             }
             "ask" => ask(&asked),
+            "capabilities" => text(context.capabilities.as_str()),
             other => (self.answer)(other, arguments),
         }
     }
@@ -163,7 +180,12 @@ impl Handler for Script {
         }
     }
 
-    fn subscribe<'a>(&'a self, uri: &'a str, on: bool) -> BoxFuture<'a, Result<(), RpcError>> {
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        on: bool,
+        _: &'a ClientFacts,
+    ) -> BoxFuture<'a, Result<(), RpcError>> {
         self.watched.lock().unwrap().push((uri.to_owned(), on));
         Box::pin(std::future::ready(Ok(())))
     }
@@ -178,7 +200,12 @@ impl Handler for Script {
                 Ok(Reply::Complete(raw(&json!({ key: *items.lock().unwrap() }))))
             };
             match &*asked.method {
-                "tools/list" => list("tools", &self.tools),
+                "tools/list" => {
+                    let mut tools = self.tools.lock().unwrap().clone();
+                    let shown = self.tools_for.iter().filter(|(of, _)| context.offers(&[of]));
+                    tools.extend(shown.map(|(_, tool)| tool.clone()));
+                    list("tools", &Mutex::new(tools))
+                }
                 "resources/list" => list("resources", &self.resources),
                 "resources/templates/list" => list("resourceTemplates", &Mutex::default()),
                 "prompts/list" => list("prompts", &self.prompts),

@@ -22,7 +22,7 @@ async fn a_result_past_the_limit_fails_its_own_call() {
         tokio::join!(world.call("vast", "big", &arguments), world.said("vast", "echo", nothing()));
     assert_eq!(echo, "{}");
     let error = large.unwrap_err();
-    let CallError::Server { server, error } = &error else { panic!("{error:?}") };
+    let CallError::Server { server, error, .. } = &error else { panic!("{error:?}") };
     assert_eq!(server, "vast");
     let WireError::Malformed(malformed) = &**error else { panic!("{error:?}") };
     assert!(matches!(malformed.kind, MalformedKind::TooLarge { limit: LIMIT }), "{malformed:?}");

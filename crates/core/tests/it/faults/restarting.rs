@@ -2,43 +2,64 @@
 
 use std::time::Duration;
 
-use switchboard_core::CallError;
+use switchboard_core::Request;
 use switchboard_core::engine::Status;
-use switchboard_testkit::scripted::Part;
+use switchboard_testkit::scripted::{Part, Said};
+use switchboard_wire::json::Raw;
 
 use super::world::{World, nothing, scripted};
 
-/// One that ends every second is given up after its attempts; a person can bring it back.
+/// One that ends every second has its pauses, which neither a call nor a person has to wait for.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_restarts_all_the_time_is_given_up_until_somebody_asks() {
+async fn a_server_that_restarts_all_the_time_is_there_for_whoever_asks() {
     let part = Part::ServesFor(Duration::from_secs(1));
-    let parts = vec![part; 6].into_iter().chain([Part::Serves]);
-    let (server, reached) = scripted("fickle", parts);
+    let (server, reached) = scripted("fickle", [part]);
     let world = World::on_stopped_clock(|bench| bench.workspace.in_process.push(reached)).await;
-    let given_up = |status: &Status| matches!(status, Status::Failed { retry_in: None, .. });
-    let view = world.until("fickle", |view| given_up(&view.status)).await;
-    assert_eq!(server.attempts().len(), 6, "one attempt, and five more");
-    assert_eq!(view.stats.unwrap().connects, 6);
-    // Its tools are still known, so whoever calls one hears what is wrong with their server.
-    let error = world.call("fickle", "echo", nothing()).await.unwrap_err();
-    assert!(matches!(&error, CallError::NotConnected { .. }), "{error:?}");
+    let rests = |status: &Status, seconds| matches!(status, Status::Failed { retry_in: Some(left), .. } if left.as_secs() >= seconds);
+    let view = world.until("fickle", |view| rests(&view.status, 15)).await;
+    assert_eq!(view.stats.unwrap().connects, 5);
+    world.call("fickle", "echo", nothing()).await.unwrap();
+    assert_eq!(server.attempts().len(), 6);
 
+    world.until("fickle", |view| rests(&view.status, 15)).await;
     assert!(world.bench.engine.reconnect(&world.bench.workspace.id, "fickle"));
     world.until("fickle", |view| view.status.word() == "connected" && view.tools == 1).await;
-    world.call("fickle", "echo", nothing()).await.unwrap();
     assert_eq!(server.attempts().len(), 7);
     world.end().await;
     assert_eq!(server.serving(), 0, "a session is left");
 }
 
-/// A session that lasts gives all attempts back, so such a server is never given up.
+/// A legacy server that several sessions share logs as much as the one wants that wants the most, while it is there.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_restarts_now_and_then_is_never_given_up() {
-    let (_, reached) = scripted("fickle", [Part::ServesFor(Duration::from_secs(40))]);
+async fn the_log_level_of_a_shared_server_follows_the_sessions_that_are_there() {
+    let (server, reached) = scripted("chatty", [Part::Serves]);
+    server.offer(r#"{"tools":{},"logging":{}}"#);
+    server.answer("logging/setLevel", Said::Result("{}".into()));
     let world = World::on_stopped_clock(|bench| bench.workspace.in_process.push(reached)).await;
-    let many = |connects: u64| connects >= 7;
-    let view =
-        world.until("fickle", |view| view.stats.as_ref().is_some_and(|it| many(it.connects)));
-    assert_eq!(view.await.status.word(), "connected");
+    world.until("chatty", |view| view.tools == 1).await;
+    let call = async |caller: &switchboard_core::Caller, level: &'static str| {
+        let request =
+            Request::tool("mcp__chatty__echo", &Raw::empty_object()).with_log_level(level);
+        world.bench.engine.call(caller, request).outcome().await.unwrap();
+    };
+    let callers = ["quiet", "loud", "other"].map(|name| world.bench.caller(name));
+    let [quiet, loud, other] = callers;
+    call(&quiet, "error").await;
+    call(&loud, "debug").await;
+    call(&other, "warning").await;
+    call(&quiet, "error").await;
+    // The session that wanted the most changes its mind, and changes it back.
+    call(&loud, "notice").await;
+    call(&loud, "debug").await;
+    // It leaves, and so does the next.
+    drop(loud);
+    server.asked_times("logging/setLevel", 5).await;
+    drop(other);
+    let told = server.asked_times("logging/setLevel", 6).await;
+    let level =
+        |params: &String| Raw::parse(params.clone()).unwrap().get("level").unwrap().unwrap();
+    let told: Vec<_> = told.iter().map(|params| level(params).to_text().unwrap()).collect();
+    assert_eq!(told, ["error", "debug", "notice", "debug", "warning", "error"]);
+    drop(quiet);
     world.end().await;
 }

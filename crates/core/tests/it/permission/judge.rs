@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use switchboard_config::Mode;
 use switchboard_core::permission::{
-    Annotations, Consent, HookVerdict, Interaction, Origin, Question, Remember, Remembered,
-    Subject, Verdict, judge,
+    Annotations, Because, Consent, HookVerdict, Interaction, Origin, Question, Remember,
+    Remembered, Subject, Verdict, judge,
 };
 
 use super::permissions;
@@ -95,6 +95,52 @@ fn every_combination() {
         }
     }
     insta::assert_snapshot!("every_combination", table.trim_start());
+}
+
+/// A refused call is told of a rule that would allow it exactly where that rule, added, allows it.
+#[test]
+fn advice_is_true() {
+    let remembered = [
+        Remembered::nothing(),
+        Remembered::no(),
+        Remembered::yes(Question::Undecided, Remember::Always),
+    ];
+    for mode in MODES {
+        for annotations in [READ_ONLY, Annotations::default()] {
+            for (_, interaction, consent) in SITUATIONS {
+                for rule in ["none", "ask", "deny"] {
+                    for (_, hook) in hooks() {
+                        for remembered in remembered.clone() {
+                            let base = Case::in_mode(mode).with_rule(rule);
+                            let hook = hook.clone();
+                            let case = Case {
+                                hook,
+                                annotations,
+                                interaction,
+                                consent,
+                                remembered,
+                                ..base
+                            };
+                            check_advice(case);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check_advice(mut case: Case) {
+    let verdict = case.verdict();
+    let (Verdict::Deny { because } | Verdict::Ask { because }) = &verdict else { return };
+    let said = format!("{verdict} in mode {}, rules {:?}", case.mode.word(), case.rules);
+    case.rules.push(("allow", "mcp__s__t"));
+    let helps = matches!(case.verdict(), Verdict::Allow { .. });
+    assert_eq!(because.yields_to_allow_rule(), helps, "{said}");
+    // A hook has said why itself, and a rule that denies is named with its place.
+    let has_advice = helps || because.advice().is_some();
+    let is_hook = matches!(because, Because::Hook { .. });
+    assert_eq!(has_advice, !is_hook, "{said}");
 }
 
 const SITUATIONS: [(&str, Interaction, Consent); 4] = [

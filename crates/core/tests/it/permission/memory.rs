@@ -192,7 +192,70 @@ async fn the_newest_word_counts_and_can_be_taken_back() {
     assert_eq!(memory.recall("s", &target()), Remembered::no());
     remember(&memory, Remember::Project).await;
     assert_eq!(memory.recall("s", &target()), yes(Remember::Project));
-    memory.forget("github", "get").await.unwrap();
+    memory.forget(|answer| answer.is_named("github/get")).await.unwrap();
     assert_eq!(memory.recall("s", &target()), Remembered::nothing());
     assert_eq!(open(folder.path()).recall("s", &target()), Remembered::nothing());
+}
+
+#[tokio::test]
+async fn an_answer_taken_back_by_one_process_counts_in_no_other() {
+    for (name, left) in [
+        ("github/get", &["github/put", "linear/get"][..]),
+        ("github", &["linear/get"]),
+        ("linear/get", &["github/get", "github/put"]),
+        ("github/", &["github/get", "github/put", "linear/get"]),
+        ("git", &["github/get", "github/put", "linear/get"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (hub, command) = (open(folder.path()), open(folder.path()));
+        let answers = [
+            ("github", "get", Remember::Always),
+            ("github", "put", Remember::Never),
+            ("linear", "get", Remember::Project),
+        ];
+        for (server, tool, answer) in answers {
+            let target = Target { server, tool, ..target() };
+            hub.remember("s", &target, Question::Undecided, answer).await.unwrap();
+        }
+        let forgotten = command.forget(move |answer| answer.is_named(name)).await.unwrap();
+        assert_eq!(forgotten.len(), 3 - left.len(), "{name}");
+        for memory in [&hub, &command, &open(folder.path())] {
+            let lasting = memory.lasting();
+            let tools: Vec<_> =
+                lasting.iter().map(|each| format!("{}/{}", each.server, each.tool)).collect();
+            assert_eq!(tools, left, "{name}");
+            for (server, tool, _) in answers {
+                let is_left = left.contains(&&*format!("{server}/{tool}"));
+                let recalled = memory.recall("s", &Target { server, tool, ..target() });
+                assert_eq!(recalled != Remembered::nothing(), is_left, "{name}: {server}/{tool}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_answer_has_an_id_of_its_own_in_every_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path());
+    let rule = Question::Rule("mcp__github".into());
+    memory.remember("s", &target(), Question::Undecided, Remember::Always).await.unwrap();
+    memory.remember("s", &target(), rule, Remember::Always).await.unwrap();
+    memory.remember("s", &target(), Question::Undecided, Remember::Project).await.unwrap();
+    let lasting = memory.lasting();
+    assert_eq!(lasting, open(folder.path()).lasting());
+    let [first, ..] = lasting.as_slice() else { panic!("{lasting:?}") };
+    let id = first.id.clone();
+    let forgotten = memory.forget(move |answer| answer.is_named(&id)).await.unwrap();
+    assert_eq!((forgotten.as_slice(), memory.lasting().as_slice()), (&lasting[..1], &lasting[1..]));
+}
+
+#[tokio::test]
+async fn a_never_outlasts_damage_to_the_file_while_the_program_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path());
+    remember(&memory, Remember::Never).await;
+    fs::write(folder.path().join("answers.json"), "{").unwrap();
+    assert!(memory.recall("s", &target()).is_no());
+    fs::remove_file(folder.path().join("answers.json")).unwrap();
+    assert_eq!(memory.recall("s", &target()), Remembered::nothing());
 }

@@ -78,8 +78,29 @@ async fn what_fits_and_what_cannot_be_read_is_left() {
         let kept = kit.tool(&result, &policy(200, 5_000_000)).await;
         assert!(is_same(&kept, &result) && kept.images_scaled == 0, "{mime}");
     }
-    let large = item(&encoded(&plain(400, 400), ImageFormat::Png), "image/png");
-    assert!(is_same(&kit.tool(&large, &Policy::gateway()).await, &large));
+}
+
+/// Images are limited wherever results are: for a client that takes results of any size they pass.
+#[tokio::test]
+async fn the_limits_of_settings_count_where_results_are_limited() {
+    let kit = Kit::new().await;
+    let large = item(&encoded(&plain(2_000, 10), ImageFormat::Png), "image/png");
+    let check = async |policy: Policy, scaled: usize| {
+        let kept = kit.tool(&large, &policy).await;
+        assert_eq!(kept.images_scaled, scaled, "{policy:?}");
+        assert_eq!(is_same(&kept, &large), scaled == 0, "{policy:?}");
+    };
+    for policy in [Policy::local(), Policy::gateway(), Policy::gateway().with_usual_tokens(9)] {
+        check(policy, 1).await;
+        check(policy.with_image_limits(Some(2_000), None), 0).await;
+        check(policy.with_image_limits(Some(0), None), 0).await;
+        check(policy.with_image_limits(None, Some(0)), 1).await;
+        check(policy.with_image_limits(Some(2_000), Some(100)), 1).await;
+    }
+    check(Policy::unlimited(), 0).await;
+    check(Policy::unlimited().with_image_limits(Some(1), Some(1)), 0).await;
+    check(Policy::unlimited().with_usual_tokens(9), 0).await;
+    check(Policy::gateway().with_usual_tokens(0), 0).await;
 }
 
 #[tokio::test]

@@ -65,6 +65,36 @@ async fn limits_are_counted_in_characters_of_text() {
     assert!(is_same(&kit.tool(&sound, &usual).await, &sound));
 }
 
+/// Whatever the limit, no more characters come than it allows; of one that is too small for anything, the place alone.
+#[tokio::test]
+async fn the_note_keeps_to_the_limit_too() {
+    let kit = Kit::new().await;
+    let result = text_result(&long(5_000));
+    for (policy, place) in [
+        (Policy::gateway(), "switchboard://results/".to_owned()),
+        (Policy::local(), kit.dir.path().to_str().unwrap().to_owned()),
+    ] {
+        for tokens in [1, 10, 30, 60, 100, 150, 499, 500, 501, 700, 5_000] {
+            let kept = kit.tool(&result, &policy.with_tokens(tokens)).await;
+            let note = first_text(&kept.result, "content");
+            let chars = note.chars().count();
+            assert!(note.contains(&place), "{tokens} tokens: {note}");
+            assert!(chars <= 4 * tokens || note.starts_with(&place), "{tokens} tokens: {note}");
+            // What there is room for is used.
+            assert!(tokens < 150 || note.contains("The first "), "{tokens} tokens: {note}");
+            assert!(chars >= (2 * tokens).min(2_000) || tokens < 150, "{tokens} tokens: {note}");
+        }
+        for chars in [1, 60, 100, 1_000, 50_000] {
+            let policy = Policy { spill: Spill::Off, max_chars: chars, ..policy };
+            let kept = kit.tool(&result, &policy).await;
+            let texts = kept.result.get("content").unwrap().unwrap();
+            let texts = texts.elements().map(|item| item.get("text").unwrap().unwrap().to_text());
+            let shown: usize = texts.map(|text| text.unwrap().chars().count()).sum();
+            assert!(shown <= chars.max(60), "{chars} characters: {shown}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_single_text_becomes_a_file_of_that_text() {
     let kit = Kit::new().await;
@@ -121,15 +151,15 @@ async fn without_a_place_to_go_text_is_cut() {
     let kit = Kit::new().await;
     let off = Policy { spill: Spill::Off, ..small(Policy::local()) };
     let image = json!({"type":"image","data":"AAAA","mimeType":"image/png"});
-    let result = raw(json!({"content":[{"type":"text","text":"é".repeat(60)},image,{"type":"text","text":"😀".repeat(60)},
+    let result = raw(json!({"content":[{"type":"text","text":"é".repeat(30)},image,{"type":"text","text":"😀".repeat(90)},
         {"type":"text","text":"never"}],"structuredContent":{"a":1},"isError":true}).to_string());
     let kept = kit.tool(&result, &off).await;
     assert!(kept.truncated && kept.spilled.is_none() && kept.problem.is_none());
     let after: Value = kept.result.decode().unwrap();
     assert_eq!(
         after,
-        json!({"content":[{"type":"text","text":"é".repeat(60)},image,{"type":"text","text":"😀".repeat(40)},
-        {"type":"text","text":"[output truncated: 100 of 132 characters shown]"}],"isError":true})
+        json!({"content":[{"type":"text","text":"é".repeat(30)},image,{"type":"text","text":"😀".repeat(23)},
+        {"type":"text","text":"[output truncated: 53 of 132 characters shown]"}],"isError":true})
     );
     assert_eq!(kit.files(), 0);
 }
@@ -146,7 +176,7 @@ async fn a_disk_that_refuses_costs_only_what_does_not_fit() {
         let kept = kit.tool(&result, &small(Policy::local())).await;
         assert!(kept.truncated && kept.spilled.is_none());
         assert_eq!(kept.problem.unwrap().kind, ProblemKind::Storage);
-        assert_eq!(first_text(&kept.result, "content"), "x".repeat(100));
+        assert_eq!(first_text(&kept.result, "content"), "x".repeat(53));
         assert!(kept.note.unwrap().contains("output truncated"));
 
         // Blobs that cannot be written stay.

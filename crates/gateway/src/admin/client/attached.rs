@@ -119,6 +119,18 @@ impl Attached {
         let path =
             format!("workspaces/{}/servers/{}/reconnect", escaped(&self.id), escaped(server));
         self.client.post(&path, &()).await?.whole().await?;
+        self.fetch_snapshot().await
+    }
+
+    /// Has servers that are down tried again and connected ones asked whether they still answer; when it returns, the
+    /// snapshot shows the attempts and the answers.
+    pub async fn check_servers(&self) -> Result<(), Error> {
+        let path = format!("workspaces/{}/check", escaped(&self.id));
+        self.client.post(&path, &()).await?.whole().await?;
+        self.fetch_snapshot().await
+    }
+
+    async fn fetch_snapshot(&self) -> Result<(), Error> {
         let (done, looked) = oneshot::channel();
         self.looks.send(done).await.map_err(|_| Error::Gone)?;
         looked.await.map_err(|_| Error::Gone)

@@ -6,6 +6,7 @@
 //! it was given to.
 
 mod own;
+mod related;
 mod render;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use switchboard_wire::server::{Asked, Context, Reply};
 use switchboard_wire::{Era, Version};
 
 pub(super) use own::OwnTasks;
+pub(super) use related::{hide_task, hide_task_in, hide_task_of};
 
 use super::view::View;
 use super::{call, refusal};
@@ -72,11 +74,11 @@ impl View {
                 Some(wanted) => {
                     let ttl = wanted.get("ttl").ok().flatten().and_then(|ttl| ttl.decode().ok());
                     let ttl = ttl.map_or(KEPT, Duration::from_millis).min(MOST);
-                    Wish::Ours { ttl, task: self.task_support(asked).then_some(wanted) }
+                    Wish::Ours { ttl, task: self.task_support(asked, context).then_some(wanted) }
                 }
             },
             Version::V2026_07_28 if context.offers(&["extensions", meta::TASKS_EXTENSION]) => {
-                if self.task_support(asked) {
+                if self.task_support(asked, context) {
                     Wish::Ours { ttl: KEPT, task: Some(Raw::empty_object()) }
                 } else {
                     Wish::Theirs
@@ -87,12 +89,9 @@ impl View {
     }
 
     /// Whether a 2025-11-25 server says that this tool can be called as a task.
-    fn task_support(&self, asked: &Asked) -> bool {
+    fn task_support(&self, asked: &Asked, context: &Context) -> bool {
         let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
-        let snapshot = self.snapshot();
-        let (Some(name), Some(snapshot)) = (name, snapshot) else { return false };
-        let full = self.full_name(&name, method::TOOLS_CALL);
-        let Some(listed) = snapshot.catalog.tool(&full) else { return false };
+        let Some(listed) = name.and_then(|name| self.listed(&name, context)) else { return false };
         let support = listed.tool.item.get_path(&["execution", "taskSupport"]).ok().flatten();
         support.is_some_and(|support| matches!(support.as_str(), "\"optional\"" | "\"required\""))
     }
@@ -105,12 +104,14 @@ impl View {
         ttl: Duration,
         task: Option<Raw>,
     ) -> Result<Reply, RpcError> {
+        // Refused before there is a task that could only fail.
+        super::own::must_be_object(asked)?;
         let params = asked.params.with(&[Edit::remove(&["task"])]);
         let params = params.map_err(|error| call::invalid(&error.to_string()))?;
         let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
         let asked = Asked { params, ..asked.clone() };
         // It may take as long as it is kept.
-        let mut request = self.request(&asked, name.as_deref(), context)?.with_timeout(ttl);
+        let mut request = self.request(&asked, context)?.with_timeout(ttl);
         if let Some(task) = task {
             request = request.as_task(task);
         }
@@ -120,18 +121,19 @@ impl View {
         let (number, task) = started.map_err(|own::Full| {
             RpcError::new(code::INTERNAL_ERROR, "too many tasks are kept already; try again later")
         })?;
-        let server = self.server_of(&name.unwrap_or_default());
+        let server = self.server_of(&name.unwrap_or_default(), context);
         let named = Named::Ours { run: self.bridge().parked.run(), number, server };
-        let id = self.seal_task(&named, ttl)?;
+        let id = task.keep_id(self.seal_task(&named, ttl)?);
         let era = context.version.era();
-        let state = render::task(&id, &task, &task.standing(), era);
+        let state = render::task(id, &task, &task.standing(), era);
         Ok(Reply::Complete(render::created(era, state)))
     }
 
     /// A server's own task, under an id of ours.
     pub(super) fn hand_task(&self, tasked: Tasked) -> Result<Reply, RpcError> {
         let id = quote(&self.seal_task(&Named::Theirs(tasked.task), COUNTS)?);
-        let state = tasked.state.with(&[Edit::set(&["taskId"], &id)]);
+        let state = related::hide_task_in_state(tasked.state);
+        let state = state.with(&[Edit::set(&["taskId"], &id)]);
         state.map(Reply::Complete).map_err(|error| call::invalid(&error.to_string()))
     }
 
@@ -181,6 +183,7 @@ impl View {
         let request = request.of_task(task).with_tasks(Tasks::Hand);
         let done = self.bridge().engine.call(&self.caller(context)?, request).outcome().await;
         let result = done.map_err(|error| refusal::error(&error))?.result;
+        let result = related::hide_task_in_state(result);
         if !matches!(result.get("taskId"), Ok(Some(_))) {
             return Ok(Reply::Complete(result));
         }
@@ -225,11 +228,11 @@ impl View {
 
     fn list_tasks(&self) -> Result<Reply, RpcError> {
         let mut shown = Vec::new();
-        for (number, task) in self.bridge().tasks.of(&self.task_owner()) {
-            let named =
-                Named::Ours { run: self.bridge().parked.run(), number, server: String::new() };
-            let id = self.seal_task(&named, task.ttl)?;
-            shown.push(render::task(&id, &task, &task.standing(), Era::Legacy).to_string());
+        for task in self.bridge().tasks.of(&self.task_owner()) {
+            // One without an id is just being made.
+            if let Some(id) = task.id() {
+                shown.push(render::task(id, &task, &task.standing(), Era::Legacy).to_string());
+            }
         }
         let list = Raw::parse(format!(r#"{{"tasks":[{}]}}"#, shown.join(",")));
         list.map(Reply::Complete).map_err(|error| call::invalid(&error.to_string()))
@@ -239,11 +242,8 @@ impl View {
         (self.place(), self.opening.principal.clone())
     }
 
-    fn server_of(&self, name: &str) -> String {
-        let snapshot = self.snapshot();
-        let full = self.full_name(name, method::TOOLS_CALL);
-        let listed = snapshot.as_ref().and_then(|snapshot| snapshot.catalog.tool(&full));
-        listed.map(|listed| listed.server().to_owned()).unwrap_or_default()
+    fn server_of(&self, name: &str, context: &Context) -> String {
+        self.listed(name, context).map(|listed| listed.server().to_owned()).unwrap_or_default()
     }
 
     fn seal_task(&self, named: &Named, lasts: Duration) -> Result<String, RpcError> {

@@ -2,7 +2,7 @@
 //! for a while.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use switchboard_core::dispatch::Question;
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::{consent, refusal};
+use super::hide_task;
 
 /// Tasks that may be there at once, those that have ended among them.
 const CAPACITY: usize = 1024;
@@ -33,6 +34,8 @@ struct Tasks {
 pub(in super::super) struct OwnTask {
     /// Whose it is: endpoint and principal.
     owner: (String, String),
+    /// What its client calls it.
+    id: OnceLock<String>,
     pub(super) created: SystemTime,
     pub(super) ttl: Duration,
     standing: watch::Sender<Standing>,
@@ -86,6 +89,7 @@ impl OwnTasks {
         };
         let task = Arc::new(OwnTask {
             owner,
+            id: OnceLock::new(),
             created: now,
             ttl,
             standing: watch::Sender::new(standing),
@@ -117,7 +121,7 @@ impl OwnTasks {
     }
 
     /// Those of one owner, oldest first.
-    pub(super) fn of(&self, owner: &(String, String)) -> Vec<(u64, Arc<OwnTask>)> {
+    pub(super) fn of(&self, owner: &(String, String)) -> Vec<Arc<OwnTask>> {
         let tasks = self.lock();
         let mut own: Vec<_> = tasks
             .there
@@ -126,7 +130,7 @@ impl OwnTasks {
             .map(|(number, (task, _))| (*number, Arc::clone(task)))
             .collect();
         own.sort_by_key(|(number, _)| *number);
-        own
+        own.into_iter().map(|(_, task)| task).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Tasks> {
@@ -143,7 +147,10 @@ async fn live(task: Arc<OwnTask>, running: Running) {
         standing.questions.clear();
         standing.status = match end {
             Some(Ok(result)) => Status::Completed(result),
-            Some(Err(error)) => Status::Failed(refusal::error(&error)),
+            Some(Err(error)) => match refusal::reply(&error) {
+                Ok(result) => Status::Completed(result),
+                Err(error) => Status::Failed(error),
+            },
             None => Status::Cancelled,
         };
     });
@@ -153,7 +160,7 @@ async fn follow(task: &OwnTask, mut running: Running) -> Result<Raw, CallError> 
     let mut number = 0;
     loop {
         match running.next().await? {
-            CallEvent::Done(outcome) => return Ok(outcome.result),
+            CallEvent::Done(outcome) => return Ok(hide_task(outcome.result)),
             CallEvent::Question(question) => {
                 number += 1;
                 task.ask(format!("question-{number}"), question);
@@ -173,6 +180,15 @@ async fn follow(task: &OwnTask, mut running: Running) -> Result<Raw, CallError> 
 // === impl OwnTask ===
 
 impl OwnTask {
+    /// Keeps the id that its client was given: it is the same in every list.
+    pub(super) fn keep_id(&self, id: String) -> &str {
+        self.id.get_or_init(|| id)
+    }
+
+    pub(super) fn id(&self) -> Option<&str> {
+        self.id.get().map(String::as_str)
+    }
+
     pub(super) fn standing(&self) -> Standing {
         self.standing.borrow().clone()
     }

@@ -48,7 +48,7 @@ pub(super) struct Guard {
 }
 
 /// Who stands at the door for requests that reveal nothing.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+const OPEN: [&str; 3] = ["/health", "/healthz", "/readyz"];
 /// What stands beside the faces asks itself who comes.
 const BESIDE: [&str; 2] = ["/api/", "/console/"];
 /// Where a resource says how one gets in (RFC 9728): for those who are not in yet.

@@ -1,7 +1,9 @@
 //! What the streams of one session have carried, so that a stream that was cut is taken up again.
 //!
 //! Bounded by count and by bytes: the oldest events go first. A reader that does not keep up loses
-//! progress first, then its connection; what it missed is still here when it comes back.
+//! progress first, then its connection; what it missed is still here when it comes back. Of several
+//! equal words of a change only the newest is kept: a session whose client never listens holds one
+//! for each list and each resource.
 
 use std::{collections::HashMap, collections::VecDeque, time::Duration};
 
@@ -44,6 +46,8 @@ struct Track {
 struct Kept {
     place: Place,
     event: Event,
+    /// What it says, where an equal event that comes later replaces it.
+    replaceable: Option<ByteString>,
 }
 
 /// Whether a message may be lost.
@@ -51,6 +55,8 @@ struct Kept {
 pub(super) enum Weight {
     Must,
     May,
+    /// One of several equal ones must arrive: it says that something changed, not how.
+    Latest,
 }
 
 /// Why a stream cannot be read.
@@ -84,7 +90,7 @@ impl Log {
         if priming == Priming::Wanted {
             let place = Place { stream, event: track.next };
             track.next += 1;
-            self.keep(place, Event::priming(place, RETRY));
+            self.keep(Kept { place, event: Event::priming(place, RETRY), replaceable: None });
         }
         self.streams.insert(stream, track);
         stream
@@ -104,7 +110,23 @@ impl Log {
             None => {}
         }
         track.next += 1;
-        self.keep(place, event);
+        let replaceable = (weight == Weight::Latest).then(|| text.clone());
+        if replaceable.is_some() {
+            self.forget_equal(stream, text);
+        }
+        self.keep(Kept { place, event, replaceable });
+    }
+
+    /// Forgets what a new event with this text makes superfluous.
+    fn forget_equal(&mut self, stream: u64, text: &ByteString) {
+        let kept_bytes = &mut self.kept_bytes;
+        self.kept.retain(|kept| {
+            let is_equal = kept.place.stream == stream && kept.replaceable.as_ref() == Some(text);
+            if is_equal {
+                *kept_bytes -= kept.event.len();
+            }
+            !is_equal
+        });
     }
 
     /// Says the last word of a stream.
@@ -166,12 +188,12 @@ impl Log {
         fed.after(backlog)
     }
 
-    fn keep(&mut self, place: Place, event: Event) {
-        self.kept_bytes += event.len();
-        self.kept.push_back(Kept { place, event });
+    fn keep(&mut self, kept: Kept) {
+        self.kept_bytes += kept.event.len();
+        self.kept.push_back(kept);
         while self.kept.len() > self.limits.kept_events || self.kept_bytes > self.limits.kept_bytes
         {
-            let Some(Kept { place, event }) = self.kept.pop_front() else {
+            let Some(Kept { place, event, .. }) = self.kept.pop_front() else {
                 return;
             };
             self.kept_bytes -= event.len();
@@ -245,6 +267,26 @@ mod tests {
         assert_eq!(now(reader), (3, false));
         assert_eq!(log.read(), 0);
         assert_eq!(now(log.listen().unwrap()), (0, false));
+    }
+
+    #[test]
+    fn of_equal_changes_the_newest_is_kept() {
+        let mut log = log(100, 100);
+        let [tools, prompts] = ["tools", "prompts"].map(ByteString::from);
+        for _ in 0..50 {
+            log.say(OWN, &tools, Weight::Latest);
+            log.say(OWN, &prompts, Weight::Latest);
+        }
+        say(&mut log, OWN, 2, Weight::Must);
+        assert_eq!(log.kept.len(), 4);
+        assert_eq!(log.kept_bytes, log.kept.iter().map(|kept| kept.event.len()).sum::<usize>());
+        let reader = log.listen().unwrap();
+        for _ in 0..3 {
+            log.say(OWN, &tools, Weight::Latest);
+        }
+        assert_eq!(now(reader), (7, false), "a client that listens hears of each change");
+        let replayed = log.resume(Place { stream: OWN, event: 0 }).unwrap();
+        assert_eq!(now(replayed), (4, false), "one that comes back hears of each list once");
     }
 
     #[test]

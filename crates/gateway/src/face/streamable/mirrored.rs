@@ -79,7 +79,10 @@ impl Mirrored {
         let name = &self.header;
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let value = arguments.and_then(|arguments| arguments.get_path(&path).ok().flatten());
-        let value = value.filter(|value| value.kind() != JsonKind::Null);
+        // No client can repeat an object or a list in a header; what calls the tool refuses those.
+        let value = value.filter(|value| {
+            !matches!(value.kind(), JsonKind::Null | JsonKind::Object | JsonKind::Array)
+        });
         match (single(headers, name)?, value) {
             (None, None) => Ok(()),
             (Some(said), Some(value)) if same(&said, &value) => Ok(()),
@@ -196,6 +199,10 @@ mod tests {
             (&[("mcp-param-region", "=?base64?aGVyZQ==?=")], r#"{"region":"here"}"#, true),
             (&[("mcp-param-n", "42")], r#"{"deep":{"n":42.0}}"#, true),
             (&[("mcp-param-other", "x")], "{}", true),
+            (&[("mcp-param-region", "7")], r#"{"region":7}"#, true),
+            (&[("mcp-param-n", "true")], r#"{"deep":{"n":true}}"#, true),
+            (&[], r#"{"region":{"a":1}}"#, true),
+            (&[], r#"{"region":["here"]}"#, true),
             (&[], r#"{"region":"here"}"#, false),
             (&[("mcp-param-region", "there")], r#"{"region":"here"}"#, false),
             (&[("mcp-param-region", "Here")], r#"{"region":"here"}"#, false),

@@ -48,7 +48,8 @@ pub(in crate::face) struct Session<V> {
     used: Mutex<Instant>,
     version: Version,
     over: CancellationToken,
-    _slot: Slot,
+    /// Its place among the sessions, until it ends.
+    slot: Mutex<Option<Slot>>,
     _counted: Counted,
 }
 
@@ -99,7 +100,7 @@ impl<V: Handler> Session<V> {
             used: Mutex::new(Instant::now()),
             version: version.unwrap_or(Version::LATEST_LEGACY),
             over: making.over,
-            _slot: making.slot,
+            slot: Mutex::new(Some(making.slot)),
             _counted: making.counted,
         });
         (text, Some((session, Running { news, handovers: waiting })))
@@ -179,8 +180,12 @@ impl<V: Handler> Session<V> {
         if announced.is_none() {
             tracing::warn!("a change was not told whole");
         }
+        let weight = match change {
+            Change::List(_) | Change::Resource(_) => Weight::Latest,
+            Change::Other(..) => Weight::Must,
+        };
         for text in said {
-            self.log().say(OWN, &text, Weight::Must);
+            self.log().say(OWN, &text, weight);
         }
     }
 
@@ -188,15 +193,19 @@ impl<V: Handler> Session<V> {
 
     /// Whether nobody has used it for so long.
     pub(in crate::face) fn is_idle(&self, after: Duration) -> bool {
-        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        self.under_way.load(Ordering::Relaxed) == 0
-            && used.elapsed() >= after
-            && self.log().read() == 0
+        self.idle_since().is_some_and(|since| since.elapsed() >= after)
     }
 
-    /// Ends it. What is under way is dropped.
+    /// When it was last used, of a session without a call under way or a stream that is read.
+    pub(in crate::face) fn idle_since(&self) -> Option<Instant> {
+        let is_idle = self.under_way.load(Ordering::Relaxed) == 0 && self.log().read() == 0;
+        is_idle.then(|| *self.used.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ends it. What is under way is dropped, and there is room for another session at once.
     pub(in crate::face) fn end(&self) {
         self.over.cancel();
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 

@@ -43,6 +43,7 @@ impl Watch {
     pub(in crate::hub) fn new(watching: Watching, wake: Arc<Notify>) -> Self {
         match watching {
             Watching::System => Self::with(wake, |listener| {
+                check_thread()?;
                 let watcher = RecommendedWatcher::new(listener, notify::Config::default())?;
                 Ok(Box::new(watcher))
             }),
@@ -114,6 +115,13 @@ impl Watch {
             Ears::None { .. } => None,
         }
     }
+}
+
+/// The watcher panics where its thread cannot be started, and later too.
+fn check_thread() -> notify::Result<()> {
+    let started = std::thread::Builder::new().spawn(|| {});
+    // It does nothing that could fail.
+    started.map(|thread| drop(thread.join())).map_err(notify::Error::io)
 }
 
 fn deaf(error: notify::Error) -> Ears {

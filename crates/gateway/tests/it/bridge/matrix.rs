@@ -102,10 +102,8 @@ async fn features(client: &Client, cell: &str) {
 
     let refused = client.call(Call::tool("one__fail", &none)).result().await.unwrap_err();
     assert_eq!(refused.code(), Some(-32099), "{cell}: {refused}");
-    let wrong = client.call(Call::tool("one__echo", &raw(r#"{"n":"x"}"#))).result().await;
-    assert_eq!(wrong.unwrap_err().code(), Some(-32602), "{cell}");
     let unknown = client.call(Call::tool("one__ecko", &none)).result().await.unwrap_err();
-    assert!(unknown.to_string().contains("mcp__one__echo"), "{cell}: {unknown}");
+    assert!(unknown.to_string().contains("`one__echo`"), "{cell}: {unknown}");
     let missing = client.call(Call::read("note://none/at/all")).result().await.unwrap_err();
     let expected = if client.server().era() == Era::Legacy { -32002 } else { -32602 };
     assert_eq!(missing.code(), Some(expected), "{cell}: {missing}");
@@ -158,6 +156,29 @@ async fn what_a_client_drops_is_cancelled_at_the_server() {
             client.close().await;
             gateway.engine.shutdown().await;
         }
+    }
+}
+
+/// A client that cannot show pages has the address in the result of the tool, for its model to pass on.
+#[tokio::test]
+async fn a_client_without_pages_gets_the_address() {
+    for era in [Era::Legacy, Era::Modern] {
+        let gateway = Gateway::start(era, "{}").await;
+        for version in VERSIONS {
+            for capabilities in ["{}", r#"{"elicitation":{"form":{}}}"#, r#"{"sampling":{}}"#] {
+                let cell = format!("{version} client with {capabilities}, {era} server");
+                let (client, _inbox) = gateway.client(version, capabilities).await;
+                let pay = Call::tool("one__pay", &raw("{}"));
+                let (happened, result) = soon(run(&client, pay, "{}")).await;
+                assert_eq!(happened, [""; 0], "{cell}: it was asked");
+                let result = result.unwrap_or_else(|error| panic!("{cell}: {error}"));
+                assert_eq!(result["isError"], true, "{cell}: {result}");
+                let text = result["content"][0]["text"].as_str().unwrap();
+                assert!(text.contains("Pay. https://pay.test/"), "{cell}: {text}");
+                client.close().await;
+            }
+        }
+        gateway.engine.shutdown().await;
     }
 }
 

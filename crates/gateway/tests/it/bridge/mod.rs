@@ -1,7 +1,16 @@
 //! Any client, any server: four pairings of eras, the same features in each.
 
+mod arguments;
+mod changes;
+mod imperfect;
+mod limits;
 mod matrix;
+mod methods;
+mod names;
+mod outcomes;
+mod own;
 mod parked;
+mod resources;
 mod search;
 mod server;
 mod tasks;
@@ -10,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_config::{Asked, Dynamic, Mode, Platform, Surroundings, resolve};
+use switchboard_core::engine::InProcess;
 use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions};
 use switchboard_gateway::front::{Front, Opening, Part};
@@ -37,39 +47,63 @@ impl Gateway {
 
     async fn with(era: Era, settings: &str, options: BridgeOptions) -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        Self::within(folder, era, settings, options).await
+        Self::within(folder, &["one", "two"], era, settings, options).await
+    }
+
+    /// A gateway before these servers.
+    async fn before(servers: &[&str], era: Era, settings: &str, options: BridgeOptions) -> Self {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        Self::within(folder, servers, era, settings, options).await
+    }
+
+    /// The same with settings of the user's own.
+    async fn with_user_settings(era: Era, settings: &str, options: BridgeOptions) -> Self {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let config = folder.path().join(".config/switchboard");
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::write(config.join("settings.json"), settings).unwrap();
+        Self::within(folder, &["one", "two"], era, "{}", options).await
     }
 
     /// Another one with the same files, as after a restart.
     async fn restarted(self, era: Era) -> Self {
         self.engine.shutdown().await;
-        Self::within(self.folder, era, "{}", BridgeOptions::default()).await
+        Self::within(self.folder, &["one", "two"], era, "{}", BridgeOptions::default()).await
     }
 
     async fn within(
         folder: Arc<tempfile::TempDir>,
+        servers: &[&str],
         era: Era,
         settings: &str,
         options: BridgeOptions,
     ) -> Self {
         let server = Arc::new(Server::default());
+        let in_process = servers.iter().map(|name| server.in_process(name, era)).collect();
+        Self { server, ..Self::among(folder, in_process, settings, options).await }
+    }
+
+    /// A gateway before servers of a test's own.
+    async fn among(
+        folder: Arc<tempfile::TempDir>,
+        in_process: Vec<InProcess>,
+        settings: &str,
+        options: BridgeOptions,
+    ) -> Self {
         let home = folder.path().to_str().unwrap().to_owned();
         let env = [("HOME".to_owned(), home.clone())].into();
         let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
         surroundings.managed_dir = folder.path().join("managed");
         let dynamic = vec![Dynamic::Text(settings.to_owned())];
         let desired = resolve(&surroundings, &Asked { dynamic, ..Asked::default() });
-        let workspace = Workspace {
-            id: WorkspaceId::from("test"),
-            environment: Arc::new([]),
-            in_process: vec![server.in_process("one", era), server.in_process("two", era)],
-        };
+        let workspace =
+            Workspace { id: WorkspaceId::from("test"), environment: Arc::new([]), in_process };
         let mut engine = EngineOptions::new("gateway", "1", Guard::none());
         engine.state_dir = Some(folder.path().join("state"));
         let engine = Engine::start(engine).await;
         engine.apply(&workspace, desired);
         let bridge = Bridge::new(engine.clone(), workspace.id, options);
-        Self { engine, bridge, server, folder }
+        Self { engine, bridge, server: Arc::default(), folder }
     }
 
     async fn link(&self, principal: &str, part: Part) -> End {

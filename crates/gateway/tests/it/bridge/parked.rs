@@ -38,9 +38,17 @@ async fn again(client: &Client, call: &Call, state: &Raw, key: &str) -> Result<R
     let resumed = client.resume(call, resume, accept(key)).result();
     soon(resumed).await.map_err(|error| match error {
         Error::Rpc(error) => {
-            let reason = error.data.and_then(|data| data.get("reason").unwrap());
-            assert!(error.message.contains("make the call again without it"), "{}", error.message);
-            format!("{} {}", error.code, reason.and_then(|why| why.to_text()).unwrap_or_default())
+            let data = error.data.unwrap();
+            let member = |key| data.get(key).unwrap().unwrap().to_text().unwrap();
+            let reason = member("reason");
+            // What waited here had been begun; a request that carries everything had not.
+            let advice = match member("remedy").as_str() {
+                "unknown" => "check before you make it again",
+                _ => "make the call again without it",
+            };
+            assert!(error.message.contains(advice), "{}", error.message);
+            assert!(!matches!(&*reason, "used" | "restarted") || member("remedy") == "unknown");
+            format!("{} {reason}", error.code)
         }
         error => error.to_string(),
     })
@@ -135,6 +143,37 @@ async fn a_call_that_waits_is_taken_once_and_one_that_does_not_is_its_servers_to
     gateway.engine.shutdown().await;
 }
 
+/// A client may come back without `inputResponses`: it is asked again, and every handle of the call still counts once.
+#[tokio::test]
+async fn a_call_that_comes_back_without_an_answer_is_asked_again() {
+    for (era, options, tool) in
+        [(Era::Legacy, BridgeOptions::default(), "one__ask"), (Era::Modern, asking(), "one__echo")]
+    {
+        let gateway = Gateway::with(era, "{}", options).await;
+        let (client, _inbox) = gateway.client(Version::LATEST, ALL).await;
+        let call = Call::tool(tool, &raw("{}"));
+        for use_latest in [true, false] {
+            let (first, key) = ask(&client, &call).await;
+            let mut latest = first.clone();
+            for answers in [Vec::new(), accept("another question")] {
+                let resume = Resume::Again { state: Some(latest) };
+                let mut exchange = client.resume(&call, resume, answers);
+                let event = soon(exchange.next()).await.unwrap();
+                let Event::NeedsInput(questions) = event else { panic!("{era}: {event:?}") };
+                assert_eq!(questions[0].key, key, "{era}");
+                let Some(Resume::Again { state: Some(state) }) = exchange.into_resume() else {
+                    panic!("{era}: no state")
+                };
+                latest = state;
+            }
+            let state = if use_latest { latest } else { first };
+            let result = again(&client, &call, &state, &key).await.unwrap();
+            assert!(result.as_str().contains("content"), "{era}: {result}");
+        }
+        gateway.engine.shutdown().await;
+    }
+}
+
 #[tokio::test]
 async fn a_restart_loses_only_what_waited() {
     let call = Call::tool("one__ask", &raw("{}"));
@@ -196,7 +235,7 @@ async fn consent_is_asked_of_a_client_that_can_be_asked() {
         let result = loop {
             match soon(exchange.next()).await.unwrap() {
                 Event::NeedsInput(questions) => {
-                    assert!(questions[0].params.as_str().contains("mcp__one__echo"));
+                    assert!(questions[0].params.as_str().contains("`one__echo`"));
                     exchange.answer(accept(&questions[0].key));
                 }
                 Event::Done(result) => break result,
@@ -239,7 +278,7 @@ async fn only_an_answer_that_says_yes_permits_a_call() {
                     Err(error) => break error.to_string(),
                 }
             };
-            assert!(refused.contains("`mcp__one__hang`"), "{answer}: {refused}");
+            assert!(refused.contains("`one__hang`"), "{answer}: {refused}");
         }
         client.close().await;
     }
@@ -276,10 +315,10 @@ async fn a_part_shows_one_server() {
     let (client, _inbox) = gateway.client_of(Version::LATEST, "{}", "me", part).await;
     let tools = client.list(switchboard_wire::client::List::Tools).await.unwrap();
     let own = |tool: &&Raw| tool.as_str().contains(r#""name":"two__"#);
-    assert_eq!(tools.items.iter().filter(own).count(), 9, "{:?}", tools.items);
-    assert_eq!(tools.items.len(), 10, "and the gateway's own: {:?}", tools.items);
+    assert_eq!(tools.items.iter().filter(own).count(), 12, "{:?}", tools.items);
+    assert_eq!(tools.items.len(), 15, "and the gateway's own: {:?}", tools.items);
     soon(client.call(Call::tool("two__echo", &raw("{}"))).result()).await.unwrap();
     let other = soon(client.call(Call::tool("one__echo", &raw("{}"))).result()).await.unwrap_err();
-    assert!(other.to_string().contains("`mcp__one__echo`"), "{other}");
+    assert!(other.to_string().contains("`one__echo`"), "{other}");
     gateway.engine.shutdown().await;
 }

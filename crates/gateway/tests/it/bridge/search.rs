@@ -40,12 +40,9 @@ async fn with_search_on_a_tool_is_found_and_then_called() {
         let echoed = client.call(Call::tool("call_tool", &raw(&inner.to_string()))).result();
         let echoed = soon(echoed).await.unwrap();
         assert!(echoed.as_str().contains(r#""echo":{"n":7}"#), "{echoed}");
-        // Rules are about the inner tool, and so is its schema.
+        // Rules are about the inner tool.
         let denied = json!({ "name": "one__count" });
         assert_eq!(call(&client, "call_tool", &denied).await.unwrap_err(), -32603);
-        let wrong = json!({ "name": "one__echo", "arguments": { "n": "x" } });
-        assert_eq!(call(&client, "call_tool", &wrong).await.unwrap_err(), -32602);
-        assert_eq!(call(&client, "call_tool", &json!({})).await.unwrap_err(), -32602);
         client.close().await;
     }
     gateway.engine.shutdown().await;
@@ -88,7 +85,8 @@ async fn a_long_result_is_read_on_in_by_its_own_principal() {
     let everything = Part::Everything;
     let (stranger, _b) = gateway.client_of(Version::LATEST, "{}", "you", everything).await;
     let mut events = gateway.engine.calls();
-    assert_eq!(call(&stranger, "read_result", &json!({ "uri": uri })).await.unwrap_err(), -32602);
+    let refused = call(&stranger, "read_result", &json!({ "uri": uri })).await.unwrap();
+    assert_eq!(refused["isError"], true, "{refused}");
     call(&client, "read_result", &json!({ "uri": uri })).await.unwrap();
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {

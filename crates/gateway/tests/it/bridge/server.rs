@@ -41,16 +41,22 @@ const TOOLS: &str = r#"{"tools":[
     {"name":"echo","title":"Echo","inputSchema":{"type":"object","properties":{"n":{"type":"number"}}},"odd":1.0},
     {"name":"count","inputSchema":{"type":"object"}},
     {"name":"log","inputSchema":{"type":"object"}},
-    {"name":"ask","inputSchema":{"type":"object"}},
+    {"name":"ask","inputSchema":{"type":"object","properties":{"n":{"type":"number"}}}},
     {"name":"sample","inputSchema":{"type":"object"}},
     {"name":"hang","inputSchema":{"type":"object"}},
     {"name":"long","inputSchema":{"type":"object"}},
+    {"name":"picture","inputSchema":{"type":"object"}},
     {"name":"fail","inputSchema":{"type":"object"}},
-    {"name":"task","inputSchema":{"type":"object"}}
+    {"name":"task","inputSchema":{"type":"object","properties":{"n":{"type":"number"}}}},
+    {"name":"odd","inputSchema":{"type":"object"}},
+    {"name":"pay","inputSchema":{"type":"object"}}
 ]}"#;
 /// Servers of the older era say so of each tool.
 const TASK_TOOL: &str = r#""name":"task","#;
 const OLDER_TASK_TOOL: &str = r#""name":"task","execution":{"taskSupport":"optional"},"#;
+
+/// A picture of one pixel.
+pub(super) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 const WHO: &str = r#"{"message":"who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}"#;
 
@@ -88,6 +94,10 @@ impl Server {
                 Ok(done(r#"{"content":[]}"#))
             }
             "ask" => Ok(ask(&asked, "elicitation/create", WHO)),
+            "pay" => Err(RpcError::new(code::URL_ELICITATION_REQUIRED, "pay first").with_data(raw(
+                r#"{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://pay.test/","message":"Pay."}]}"#,
+            ))),
+            "odd" => Ok(ask(&asked, "odd/ask", "{}")),
             "sample" => {
                 Ok(ask(&asked, "sampling/createMessage", r#"{"messages":[],"maxTokens":5}"#))
             }
@@ -95,6 +105,11 @@ impl Server {
                 let lines: Vec<String> =
                     (1..=200).map(|number| format!("line {number} of many")).collect();
                 let block = serde_json::json!({ "type": "text", "text": lines.join("\n") });
+                Ok(done(&serde_json::json!({ "content": [block] }).to_string()))
+            }
+            "picture" => {
+                let block =
+                    serde_json::json!({ "type": "image", "mimeType": "image/png", "data": PIXEL });
                 Ok(done(&serde_json::json!({ "content": [block] }).to_string()))
             }
             "task" => Ok(self.begin(&asked, &arguments, context)),
@@ -142,18 +157,22 @@ impl Server {
             task.said = Some(said.to_string());
         }
         let open = task.asks && task.said.is_none();
-        let result = format!(r#"{{"content":[],"said":{}}}"#, task.said.as_deref().unwrap_or("0"));
+        let said = task.said.as_deref().unwrap_or("0");
+        let tag =
+            format!(r#""_meta":{{"io.modelcontextprotocol/related-task":{{"taskId":"{id}"}}}}"#);
+        let result = format!(r#"{{"content":[],"said":{said},{tag}}}"#);
+        let who = format!("{},{tag}}}", WHO.strip_suffix('}').unwrap());
         Ok(match &*asked.method {
             "tasks/update" => done("{}"),
             "tasks/cancel" => {
                 task.cancelled = true;
                 done(&format!("{{{}}}", state(&id, "cancelled", era)))
             }
-            "tasks/result" if open => ask(asked, "elicitation/create", WHO),
+            "tasks/result" if open => ask(asked, "elicitation/create", &who),
             "tasks/result" => done(&result),
             _ if task.cancelled => done(&format!("{{{}}}", state(&id, "cancelled", era))),
             _ if open && era == Era::Modern => {
-                let asks = format!(r#"{{"q":{{"method":"elicitation/create","params":{WHO}}}}}"#);
+                let asks = format!(r#"{{"q":{{"method":"elicitation/create","params":{who}}}}}"#);
                 let state = state(&id, "input_required", era);
                 done(&format!(r#"{{{state},"inputRequests":{asks}}}"#))
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_gateway::front::Part;
-use switchboard_wire::client::{Call, Client, List, Tasks};
+use switchboard_wire::client::{Call, Client, Event, List, Tasks};
 use switchboard_wire::{Era, Version};
 
 use super::matrix::run;
@@ -149,6 +149,51 @@ async fn a_task_is_its_own_clients_alone() {
     }
 }
 
+/// Clients know tasks by our ids. What a server ties to a task of its own, results and questions, is tied to ours or to
+/// none.
+#[tokio::test]
+async fn a_servers_task_id_is_told_to_no_client() {
+    let accept = raw(r#"{"action":"accept","content":{"name":"Ada"}}"#);
+    for era in ERAS {
+        let gateway = Gateway::start(era, "{}").await;
+        for version in Version::ALL {
+            let cell = format!("{version} client, {era} server");
+            let (client, _inbox) = gateway.client(version, ALL).await;
+            soon(client.list(List::Tools)).await.unwrap();
+            let mut told = Vec::new();
+            let plain = Call::tool("one__task", &raw(r#"{"ask":1}"#));
+            let calls = if VERSIONS.contains(&version) {
+                let task = begun(&client, r#"{"ask":1}"#).await;
+                let state =
+                    until(&client, task["taskId"].as_str().unwrap(), "input_required").await;
+                told.extend([task.to_string(), state.to_string()]);
+                vec![plain, call(r#"{"ask":1}"#)]
+            } else {
+                vec![plain]
+            };
+            for call in calls {
+                let mut exchange = client.call(call);
+                loop {
+                    match soon(exchange.next()).await.unwrap() {
+                        Event::NeedsInput(asked) => {
+                            told.extend(asked.iter().map(|question| question.params.to_string()));
+                            exchange
+                                .answer(asked.iter().map(|q| q.answer(accept.clone())).collect());
+                        }
+                        Event::Task(state) => told.push(state.to_string()),
+                        Event::Done(result) => break told.push(result.to_string()),
+                        _ => {}
+                    }
+                }
+            }
+            assert!(!told.iter().any(|text| text.contains(r#""t-"#)), "{cell}: {told:#?}");
+            client.close().await;
+        }
+        assert!(!gateway.server.tasks.lock().unwrap().is_empty(), "{era}: it made no task");
+        gateway.engine.shutdown().await;
+    }
+}
+
 #[tokio::test]
 async fn a_task_is_cancelled_at_its_server() {
     for era in ERAS {
@@ -180,7 +225,7 @@ async fn a_list_has_ones_own_tasks() {
     let (client, _a) = gateway.client(Version::V2025_11_25, ALL).await;
     let (stranger, _b) =
         gateway.client_of(Version::V2025_11_25, ALL, "you", Part::Everything).await;
-    begun(&client, "{}").await;
+    let created = begun(&client, "{}").await;
     let list = async |client: &Client| -> Vec<Value> {
         let result = soon(client.call(Call::new("tasks/list", None)).result()).await.unwrap();
         let result: Value = result.decode().unwrap();
@@ -188,6 +233,8 @@ async fn a_list_has_ones_own_tasks() {
     };
     let own = list(&client).await;
     assert_eq!(own.len(), 1);
+    assert_eq!(own[0]["taskId"], created["taskId"], "the id that it was created with");
+    assert_eq!(list(&client).await[0]["taskId"], created["taskId"], "the same each time");
     until(&client, own[0]["taskId"].as_str().unwrap(), "completed").await;
     assert_eq!(list(&stranger).await, [] as [Value; 0]);
     gateway.engine.shutdown().await;

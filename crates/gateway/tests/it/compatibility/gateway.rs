@@ -150,6 +150,11 @@ impl Gateway {
         Target::InProcess((writer, reader))
     }
 
+    /// The address of Streamable HTTP.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
     pub(super) async fn close(self) {
         self.engine.shutdown().await;
     }

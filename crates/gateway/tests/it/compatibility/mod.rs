@@ -4,6 +4,7 @@
 mod features;
 mod gateway;
 mod page;
+mod sdk;
 mod server;
 
 use switchboard_wire::Version;

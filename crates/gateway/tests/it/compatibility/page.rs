@@ -15,7 +15,8 @@ const HEAD: &str = "\
 
 Any client, any server: a client of each version of the protocol, before a server of either era, through each way in.
 This page is made by a test that tries every cell (`crates/gateway/tests/it/compatibility`), and fails when the page
-says something else.
+says something else. Pages that a client has to show (*elicitation, URL*) are tried with clients on the TypeScript and
+Python SDKs too, which refuse what their version does not allow.
 
 - ✓ works
 - – does not exist: the version has no such feature, or is not spoken over this transport

@@ -7,6 +7,7 @@ use serde_json::json;
 use switchboard_core::engine::InProcess;
 use switchboard_testkit::conformance::Subject;
 use switchboard_testkit::older::{legacy_only, modern_only};
+use switchboard_wire::Era;
 use switchboard_wire::client::{InputRequest, List};
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
@@ -87,7 +88,7 @@ impl Server {
     async fn tool(&self, asked: Asked, context: &Context) -> Result<Reply, RpcError> {
         let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
         match name.as_deref().unwrap_or_default() {
-            "visit" => Ok(visit(&asked)),
+            "visit" => Ok(visit(&asked, context.version.era())),
             "structured" => Ok(done(&json!({ "content": [], "structuredContent": { "n": 1 } }))),
             "book" => {
                 let lines: Vec<_> = (1..=LINES).map(|line| format!("line {line}")).collect();
@@ -115,10 +116,14 @@ impl Drop for Hanging<'_> {
 }
 
 /// Sends the client to a page, then says how that went.
-fn visit(asked: &Asked) -> Reply {
+fn visit(asked: &Asked, era: Era) -> Reply {
     let Some(answer) = asked.answers.first() else {
-        let params = json!({ "mode": "url", "message": "Please sign.", "elicitationId": "1",
+        let mut params = json!({ "mode": "url", "message": "Please sign.",
             "url": "https://example.com/sign" });
+        // Modern servers know no such id.
+        if era == Era::Legacy {
+            params["elicitationId"] = json!("1");
+        }
         let question = InputRequest {
             key: "visit".into(),
             method: method::ELICIT.into(),

@@ -113,7 +113,8 @@ pub(super) fn by_token() -> FaceOptions {
 }
 
 /// Every address and method that there is to ask.
-const EVERYWHERE: [(&str, &str); 10] = [
+const EVERYWHERE: [(&str, &str); 11] = [
+    ("GET", "/health"),
     ("GET", "/healthz"),
     ("GET", "/metrics"),
     ("POST", "/mcp"),
@@ -164,7 +165,7 @@ async fn names_and_pages_of_others_are_refused_everywhere() {
         let line = format!("switchboard_face_refusals_total{{reason=\"{reason}\"}} ");
         page.lines().find_map(|found| found.strip_prefix(&line)).unwrap().parse::<u64>().unwrap()
     };
-    assert_eq!((metric("host").await, metric("origin").await), (10, 40));
+    assert_eq!((metric("host").await, metric("origin").await), (11, 44));
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ const NOTE: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 async fn addresses_and_methods() {
     let served = Served::start(FaceOptions::local()).await;
     for (method, path, status) in [
+        ("GET", "/health", 200),
         ("GET", "/healthz", 200),
         ("GET", "/readyz", 200),
         ("GET", "/metrics", 200),

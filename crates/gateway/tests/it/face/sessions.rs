@@ -43,6 +43,7 @@ async fn there_are_so_many_sessions() {
     let limits = Limits { sessions: 2, ..Limits::default() };
     let served = Served::start(FaceOptions { limits, ..FaceOptions::local() }).await;
     let first = begin_session(served.address, "/mcp", &[]).await;
+    let _listening = listen(&served, &[("mcp-session-id", &first)]).await;
     // Of whatever transport.
     let mut stream = begin(served.address, "GET", "/sse", &[], "").await;
     read_until(&mut stream, "sessionId").await;
@@ -52,6 +53,61 @@ async fn there_are_so_many_sessions() {
     send(served.address, "DELETE", "/mcp", &[("mcp-session-id", &first)], "").await;
     served.until(r#"sessions{transport="http"}"#, 0).await;
     begin_session(served.address, "/mcp", &[]).await;
+}
+
+/// Opens the stream of a session, which is then in use.
+async fn listen(served: &Served, headers: &[(&str, &str)]) -> tokio::net::TcpStream {
+    let mut stream = begin(served.address, "GET", "/mcp", headers, "").await;
+    read_until(&mut stream, "\r\n\r\n").await;
+    stream
+}
+
+/// Clients that never end their sessions lock nobody out: the one that was not used for the longest time makes room.
+#[tokio::test]
+async fn the_session_that_was_not_used_for_the_longest_time_makes_room() {
+    let limits = Limits { sessions: 3, ..Limits::default() };
+    let options = FaceOptions { limits, ..FaceOptions::local() };
+    let open = options.open_sessions.clone();
+    let served = Served::start(options).await;
+    let begin = async || begin_session(served.address, "/mcp", &[]).await;
+    let use_it =
+        async |id: &str| post(served.address, "/mcp", &[("mcp-session-id", id)], LIST).await.status;
+    let [used, unused, listened] = [begin().await, begin().await, begin().await];
+    let _listening = listen(&served, &[("mcp-session-id", &listened)]).await;
+    assert_eq!(use_it(&used).await, 200);
+    let fourth = begin().await;
+    assert_eq!((use_it(&unused).await, use_it(&used).await), (404, 200));
+    for _ in 0..100 {
+        begin().await;
+        assert!(open.count() <= 3, "{}", open.count());
+    }
+    let statuses = [use_it(&used).await, use_it(&fourth).await, use_it(&listened).await];
+    assert_eq!(statuses, [404, 404, 200]);
+}
+
+/// A principal that has used up its share gives a session of its own; one that has none gets one of who has the most.
+#[tokio::test]
+async fn a_principal_makes_room_among_its_own_sessions() {
+    let limits = Limits { sessions: 4, ..Limits::default() };
+    let served = Served::start(FaceOptions { limits, ..by_token() }).await;
+    let of = |name: &str| format!("Bearer token-of-{name}");
+    let (ann, bob, eve) = (of("ann"), of("bob"), of("eve"));
+    let begin =
+        async |who: &str| begin_session(served.address, "/mcp", &[("authorization", who)]).await;
+    let use_it = async |who: &str, id: &str| {
+        let headers = [("authorization", who), ("mcp-session-id", id)];
+        post(served.address, "/mcp", &headers, LIST).await.status
+    };
+    let bobs = begin(&bob).await;
+    let mut anns = Vec::new();
+    for _ in 0..20 {
+        anns.push(begin(&ann).await);
+    }
+    assert_eq!(use_it(&bob, &bobs).await, 200, "a flood of one ends no session of another");
+    let eves = [begin(&eve).await, begin(&eve).await];
+    assert_eq!(use_it(&eve, &eves[1]).await, 200);
+    assert_eq!(use_it(&bob, &bobs).await, 200);
+    assert_eq!(use_it(&ann, &anns[0]).await, 404);
 }
 
 #[tokio::test]
@@ -100,6 +156,24 @@ async fn nothing_is_lost_before_the_stream_is_opened() {
     read_until(&mut stream, "notifications/prompts/list_changed").await;
 }
 
+/// A client that listens late hears once of a list that changed many times.
+#[tokio::test]
+async fn a_list_that_changed_often_waits_as_one_event() {
+    let served = Served::start(FaceOptions::local()).await;
+    let id = begin_session(served.address, "/mcp", &[]).await;
+    let known = [("mcp-session-id", id.as_str())];
+    for what in ["tools", "tools", "resources", "tools", "tools", "prompts"] {
+        let announce = call(3, "announce", &format!(r#"{{"what":"{what}"}}"#));
+        post(served.address, "/mcp", &known, &announce).await;
+    }
+    let mut stream = begin(served.address, "GET", "/mcp", &known, "").await;
+    let text = read_until(&mut stream, "notifications/prompts/list_changed").await;
+    for (list, expected) in [("tools", 1), ("resources", 1), ("prompts", 1)] {
+        let said = format!("notifications/{list}/list_changed");
+        assert_eq!(text.matches(&said).count(), expected, "{text}");
+    }
+}
+
 /// A token takes some of the sessions, of whatever transport, and leaves the rest to others.
 #[tokio::test]
 async fn a_token_leaves_sessions_to_others() {
@@ -108,6 +182,7 @@ async fn a_token_leaves_sessions_to_others() {
     let (ann, bob) =
         (("authorization", "Bearer token-of-ann"), ("authorization", "Bearer token-of-bob"));
     let first = begin_session(served.address, "/mcp", &[ann]).await;
+    let _listening = listen(&served, &[ann, ("mcp-session-id", &first)]).await;
     let _socket = WebSocket::greeted(&served, &[ann]).await;
     let full = post(served.address, "/mcp", &[ann], HELLO).await;
     assert_eq!((full.status, full.header("retry-after")), (503, Some("1")), "{full:?}");

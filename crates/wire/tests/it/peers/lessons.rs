@@ -3,21 +3,24 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use switchboard_testkit::http::{Reply, Request, Scripted};
+use switchboard_testkit::http::{Reply, Request, Scripted, Signal};
 use switchboard_wire::client::{Call, Client, ClientOptions, HttpTarget, Inbox, Incoming, Target};
 use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies};
 use switchboard_wire::{Error, Version};
 
 use super::{raw, text};
 
-async fn connect(server: &Scripted) -> Result<(Client, Inbox), Error> {
+fn target(server: &Scripted) -> Target {
     let pool = Pool::new(&PoolOptions { proxies: Proxies::Off, ..PoolOptions::default() });
-    let target = HttpTarget {
+    Target::Http(HttpTarget {
         url: server.url("/mcp").parse().unwrap(),
         pool: pool.unwrap(),
         options: EndpointOptions::default(),
-    };
-    Client::connect(Target::Http(target), ClientOptions::new("test", "1")).await
+    })
+}
+
+async fn connect(server: &Scripted) -> Result<(Client, Inbox), Error> {
+    Client::connect(target(server), ClientOptions::new("test", "1")).await
 }
 
 fn result(request: &Request, result: &str) -> Reply {
@@ -107,6 +110,46 @@ async fn an_answer_without_a_body_is_an_error_where_the_server_has_no_stream() {
     for no_stream in [|| Reply::empty(405), || Reply::empty(404)] {
         let server = legacy(no_stream).await;
         let (client, _inbox) = connect(&server).await.unwrap();
+        let call = client.call(Call::tool("x", &raw("{}"))).result();
+        let ended = tokio::time::timeout(Duration::from_secs(20), call).await;
+        let error = ended.expect("the call hangs").unwrap_err();
+        assert!(matches!(error, Error::StreamLost { .. }), "{error}");
+    }
+}
+
+/// A stream that was there when the request was accepted, and will never be again.
+#[tokio::test]
+async fn an_answer_that_was_to_come_on_a_stream_that_is_gone_is_an_error() {
+    for gone in [|| Reply::empty(405), || Reply::empty(500)] {
+        let (lost, opened) = (Signal::default(), AtomicUsize::new(0));
+        let cut = lost.clone();
+        let server = Scripted::start(move |request| {
+            let method = match request.method.as_str() {
+                "POST" => text(&raw(request.text()), "method"),
+                other => other.to_owned(),
+            };
+            let reply = match method.as_str() {
+                "GET" if opened.fetch_add(1, Ordering::Relaxed) == 0 => {
+                    Reply::events().event("").wait(&cut).close()
+                }
+                "GET" => gone(),
+                "initialize" => {
+                    let facts = r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
+                    result(&request, facts)
+                }
+                "server/discover" => result(&request, "{}"),
+                "tools/call" => {
+                    cut.fire();
+                    Reply::empty(202)
+                }
+                _ => Reply::empty(202),
+            };
+            async { reply }
+        })
+        .await;
+        let mut options = ClientOptions::new("test", "1");
+        options.reopen_after = Duration::from_millis(10);
+        let (client, _inbox) = Client::connect(target(&server), options).await.unwrap();
         let call = client.call(Call::tool("x", &raw("{}"))).result();
         let ended = tokio::time::timeout(Duration::from_secs(20), call).await;
         let error = ended.expect("the call hangs").unwrap_err();

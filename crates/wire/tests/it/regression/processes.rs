@@ -36,7 +36,7 @@ async fn a_server_that_dies_of_the_probe_is_started_again_and_greeted_the_old_wa
         client.close().await;
     }
     // The second time it was known, and nothing had to die.
-    assert_eq!(eras.entries()[0].1, Version::V2025_11_25);
+    assert_eq!(eras.entries()[0].1.version, Version::V2025_11_25);
 }
 
 /// Forty seconds pass at once elsewhere; here a real program is slow by the same proportions.

@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod cancelling;
 mod era;
 mod era_http;
 mod expiry;
 mod flood;
 mod headers;
+mod ids;
 mod legacy_tasks;
 mod limits;
 mod listening;

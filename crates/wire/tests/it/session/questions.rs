@@ -135,6 +135,10 @@ fn a_dropped_question_is_answered_by_its_kind() {
         cancelled(&mut peer, "1").await;
         peer.say(r#"{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}"#).await;
         drop(inbox.next().await.unwrap());
-        assert!(peer.text().await.unwrap().contains(r#""id":2,"error""#));
+        assert!(peer.text().await.unwrap().contains(r#""id":2,"error":{"code":-32603"#));
+        peer.say(r#"{"jsonrpc":"2.0","id":3,"method":"odd/ask","params":{}}"#).await;
+        drop(inbox.next().await.unwrap());
+        let answer = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"Method not found: odd/ask"}}"#;
+        assert_eq!(peer.text().await.unwrap(), answer);
     });
 }

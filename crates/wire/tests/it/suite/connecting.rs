@@ -39,7 +39,7 @@ async fn what_was_learnt_is_remembered(bench: Bench) {
     let version = first.client.server().version;
     let entries = eras.entries();
     assert_eq!(entries.len(), 1);
-    assert_eq!(entries[0].1, version);
+    assert_eq!(entries[0].1.version, version);
 }
 
 /// A modern client and a transport that only legacy servers have.

@@ -1,0 +1,160 @@
+//! The shape that clients demand of a tool's definition.
+//!
+//! A client on an SDK checks every tool of a list against the MCP schema of its version, and one tool that breaks it costs
+//! the client the whole list, good servers included. Those schemas speak of few members, all at the top level of the
+//! definition and of its two JSON schemas. Only these are repaired; everything below passes as it came.
+
+use switchboard_wire::json::{Edit, JsonKind, Members, Raw};
+
+use super::fault::{Fault, Imperfection};
+use super::reader::no_key_twice;
+
+/// A schema that takes any arguments.
+const ANY_ARGUMENTS: &str = r#"{"type":"object"}"#;
+
+/// `inputSchema` as every version demands it: an object whose `type` is `object`. Says what had to change.
+pub(super) fn input_schema(sent: Option<&Raw>, changed: &mut Vec<Imperfection>) -> Raw {
+    let any = || Raw::parse(ANY_ARGUMENTS).unwrap_or_else(|_| Raw::empty_object());
+    let schema = match object_schema(sent, "inputSchema") {
+        Ok(schema) => schema,
+        Err(fault) => {
+            changed.push(Imperfection::AnyArguments(fault));
+            return any();
+        }
+    };
+    let mut edits = Vec::new();
+    if !is_of_objects(&schema) {
+        changed.push(Imperfection::TypeAdded);
+        edits.push(Edit::set(&["type"], r#""object""#));
+    }
+    if !names_its_dialect(&schema) {
+        let fault = Fault::NotText("$schema");
+        changed.push(Imperfection::Dropped { member: "inputSchema.$schema", fault });
+        edits.push(Edit::remove(&["$schema"]));
+    }
+    schema.with(&edits).unwrap_or_else(|_| any())
+}
+
+/// The same as versions before 2026-07-28 demand it, where that differs: `properties` are schemas that are objects, and
+/// `required` is a list of names.
+pub(super) fn legacy_input_schema(schema: &Raw, changed: &mut Vec<Imperfection>) -> Option<Raw> {
+    let (properties, required) = (legacy_properties(schema), legacy_required(schema));
+    let mut edits = Vec::new();
+    match &properties {
+        Demand::Met => {}
+        Demand::Broken => edits.push(Edit::remove(&["properties"])),
+        Demand::Rewritten(json) => edits.push(Edit::set(&["properties"], json)),
+    }
+    if required == Demand::Broken {
+        edits.push(Edit::remove(&["required"]));
+    }
+    let was = [(&properties, "properties"), (&required, "required")];
+    let broken = was.into_iter().filter(|(demand, _)| **demand != Demand::Met);
+    changed.extend(broken.map(|(_, member)| Imperfection::LegacyInput(member)));
+    if edits.is_empty() { None } else { schema.with(&edits).ok() }
+}
+
+/// `outputSchema`, if clients of 2026-07-28 can use it: an object that compiles.
+pub(super) fn output_schema(
+    sent: &Raw,
+    compile: impl Fn(&Raw) -> Result<(), String>,
+) -> Result<Raw, Fault> {
+    const MEMBER: &str = "outputSchema";
+    let schema = object_schema(Some(sent), MEMBER)?;
+    if !names_its_dialect(&schema) {
+        return Err(Fault::NotText("$schema"));
+    }
+    compile(&schema).map_err(|reason| Fault::Schema { member: MEMBER, reason })?;
+    Ok(schema)
+}
+
+/// Whether clients of versions before 2026-07-28 can use an `outputSchema` too.
+pub(super) fn is_legacy_output_schema(schema: &Raw) -> bool {
+    is_of_objects(schema)
+        && legacy_properties(schema) == Demand::Met
+        && legacy_required(schema) == Demand::Met
+}
+
+/// Whether `icons` is a list of icons.
+pub(super) fn is_icons(value: &Raw) -> bool {
+    value.kind() == JsonKind::Array && value.elements().all(|icon| is_icon(&icon))
+}
+
+/// Whether `execution` says how tasks are supported, or nothing.
+pub(super) fn is_execution(value: &Raw) -> bool {
+    let support = value.get("taskSupport");
+    let known =
+        |text: &Raw| matches!(text.as_str(), r#""forbidden""# | r#""optional""# | r#""required""#);
+    value.kind() == JsonKind::Object && support.is_ok_and(|found| found.as_ref().is_none_or(known))
+}
+
+/// How a member of a schema stands to what a version demands.
+#[derive(Debug, PartialEq, Eq)]
+enum Demand {
+    Met,
+    /// It means nothing, and is to be left out.
+    Broken,
+    /// It means the same as this.
+    Rewritten(String),
+}
+
+fn object_schema(sent: Option<&Raw>, member: &'static str) -> Result<Raw, Fault> {
+    let schema = sent.filter(|schema| schema.kind() != JsonKind::Null);
+    let schema = schema.ok_or(Fault::Missing(member))?;
+    if schema.kind() != JsonKind::Object {
+        return Err(Fault::MemberNotAnObject(member));
+    }
+    no_key_twice(schema)?;
+    Ok(schema.clone())
+}
+
+fn is_of_objects(schema: &Raw) -> bool {
+    matches!(schema.peek(&["type"]), Ok(Some(r#""object""#)))
+}
+
+fn names_its_dialect(schema: &Raw) -> bool {
+    member(schema, "$schema").is_none_or(|dialect| dialect.kind() == JsonKind::String)
+}
+
+fn legacy_properties(schema: &Raw) -> Demand {
+    let Some(properties) = member(schema, "properties") else { return Demand::Met };
+    if properties.kind() != JsonKind::Object {
+        return Demand::Broken;
+    }
+    if properties.members().all(|property| property.value.starts_with('{')) {
+        return Demand::Met;
+    }
+    let as_objects = Members::of(properties.as_str()).map(|property| {
+        let schema = match property.value {
+            object if object.starts_with('{') => object,
+            "false" => r#"{"not":{}}"#,
+            // `true` admits everything, and so does what is no schema at all.
+            _ => "{}",
+        };
+        format!("{}:{schema}", property.key)
+    });
+    Demand::Rewritten(format!("{{{}}}", as_objects.collect::<Vec<_>>().join(",")))
+}
+
+fn legacy_required(schema: &Raw) -> Demand {
+    let Some(required) = member(schema, "required") else { return Demand::Met };
+    let is_met = required.kind() == JsonKind::Array
+        && required.elements().all(|name| name.kind() == JsonKind::String);
+    if is_met { Demand::Met } else { Demand::Broken }
+}
+
+fn is_icon(icon: &Raw) -> bool {
+    let is_text = |key| member(icon, key).is_none_or(|value| value.kind() == JsonKind::String);
+    let sizes = member(icon, "sizes").is_none_or(|sizes| {
+        sizes.kind() == JsonKind::Array
+            && sizes.elements().all(|size| size.kind() == JsonKind::String)
+    });
+    let theme = member(icon, "theme")
+        .is_none_or(|theme| matches!(theme.as_str(), r#""light""# | r#""dark""#));
+    member(icon, "src").is_some() && is_text("src") && is_text("mimeType") && sizes && theme
+}
+
+/// A member of an object in which keys that stand twice were refused, or do not matter.
+fn member(object: &Raw, key: &str) -> Option<Raw> {
+    object.get(key).ok().flatten()
+}

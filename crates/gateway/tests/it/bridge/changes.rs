@@ -1,0 +1,172 @@
+//! One change is told once, whatever the number of servers, connections and lists.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use switchboard_core::engine::InProcess;
+use switchboard_gateway::bridge::BridgeOptions;
+use switchboard_gateway::front::Part;
+use switchboard_wire::client::{Call, Client, Inbox, Incoming, List};
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::Raw;
+use switchboard_wire::link::pair::pair;
+use switchboard_wire::server::{
+    Asked, Change, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+};
+use switchboard_wire::{Era, Version};
+
+use super::{ALL, Gateway, raw, soon};
+
+/// A server whose lists a test changes. Each list holds as many items as the number says.
+#[derive(Default)]
+struct Growing {
+    changes: Changes,
+    tools: Mutex<usize>,
+    prompts: Mutex<usize>,
+    resources: Mutex<usize>,
+    templates: Mutex<usize>,
+}
+
+impl Growing {
+    fn grow(&self, list: List) {
+        let count = match list {
+            List::Tools => &self.tools,
+            List::Prompts => &self.prompts,
+            List::Resources => &self.resources,
+            List::Templates => &self.templates,
+        };
+        *count.lock().unwrap() += 1;
+    }
+
+    fn in_process(self: &Arc<Self>, name: &str, era: Era) -> InProcess {
+        let server = Arc::clone(self);
+        InProcess::linked(name, move || {
+            let (ours, theirs) = pair();
+            let server = Arc::clone(&server);
+            tokio::spawn(async move {
+                let changes = server.changes.clone();
+                // It ends with its link.
+                let _ = serve(theirs, server, &changes, ServeOptions::default()).await;
+            });
+            Ok(match era {
+                Era::Modern => ours,
+                Era::Legacy => switchboard_testkit::older::legacy_only(ours),
+            })
+        })
+    }
+}
+
+impl Handler for Growing {
+    fn describe(&self) -> Description {
+        Description {
+            info: raw(r#"{"name":"growing","version":"1"}"#),
+            capabilities: raw(
+                r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}"#,
+            ),
+            instructions: None,
+        }
+    }
+
+    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        let list = |member: &str, count: &Mutex<usize>, item: fn(usize) -> Value| {
+            let items: Vec<Value> = (0..=*count.lock().unwrap()).map(item).collect();
+            Ok(Reply::Complete(Raw::of(&json!({ member: items })).unwrap()))
+        };
+        let tool =
+            |number| json!({ "name": format!("t{number}"), "inputSchema": { "type": "object" } });
+        let uri = |number| json!({ "name": "r", "uri": format!("r:{number}") });
+        let template = |number| json!({ "name": "t", "uriTemplate": format!("t{number}:{{x}}") });
+        let answer = match &*asked.method {
+            "tools/list" => list("tools", &self.tools, tool),
+            "prompts/list" => {
+                list("prompts", &self.prompts, |n| json!({ "name": format!("p{n}") }))
+            }
+            "resources/list" => list("resources", &self.resources, uri),
+            "resources/templates/list" => list("resourceTemplates", &self.templates, template),
+            "tools/call" => Ok(Reply::Complete(raw(r#"{"content":[]}"#))),
+            other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// The lists that a client hears of until long after everything has come to rest. The clock is a paused one.
+async fn heard(inbox: &mut Inbox) -> Vec<List> {
+    let mut heard = Vec::new();
+    let rest = tokio::time::Instant::now() + Duration::from_secs(30);
+    while let Ok(incoming) = tokio::time::timeout_at(rest, inbox.next()).await {
+        if let Incoming::ListChanged(list) = incoming.unwrap() {
+            heard.push(list);
+        }
+    }
+    heard
+}
+
+async fn list_all(client: &Client) {
+    for list in [List::Tools, List::Prompts, List::Resources, List::Templates] {
+        soon(client.list(list)).await.unwrap();
+    }
+}
+
+async fn gateway(count: usize, era: Era) -> (Gateway, Vec<Arc<Growing>>) {
+    let servers: Vec<Arc<Growing>> = (0..count).map(|_| Arc::default()).collect();
+    let name = |number| format!("s{number}");
+    let in_process =
+        servers.iter().enumerate().map(|(number, server)| server.in_process(&name(number), era));
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let options = BridgeOptions::default();
+    (Gateway::among(folder, in_process.collect(), "{}", options).await, servers)
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_change_is_told_once() {
+    for (count, era) in [1, 4].into_iter().flat_map(|n| [(n, Era::Legacy), (n, Era::Modern)]) {
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let cell = format!("{version} client, {count} {era} servers");
+            let (gateway, servers) = gateway(count, era).await;
+            // Its calls take a connection of their own where servers are legacy: each connection hears of a change.
+            let (client, mut inbox) = gateway.client(version, ALL).await;
+            list_all(&client).await;
+            soon(client.call(Call::tool("s0__t0", &raw("{}"))).result()).await.unwrap();
+            assert_eq!(heard(&mut inbox).await, [], "{cell}: nothing changed since it was listed");
+
+            let told = |list| if list == List::Templates { List::Resources } else { list };
+            for list in [List::Tools, List::Prompts, List::Resources, List::Templates] {
+                servers[0].grow(list);
+                servers[0].changes.announce(Change::List(list));
+                assert_eq!(heard(&mut inbox).await, [told(list)], "{cell}");
+            }
+            // What a server says is passed on, if only once; and what it says many times over, too.
+            servers[0].changes.announce(Change::List(List::Tools));
+            assert_eq!(heard(&mut inbox).await, [List::Tools], "{cell}: said without a change");
+            servers[0].grow(List::Tools);
+            for _ in 0..5 {
+                servers[0].changes.announce(Change::List(List::Tools));
+            }
+            assert_eq!(heard(&mut inbox).await, [List::Tools], "{cell}: said five times");
+            gateway.engine.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_one_moment_are_told_once_to_those_who_see_them() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (gateway, servers) = gateway(4, era).await;
+        let (client, mut inbox) = gateway.client(Version::LATEST, "{}").await;
+        let part = Part::Server("s3".into());
+        let (one, mut aside) = gateway.client_of(Version::LATEST, "{}", "me", part).await;
+        list_all(&client).await;
+        list_all(&one).await;
+        assert_eq!((heard(&mut inbox).await, heard(&mut aside).await), (vec![], vec![]), "{era}");
+        for server in &servers[..3] {
+            server.grow(List::Tools);
+            server.changes.announce(Change::List(List::Tools));
+        }
+        assert_eq!(heard(&mut inbox).await, [List::Tools], "{era}");
+        assert_eq!(heard(&mut aside).await, [], "{era}: it sees another server");
+        gateway.engine.shutdown().await;
+    }
+}

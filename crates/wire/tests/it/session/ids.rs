@@ -1,0 +1,77 @@
+//! Ids of ours that a server writes as strings, and lists with items that cannot be read.
+
+use switchboard_wire::client::{Call, Event, Greeting, List};
+
+use super::{
+    bounded, legacy, options, over_http, raw,
+    web::{self, web},
+};
+use crate::http::soon;
+
+#[test]
+fn an_answer_under_a_string_is_an_answer() {
+    bounded(async {
+        let (client, _inbox, mut peer) = legacy("{}").await;
+        let mut exchange = client.call(Call::tool("x", &raw("{}")).with_progress());
+        let playing = async {
+            let call = peer.expect("tools/call").await;
+            let id = call.id();
+            // None of these is the call's.
+            for other in [format!("\"0{id}\""), format!("\" {id}\""), "\"\"".into(), "\"x\"".into()]
+            {
+                peer.say(format!(r#"{{"jsonrpc":"2.0","id":{other},"result":{{"is":"no"}}}}"#))
+                    .await;
+            }
+            peer.say(format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"{id}","progress":1}}}}"#)).await;
+            peer.say(format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"is":"it"}}}}"#)).await;
+        };
+        let following = async {
+            assert!(matches!(exchange.next().await.unwrap(), Event::Progress(_)));
+            exchange.next().await.unwrap()
+        };
+        let (event, ()) = tokio::join!(following, playing);
+        let Event::Done(result) = event else { panic!("{event:?}") };
+        assert_eq!(result.as_str(), r#"{"is":"it"}"#);
+    });
+}
+
+#[tokio::test]
+async fn so_it_is_over_http() {
+    let server = web(|asked| match &*asked.method {
+        "tools/call" => {
+            let mut asked = asked.clone();
+            asked.id = format!("\"{}\"", asked.id);
+            asked.result(r#"{"is":"it"}"#)
+        }
+        _ => web::legacy(asked, "{}"),
+    })
+    .await;
+    let (client, _inbox) =
+        soon(over_http(&server.url("/mcp"), options(Greeting::Probe))).await.unwrap();
+    let result = soon(client.call(Call::tool("x", &raw("{}"))).result()).await.unwrap();
+    assert_eq!(result.as_str(), r#"{"is":"it"}"#);
+}
+
+/// One tool that is nested too deeply costs none of the others, on whichever page it stands.
+#[test]
+fn an_item_that_is_too_deep_is_left_out_alone() {
+    bounded(async {
+        let (client, _inbox, mut peer) = legacy(r#"{"tools":{}}"#).await;
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(600), "}".repeat(600));
+        let playing = async {
+            let first = peer.expect("tools/list").await;
+            let tools = format!(
+                r#"[{{"name":"a"}},{{"name":"deep","inputSchema":{deep}}},{{"name":"b"}}]"#
+            );
+            peer.answer(&first, &format!(r#"{{"tools":{tools},"nextCursor":"n"}}"#)).await;
+            let second = peer.expect("tools/list").await;
+            peer.answer(&second, r#"{"tools":[{"name":"c"}]}"#).await;
+        };
+        let (listing, ()) = tokio::join!(client.list(List::Tools), playing);
+        let listing = listing.unwrap();
+        let names: Vec<_> = listing.items.iter().map(|item| item.as_str().to_owned()).collect();
+        assert_eq!(names, [r#"{"name":"a"}"#, r#"{"name":"b"}"#, r#"{"name":"c"}"#]);
+        let excluded: Vec<_> = listing.excluded.iter().map(|item| &*item.name).collect();
+        assert_eq!(excluded, ["deep"]);
+    });
+}
