@@ -32,8 +32,9 @@ usage: cargo xtask <verb>
 
   test                    everything: format, lints, docs, peers, tests, conformance, fuzz, licences
   peers                   install the MCP servers and SDKs the tests talk to, and print where they are
-  conformance             the official suite: our client, the gateway before a server of either era, and plugins alone
-      --side S            `client`, `server` or `plugin` (default: all)
+  conformance             the official suite: our client, the gateway before a server of either era, plugins alone,
+                          and servers on the SDKs, directly and through the gateway
+      --side S            `client`, `server`, `plugin` or `sdk` (default: all)
       --line L            `stable` or `alpha` (default: both)
       --scenario NAME     this scenario only
       --driver PATH       another client than ours

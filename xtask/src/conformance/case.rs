@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use super::sdk::{Route, Sdk};
+
 /// The two published lines of the suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
@@ -16,6 +18,8 @@ pub(super) enum Side {
     Server,
     /// `switchboard plugin serve`, with a plugin on the SDK.
     Plugin,
+    /// Servers on the official SDKs, asked directly and through the gateway.
+    Sdk,
 }
 
 /// What a scenario is run against.
@@ -27,6 +31,8 @@ pub(super) enum Subject {
     Gateway(Behind),
     /// Plugins, served alone.
     Plugins,
+    /// A server on an official SDK.
+    Sdk(Sdk, Route),
 }
 
 /// The only era that the server behind the gateway has heard of.
@@ -86,13 +92,14 @@ impl FromStr for Line {
 // === impl Side ===
 
 impl Side {
-    pub(super) const ALL: [Self; 3] = [Self::Client, Self::Server, Self::Plugin];
+    pub(super) const ALL: [Self; 4] = [Self::Client, Self::Server, Self::Plugin, Self::Sdk];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Server => "server",
             Self::Plugin => "plugin",
+            Self::Sdk => "sdk",
         }
     }
 
@@ -100,16 +107,22 @@ impl Side {
     pub(super) const fn in_suite(self) -> &'static str {
         match self {
             Self::Client => "client",
-            Self::Server | Self::Plugin => "server",
+            Self::Server | Self::Plugin | Self::Sdk => "server",
         }
     }
 
     /// Everything that is tested on this side.
-    pub(super) const fn subjects(self) -> &'static [Subject] {
+    pub(super) fn subjects(self) -> Vec<Subject> {
         match self {
-            Self::Client => &[Subject::Client],
-            Self::Server => &[Subject::Gateway(Behind::Legacy), Subject::Gateway(Behind::Modern)],
-            Self::Plugin => &[Subject::Plugins],
+            Self::Client => vec![Subject::Client],
+            Self::Server => {
+                vec![Subject::Gateway(Behind::Legacy), Subject::Gateway(Behind::Modern)]
+            }
+            Self::Plugin => vec![Subject::Plugins],
+            Self::Sdk => Sdk::ALL
+                .into_iter()
+                .flat_map(|sdk| Route::ALL.map(|route| Subject::Sdk(sdk, route)))
+                .collect(),
         }
     }
 }
@@ -130,6 +143,17 @@ impl Subject {
             Self::Client => "client",
             Self::Gateway(behind) => behind.name(),
             Self::Plugins => "plugins",
+            Self::Sdk(sdk, route) => route.name(sdk),
+        }
+    }
+
+    /// Whether it can be asked that in a version of the protocol; `forced` is what only an extension can answer.
+    pub(super) fn can_be_asked(self, scenario: &str, version: &str, forced: bool) -> bool {
+        match self {
+            Self::Sdk(sdk, _) => {
+                sdk.versions().contains(&version) && (!forced || sdk.has_extension(scenario))
+            }
+            Self::Client | Self::Gateway(_) | Self::Plugins => true,
         }
     }
 }

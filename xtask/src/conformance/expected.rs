@@ -1,15 +1,17 @@
-//! `tests/conformance/client.json` and `server.json`: for each line, scenario, version and subject the exact number of
+//! `tests/conformance/<side>.json`: for each line, scenario, version and subject the exact number of
 //! checks that succeed. Beside the counts stand the scenarios in which a client has to end with an error (`refusals`),
-//! and the checks that cannot pass with a server of some era behind the gateway, each with the reason (`cannot`).
+//! and the checks that cannot pass against some subject, each with the reason (`cannot`). The scenario, the version and
+//! the subject of such an entry may be lists.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::case::{Case, Line};
+use super::case::{Case, Line, Subject};
 use super::judge::Demand;
 use super::run::Ran;
+use super::sdk::Route;
 use crate::failure::{AboutFile, Failure, Result};
 
 /// The key of the list of scenarios that are about refusing.
@@ -55,8 +57,7 @@ impl Expected {
 
     fn excused(&self, line: Line, case: &Case) -> Vec<String> {
         let entries = self.cannot().filter(|entry| covers(entry, line, case));
-        let checks = entries.filter_map(|entry| entry["checks"].as_array()).flatten();
-        checks.filter_map(|check| check.as_str().map(str::to_owned)).collect()
+        entries.flat_map(|entry| texts(&entry["checks"])).map(str::to_owned).collect()
     }
 
     fn cannot(&self) -> impl Iterator<Item = &Value> {
@@ -75,7 +76,7 @@ impl Expected {
                 })
             })
         });
-        let excused = self.cannot().filter(|entry| entry["line"] == line.name()).map(place);
+        let excused = self.cannot().filter(|entry| entry["line"] == line.name()).flat_map(places);
         counted
             .chain(excused)
             .filter(|place| !cases.iter().any(|case| *place == of(case)))
@@ -84,6 +85,26 @@ impl Expected {
                 format!("{line} {scenario} {version} {subject}: the suite does not offer it")
             })
             .collect()
+    }
+
+    /// Servers on SDKs of which we expect another number of checks through the gateway than directly, though no entry
+    /// says why.
+    pub(super) fn unexplained(&self, line: Line, cases: &[Case]) -> Vec<String> {
+        let differs = |case: &&Case| {
+            let Subject::Sdk(sdk, _) = case.subject else { return false };
+            let direct = Case { subject: Subject::Sdk(sdk, Route::Direct), ..(*case).clone() };
+            let (there, here) = (self.demand(line, &direct), self.demand(line, case));
+            there.successes != here.successes && there.excused == here.excused
+        };
+        let differing = cases.iter().filter(differs);
+        let text = |case: &Case| {
+            let (scenario, version, subject) = of(case);
+            format!(
+                "{} {scenario} {version} {subject}: another count than directly, without a reason",
+                line.name()
+            )
+        };
+        differing.map(text).collect()
     }
 
     /// Takes over the counts of clean runs.
@@ -110,19 +131,33 @@ fn of(case: &Case) -> Spot<'_> {
     (&case.scenario, &case.version, case.subject.name())
 }
 
-fn place(entry: &Value) -> Spot<'_> {
-    let text = |key: &str| entry[key].as_str().unwrap_or_default();
-    (text("scenario"), text("version"), text("behind"))
+/// Every combination of what an entry names.
+fn places(entry: &Value) -> Vec<Spot<'_>> {
+    let mut places = Vec::new();
+    for scenario in texts(&entry["scenario"]) {
+        for version in texts(&entry["version"]) {
+            places.extend(texts(&entry["behind"]).map(|subject| (scenario, version, subject)));
+        }
+    }
+    places
+}
+
+/// A text, or a list of them.
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    list.iter().filter_map(Value::as_str)
 }
 
 fn covers(entry: &Value, line: Line, case: &Case) -> bool {
-    entry["line"] == line.name() && place(entry) == of(case)
+    entry["line"] == line.name() && places(entry).contains(&of(case))
 }
 
 fn is_sound(entry: &Value) -> bool {
-    let has = |key: &str| entry[key].as_str().is_some_and(|text| !text.is_empty());
-    let checks = entry["checks"].as_array().is_some_and(|checks| !checks.is_empty());
-    ["line", "scenario", "version", "behind", "reason"].into_iter().all(has) && checks
+    let has = |key: &str| {
+        let mut texts = texts(&entry[key]).peekable();
+        texts.peek().is_some() && texts.all(|text| !text.is_empty())
+    };
+    ["line", "scenario", "version", "behind", "checks", "reason"].into_iter().all(has)
 }
 
 fn child<'a>(map: &'a mut Map<String, Value>, key: &str) -> Result<&'a mut Map<String, Value>> {
@@ -132,7 +167,8 @@ fn child<'a>(map: &'a mut Map<String, Value>, key: &str) -> Result<&'a mut Map<S
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Behind, Subject};
+    use super::super::case::Behind;
+    use super::super::sdk::Sdk;
     use super::*;
     use serde_json::json;
 
@@ -184,6 +220,35 @@ mod tests {
         let gone = "alpha skill 2026-07-28 legacy: the suite does not offer it";
         assert_eq!(stale, [gone, gone], "the count and the excuse");
         assert!(expected().stale(Line::Stable, &cases).is_empty());
+    }
+
+    #[test]
+    fn an_excuse_may_name_several_places() {
+        let mut data = expected();
+        data.0["cannot"][0]["behind"] = json!(["legacy", "modern"]);
+        let excused = |case: &Case| data.demand(Line::Alpha, case).excused;
+        assert_eq!(excused(&behind(Behind::Legacy)), ["c"]);
+        assert_eq!(excused(&behind(Behind::Modern)), ["c"]);
+        assert!(excused(&case("skill", "2026-07-28")).is_empty());
+    }
+
+    #[test]
+    fn another_count_through_the_gateway_needs_a_reason() {
+        let on = |route| Case {
+            subject: Subject::Sdk(Sdk::TypeScript1, route),
+            ..case("ping", "2025-11-25")
+        };
+        let cases = [on(Route::Direct), on(Route::Http)];
+        let mut data = expected();
+        data.0["alpha"]["ping"] = json!({ "2025-11-25": { "ts1 direct": 2, "ts1 http": 2 } });
+        assert!(data.unexplained(Line::Alpha, &cases).is_empty());
+        data.0["alpha"]["ping"]["2025-11-25"]["ts1 http"] = json!(1);
+        let unexplained =
+            "alpha ping 2025-11-25 ts1 http: another count than directly, without a reason";
+        assert_eq!(data.unexplained(Line::Alpha, &cases), [unexplained]);
+        data.0["cannot"] = json!([{ "line": "alpha", "scenario": "ping", "version": "2025-11-25",
+                                    "behind": "ts1 http", "checks": ["c"], "reason": "it is so" }]);
+        assert!(data.unexplained(Line::Alpha, &cases).is_empty());
     }
 
     #[test]

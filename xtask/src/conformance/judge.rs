@@ -20,8 +20,8 @@ pub(super) struct Demand {
 pub(super) struct Evidence {
     pub(super) successes: u64,
     pub(super) complaints: Vec<Complaint>,
-    /// Checks that the suite did not make.
-    skipped: Vec<String>,
+    /// Checks that the suite did not make, and those it only took note of.
+    unjudged: Vec<String>,
     /// The exit status of the program under test; none if it did not end.
     pub(super) status: Option<i32>,
 }
@@ -43,8 +43,7 @@ impl Evidence {
         for check in &checks {
             match check["status"].as_str() {
                 Some("SUCCESS") => evidence.successes += 1,
-                Some("INFO") => {}
-                Some("SKIPPED") => evidence.skipped.push(word(check, "id").to_owned()),
+                Some("INFO" | "SKIPPED") => evidence.unjudged.push(word(check, "id").to_owned()),
                 Some(_) => evidence.complaints.push(Complaint::read(check)),
                 None => return Err(malformed().because("a check has no status")),
             }
@@ -93,7 +92,7 @@ impl Evidence {
     /// Excuses for what passes, or is not there.
     fn unneeded(&self, demand: &Demand) -> impl Iterator<Item = String> {
         let fails = |check: &String| {
-            self.skipped.contains(check) || self.complaints.iter().any(|it| it.check == *check)
+            self.unjudged.contains(check) || self.complaints.iter().any(|it| it.check == *check)
         };
         let unneeded = demand.excused.iter().filter(move |check| !fails(check));
         unneeded
@@ -172,6 +171,7 @@ mod tests {
             &["1 successful checks instead of 2"],
         );
         check(&["SUCCESS", "SUCCESS", "SKIPPED"], Some(0), &excused("c"), &[]);
+        check(&["SUCCESS", "SUCCESS", "INFO"], Some(0), &excused("c"), &[]);
         check(&good, Some(0), &excused("c"), &["c is excused, but does not fail"]);
         let other = ["FAILURE c: d", "x is excused, but does not fail"];
         check(&["SUCCESS", "SUCCESS", "FAILURE"], Some(0), &excused("x"), &other);

@@ -18,19 +18,25 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 }
 
 fn cases(line: Line, scenario: &str, tags: &str, side: Side) -> Vec<Case> {
+    // The stable line asks nothing of a server that the other line does not.
+    if (line, side) == (Line::Stable, Side::Sdk) {
+        return Vec::new();
+    }
     // Neither is on the list of any version. A client runs them once in each era the line knows.
     let forced = matches!((tags, side), ("extension", _) | ("draft", Side::Client));
     let versions = match side {
         Side::Client if forced => line.eras().to_vec(),
-        Side::Server | Side::Plugin if forced => EXTENSIONS_OF_SERVERS.to_vec(),
+        Side::Server | Side::Plugin | Side::Sdk if forced => EXTENSIONS_OF_SERVERS.to_vec(),
         _ => tags.split(',').collect(),
     };
     let at = |version: &str| {
         let (scenario, version) = (scenario.to_owned(), version.to_owned());
-        side.subjects().iter().map(move |subject| Case {
+        let subjects = side.subjects().into_iter();
+        let able = subjects.filter(|it| it.can_be_asked(&scenario, &version, forced));
+        able.collect::<Vec<_>>().into_iter().map(move |subject| Case {
             scenario: scenario.clone(),
             version: version.clone(),
-            subject: *subject,
+            subject,
             forced,
         })
     };
@@ -77,5 +83,23 @@ mod tests {
             found(listing, Side::Server),
             expected.map(|(slug, forced)| (slug.into(), forced))
         );
+    }
+
+    #[test]
+    fn a_server_on_an_sdk_is_asked_what_it_speaks_on_every_route() {
+        let listing = "  - ping [2025-06-18,2025-11-25]\n  - caching [2026-07-28]\n  \
+                       - tasks-lifecycle [extension]\n";
+        let found = found(listing, Side::Sdk);
+        let has = |slug: &str| found.contains(&(slug.to_owned(), false));
+        for route in ["direct", "http", "stdio"] {
+            assert!(has(&format!("ping-2025-11-25-ts1 {route}")));
+            assert!(!has(&format!("caching-2026-07-28-ts1 {route}")), "it has not heard of it");
+        }
+        assert!(!found.iter().any(|(slug, _)| slug.contains("2025-06-18")), "one for each era");
+        let tasks: Vec<_> = found.iter().filter(|(slug, _)| slug.contains("tasks")).collect();
+        let has_tasks = ["direct", "http", "stdio"]
+            .map(|route| (format!("tasks-lifecycle-2026-07-28-rust {route}"), true));
+        assert_eq!(tasks, has_tasks.iter().collect::<Vec<_>>(), "the only one with the extension");
+        assert!(parse(Line::Stable, listing, Side::Sdk).is_empty());
     }
 }

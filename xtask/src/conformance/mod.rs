@@ -1,5 +1,5 @@
 //! The official conformance suite's scenarios: the client's against our client, the server's
-//! through the gateway onto a server of either era.
+//! through the gateway onto a server of either era, and onto servers on the official SDKs, directly and through the gateway.
 //!
 //! The suite itself ticks programs that did nothing, so its verdict is not asked for. Each scenario runs alone, at each
 //! protocol version it knows; then the checks it wrote are counted against `tests/conformance`, and the exit status of
@@ -10,10 +10,13 @@ mod expected;
 mod gateway;
 mod group;
 mod judge;
+mod listener;
 mod listing;
 mod run;
+mod sdk;
 mod subject;
 mod suite;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -89,7 +92,7 @@ pub(crate) fn run_with(options: &Options, peers: &Peers) -> Result<()> {
     report(&all, &problems)
 }
 
-/// The cases of one side, run, and what is expected of cases that are no more.
+/// The cases of one side, run, and what is wrong with the expectations themselves.
 fn run_side(
     side: Side,
     options: &Options,
@@ -100,9 +103,11 @@ fn run_side(
     let mut expected = Expected::read(&path)?;
     let (mut all, mut stale) = (Vec::new(), Vec::new());
     for line in options.lines() {
-        let runner = Runner { suite: Suite::new(line, peers), programs, expected: &expected };
+        let runner =
+            Runner { suite: Suite::new(line, peers), peers, programs, expected: &expected };
         let cases = runner.suite.cases(side)?;
         stale.extend(expected.stale(line, &cases));
+        stale.extend(expected.unexplained(line, &cases));
         let wanted = cases.into_iter().filter(|case| options.wants(case)).collect();
         all.extend(runner.run(side, wanted)?);
     }

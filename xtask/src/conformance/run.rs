@@ -11,8 +11,10 @@ use super::expected::Expected;
 use super::judge::{Demand, Evidence};
 use super::subject::{Programs, observe};
 use super::suite::Suite;
+use super::sweep::{self, Stage, Sweep};
 use crate::failure::{AboutFile, Result};
 use crate::paths;
+use crate::peers::Peers;
 
 /// These judge by the clock, so nothing else runs beside them.
 const ALONE: [&str; 1] = ["sse-retry"];
@@ -29,6 +31,7 @@ pub(super) struct Ran {
 /// Everything that it takes to run a case.
 pub(super) struct Runner<'a> {
     pub(super) suite: Suite,
+    pub(super) peers: &'a Peers,
     pub(super) programs: &'a Programs,
     pub(super) expected: &'a Expected,
 }
@@ -40,35 +43,60 @@ impl Runner<'_> {
         if folder.exists() {
             fs::remove_dir_all(&folder).about("empty", &folder)?;
         }
-        let (alone, together): (Vec<_>, Vec<_>) =
-            cases.into_iter().partition(|case| ALONE.contains(&case.scenario.as_str()));
-        let mut all = self.run_queue(together, AT_ONCE, &folder);
-        all.extend(self.run_queue(alone, 1, &folder));
+        let mut all = match side {
+            Side::Sdk => {
+                run_queue(sweep::group(cases), AT_ONCE, |sweep| self.run_sweep(sweep, &folder))
+            }
+            Side::Client | Side::Server | Side::Plugin => self.run_cases(cases, &folder),
+        };
         all.sort_by_key(Ran::name);
         Ok(all)
     }
 
-    fn run_queue(&self, cases: Vec<Case>, at_once: usize, folder: &Path) -> Vec<Ran> {
-        let queue = Mutex::new(VecDeque::from(cases));
-        let next = || queue.lock().ok().and_then(|mut queue| queue.pop_front());
-        let work = || std::iter::from_fn(next).map(|case| self.run_case(case, folder));
-        std::thread::scope(|scope| {
-            let workers: Vec<_> =
-                (0..at_once).map(|_| scope.spawn(|| work().collect::<Vec<_>>())).collect();
-            workers
-                .into_iter()
-                .flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
-                .collect()
-        })
+    fn run_cases(&self, cases: Vec<Case>, folder: &Path) -> Vec<Ran> {
+        let (alone, together): (Vec<_>, Vec<_>) =
+            cases.into_iter().partition(|case| ALONE.contains(&case.scenario.as_str()));
+        let run_case = |case: Case| {
+            let outcome = observe(&self.suite, self.programs, &case, &folder.join(case.slug()));
+            vec![self.judge(case, outcome)]
+        };
+        let mut all = run_queue(together, AT_ONCE, run_case);
+        all.extend(run_queue(alone, 1, run_case));
+        all
     }
 
-    fn run_case(&self, case: Case, folder: &Path) -> Ran {
-        let outcome = observe(&self.suite, self.programs, &case, &folder.join(case.slug()));
+    fn run_sweep(&self, sweep: Sweep, folder: &Path) -> Vec<Ran> {
+        let Self { suite, programs, peers, .. } = self;
+        let outcomes = sweep.observe(&Stage { suite, programs, peers }, folder);
+        let cases = sweep.cases.into_iter().zip(outcomes);
+        cases.map(|(case, outcome)| self.judge(case, outcome)).collect()
+    }
+
+    fn judge(&self, case: Case, outcome: Result<Evidence>) -> Ran {
         let demand = self.expected.demand(self.suite.line, &case);
         let ran = Ran { line: self.suite.line, case, demand, outcome };
         println!("{} {}", ran.name(), ran.result());
         ran
     }
+}
+
+/// Works through `items` with `at_once` threads.
+fn run_queue<T: Send>(
+    items: Vec<T>,
+    at_once: usize,
+    run: impl Fn(T) -> Vec<Ran> + Sync,
+) -> Vec<Ran> {
+    let queue = Mutex::new(VecDeque::from(items));
+    let next = || queue.lock().ok().and_then(|mut queue| queue.pop_front());
+    let work = || std::iter::from_fn(next).flat_map(&run);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..at_once).map(|_| scope.spawn(|| work().collect::<Vec<_>>())).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
 }
 
 // === impl Ran ===

@@ -3,12 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::case::{Case, Side, Subject};
-use super::gateway::Gateway;
+use super::gateway;
 use super::judge::Evidence;
+use super::listener::Listener;
+use super::sdk;
 use super::suite::{SCENARIO_PATIENCE, Suite, checks};
 use crate::command::{cargo, run as run_command};
-use crate::failure::{AboutFile, Result};
+use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
 
 /// The programs under test.
@@ -40,7 +44,10 @@ impl Programs {
             let package = ["-p", "switchboard-plugin-sdk", "--example=conformance"];
             run_command(cargo(&["build", "--locked"]).args(package))?;
         }
-        if sides.iter().any(|side| *side != Side::Plugin) {
+        if sides.contains(&Side::Sdk) {
+            sdk::build_rust_server()?;
+        }
+        if sides.iter().any(|side| matches!(side, Side::Client | Side::Server)) {
             run_command(&mut testkit)?;
         }
         let program = |name: &str| paths::target().join("debug").join(name);
@@ -64,13 +71,15 @@ pub(super) fn observe(
     match case.subject {
         Subject::Client => client(suite, &programs.driver, case, folder),
         Subject::Gateway(behind) => {
-            let gateway = Gateway::start(programs, behind, folder)?;
+            let entry = json!({ "command": programs.server, "args": ["--era", behind.name()] });
+            let gateway = gateway::serve(programs, &entry, folder)?;
             served(suite, Side::Server, gateway, case, folder)
         }
         Subject::Plugins => {
-            let plugins = Gateway::start_plugins(programs, folder)?;
+            let plugins = gateway::serve_plugins(programs, folder)?;
             served(suite, Side::Plugin, plugins, case, folder)
         }
+        Subject::Sdk(..) => Err(Failure::new("a server on an SDK is run in a sweep")),
     }
 }
 
@@ -94,7 +103,7 @@ fn client(suite: &Suite, driver: &Path, case: &Case, folder: &Path) -> Result<Ev
 fn served(
     suite: &Suite,
     side: Side,
-    gateway: Gateway,
+    gateway: Listener,
     case: &Case,
     folder: &Path,
 ) -> Result<Evidence> {

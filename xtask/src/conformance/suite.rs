@@ -16,6 +16,10 @@ use crate::peers::Peers;
 /// The time a scenario gets; the suite gets a little more to write its results.
 pub(super) const SCENARIO_PATIENCE: Duration = Duration::from_mins(1);
 const SUITE_PATIENCE: Duration = Duration::from_secs(90);
+/// For all scenarios of a version, one after another: they take seconds, unless many of them time out.
+const SWEEP_PATIENCE: Duration = Duration::from_mins(5);
+/// The suite appends the time to a folder's name: `-2026-07-28T12-00-00-000Z`.
+const TIME_CHARACTERS: usize = 25;
 
 pub(super) struct Suite {
     pub(super) line: Line,
@@ -55,6 +59,36 @@ impl Suite {
         command
     }
 
+    /// Runs every scenario on the list of `version` against the server at `url`. Each writes its checks beneath `folder`.
+    pub(super) fn sweep(&self, version: &str, url: &str, folder: &Path) -> Result<()> {
+        let mut command = self.command();
+        command
+            .args(["server", "--suite", "all", "--spec-version", version, "--url", url])
+            .arg("--output-dir")
+            .arg(folder);
+        run(command, folder, SWEEP_PATIENCE)
+    }
+
+    /// Runs one scenario, which may be on no version's list.
+    pub(super) fn single(&self, case: &Case, url: &str, folder: &Path) -> Result<()> {
+        let mut command = self.scenario(Side::Sdk, case, folder);
+        command.args(["--url", url]);
+        run(command, folder, SUITE_PATIENCE)
+    }
+
+    /// Where a sweep wrote the checks of `scenario`.
+    pub(super) fn swept_checks(folder: &Path, scenario: &str) -> Result<PathBuf> {
+        let is_of = |name: &str| {
+            let end = name.len().checked_sub(TIME_CHARACTERS);
+            let untimed = end.and_then(|end| name.get(..end));
+            untimed.and_then(|untimed| untimed.strip_prefix("server-")) == Some(scenario)
+        };
+        let found = beneath(folder)?
+            .into_iter()
+            .find(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of));
+        found.map(|found| found.join("checks.json")).ok_or_else(|| no_checks(folder))
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(&self.node);
         command.arg(&self.script).current_dir(paths::root());
@@ -64,23 +98,29 @@ impl Suite {
 
 /// Runs a scenario to its end, and returns the text of the checks it wrote. The suite's own verdict, its exit status,
 /// is not looked at.
-pub(super) fn checks(mut scenario: Command, folder: &Path) -> Result<String> {
-    let log = folder.join("suite.log");
-    let stdout = File::create(&log).about("write", &log)?;
-    let stderr = stdout.try_clone().about("write", &log)?;
-    scenario.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-    wait(&mut scenario).map_err(|failure| failure.hint(format!("its log is {}", log.display())))?;
+pub(super) fn checks(scenario: Command, folder: &Path) -> Result<String> {
+    run(scenario, folder, SUITE_PATIENCE)?;
     let checks = find_checks(folder)?;
     fs::read_to_string(&checks).about("read", &checks)
 }
 
+/// Runs the suite to its end. What it prints is in `suite.log`.
+fn run(mut suite: Command, folder: &Path, patience: Duration) -> Result<()> {
+    let log = folder.join("suite.log");
+    let stdout = File::options().create(true).append(true).open(&log).about("write", &log)?;
+    let stderr = stdout.try_clone().about("write", &log)?;
+    suite.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+    wait(&mut suite, patience)
+        .map_err(|failure| failure.hint(format!("its log is {}", log.display())))
+}
+
 /// Waits for the suite, then ends whatever it left behind: its time-out stops only the shell
 /// around a client.
-fn wait(command: &mut Command) -> Result<()> {
+fn wait(command: &mut Command, patience: Duration) -> Result<()> {
     let failed = || Failure::new("cannot run the conformance suite");
     let group = Group::open().map_err(|why| failed().because(why))?;
     let mut child = group.spawn(command).map_err(|why| failed().because(why))?;
-    let ended = ended_within(&mut child, SUITE_PATIENCE);
+    let ended = ended_within(&mut child, patience);
     drop(group);
     // Already collected where it ended by itself; that error says nothing new.
     let _ = child.wait();
@@ -108,18 +148,22 @@ pub(super) fn ended_within(
 /// The suite makes a folder of its own, named after the scenario and the time; a scenario `auth/x` is a folder `x` in
 /// a folder `auth`.
 fn find_checks(folder: &Path) -> Result<PathBuf> {
-    let beneath = |folder: &Path| -> Result<Vec<PathBuf>> {
-        let entries = fs::read_dir(folder).about("list", folder)?;
-        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        Ok(paths.filter(|path| path.is_dir()).collect())
-    };
     let mut folders = beneath(folder)?;
     for folder in folders.clone() {
         folders.extend(beneath(&folder)?);
     }
     let mut candidates = folders.into_iter().map(|folder| folder.join("checks.json"));
-    candidates.find(|path| path.is_file()).ok_or_else(|| {
-        Failure::new("the suite wrote no checks.json")
-            .hint(format!("its log is {}", folder.join("suite.log").display()))
-    })
+    candidates.find(|path| path.is_file()).ok_or_else(|| no_checks(folder))
+}
+
+/// The folders in a folder.
+fn beneath(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).about("list", folder)?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|path| path.is_dir()).collect())
+}
+
+fn no_checks(folder: &Path) -> Failure {
+    Failure::new("the suite wrote no checks.json")
+        .hint(format!("its log is {}", folder.join("suite.log").display()))
 }
