@@ -16,8 +16,6 @@ use crate::paths;
 
 /// What stands between flags of the compiler.
 const BETWEEN: &str = "\u{1f}";
-/// What was seen to run often is to stay under its own name: `crates/cli/layout.ld` says where it lies.
-const NAMES: &str = "-Cllvm-args=-profile-guided-section-prefix=false";
 /// Each process counts in a folder of its own: one that is killed meanwhile spoils nobody else's.
 const EACH: &str = "%p";
 
@@ -46,7 +44,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     merging.args(["merge", "--failure-mode=all", "-o"]).arg(&profile).arg(&counts);
     run_command(&mut merging)?;
     let used = format!("-Cprofile-use={}", profile.display());
-    let built = build(&folder, &[&used, NAMES])?;
+    let built = build(&folder, &[&used])?;
     let program = program();
     fs::copy(&built, &program).about("copy", &built)?;
     println!("{}", program.display());

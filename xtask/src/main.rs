@@ -14,7 +14,6 @@ mod dist;
 mod everything;
 mod failure;
 mod fuzz;
-mod layout;
 mod load;
 mod paths;
 mod peers;
@@ -48,8 +47,7 @@ usage: cargo xtask <verb>
   bench gateway [ARGS]    the whole program beside a bare floor and other gateways
   bench plugin            what a plugin's call costs over standard streams and HTTP, beside a bare floor
       --dist              either of both with the program that is shipped
-  dist                    the program as it is shipped, made with the knowledge of how it runs (target/dist)
-  layout                  see what runs once clients come, and have it laid side by side (crates/cli/layout.ld)";
+  dist                    the program as it is shipped, made with the knowledge of how it runs (target/dist)";
 
 fn main() -> ExitCode {
     match dispatch(Args::from_env()) {
@@ -70,7 +68,6 @@ fn dispatch(mut args: Args) -> Result<()> {
         Some("bench") => bench::run(args),
         Some("load") => load::run(args),
         Some("dist") => dist::run(args),
-        Some("layout") => layout::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

@@ -8,7 +8,6 @@ mod guarding;
 mod hint;
 mod hub;
 mod limits;
-mod memory;
 mod notice;
 mod place;
 mod plugins;

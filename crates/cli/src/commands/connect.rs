@@ -9,7 +9,6 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 
 use crate::args::{Connect, Global};
-use crate::memory;
 use crate::notice::Notice;
 use crate::printer::Printer;
 use crate::report::{Failure, Kind};
@@ -40,7 +39,6 @@ pub(crate) async fn run(
     options.env.clone_from(&caller.surroundings.env);
     options.view =
         Raw::of(&connect.view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
-    memory::forget_start();
     wait::at_work(attach::attach_stdio(options))
         .await
         .map_err(|error| Failure::new("cannot attach to the hub", error))
@@ -99,7 +97,6 @@ async fn speak(serving: &Serving) -> Result<(), Failure> {
     let mut ending = wait::Ending::listen();
     let opened = serving.open(opening).await;
     let opened = opened.map_err(|error| Failure::new("cannot serve", error))?;
-    memory::forget_start();
     let (writer, reader, writing) = stdio::link(LONGEST);
     let speaking = wait::at_work(async move {
         let Opened { view, changes } = opened;

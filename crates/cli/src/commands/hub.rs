@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use super::connect::place;
 use crate::hub::Hints;
 use crate::limits::{DescriptorShare, fitting_connections};
-use crate::memory;
 use crate::report::Failure;
 use crate::serving::{self, Serving};
 use crate::surroundings::Caller;
@@ -49,7 +48,6 @@ pub(crate) async fn run(caller: &Caller) -> Result<(), Failure> {
     let mut ending = wait::Ending::listen();
     let here = Here::open(caller, lifetime(caller)).await?;
     let here = here.map_err(|error| Failure::new("cannot listen for clients", error))?;
-    memory::forget_start();
     let stop = here.stop.clone();
     let asked = async {
         stop.run_until_cancelled(ending.wanted()).await;

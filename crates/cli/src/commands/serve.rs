@@ -18,7 +18,6 @@ use super::hub::{Here, no_admin_port};
 use crate::args::Serve;
 use crate::guarding::Door;
 use crate::hub;
-use crate::memory;
 use crate::notice::Notice;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, Kind};
@@ -255,7 +254,6 @@ async fn faces(
     drop(snapshot);
     let shutdown = stop.child_token();
     let (options, _shown) = looked_after_there(console, options);
-    memory::forget_start();
     let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {
