@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// Calls at once of a plugin that is thread-safe.
-const AT_ONCE: usize = worker::MOST_AT_ONCE;
+const AT_ONCE: usize = worker::MAX_THREADS;
 
 /// A worker with its plugin loaded.
 pub(crate) struct Worker {

@@ -17,7 +17,6 @@ mod away;
 mod book;
 mod client;
 mod error;
-mod glance;
 mod handshake;
 mod knock;
 mod options;

@@ -10,7 +10,6 @@ use switchboard_wire::{
     link::{Frame, LinkReader, LinkWriter},
 };
 use tokio::{
-    sync::Notify,
     task::yield_now,
     time::{sleep, timeout},
 };
@@ -19,7 +18,6 @@ use super::{
     AttachOptions,
     book::SharedBook,
     client::{Client, Incoming},
-    glance::stay_awake,
     reach::Reached,
 };
 
@@ -44,19 +42,17 @@ pub(super) async fn relay(
     hub: Reached,
 ) -> Left {
     let Client { writer, incoming } = &mut *client;
-    let passed = Notify::new();
     let up = async {
         // What is passed on is then written in the same turn.
-        tokio::join!(biased; up(options, book, incoming, writer, (hub.writer, &passed)), hub.writing);
+        tokio::join!(biased; up(options, book, incoming, writer, hub.writer), hub.writing);
         // The hub was told, or takes nothing more. Its last answers may be under way.
         sleep(FAREWELL).await;
     };
     let left = tokio::select! {
         // The hub's end is noticed before anything more is read for it: what the client said since is for the next.
         biased;
-        left = down(book, hub.reader, (writer, &passed)) => left,
+        left = down(book, hub.reader, writer) => left,
         () = up => Left::Hub,
-        never = stay_awake(&passed) => match never {},
     };
     if client.is_gone() { Left::Client } else { left }
 }
@@ -67,7 +63,7 @@ async fn up(
     book: &SharedBook,
     incoming: &mut Incoming,
     to_client: &LinkWriter,
-    (hub, passed): (LinkWriter, &Notify),
+    hub: LinkWriter,
 ) {
     while let Some(frame) = incoming.next().await {
         let text = match frame {
@@ -77,11 +73,10 @@ async fn up(
                 None
             }
         };
-        if let Some(text) = text {
-            if hub.send(text).await.is_err() {
-                return;
-            }
-            passed.notify_one();
+        if let Some(text) = text
+            && hub.send(text).await.is_err()
+        {
+            return;
         }
     }
     let _ = timeout(options.timing.finish, book.settled()).await;
@@ -99,11 +94,7 @@ async fn complain(malformed: &Malformed, to_client: &LinkWriter) {
 }
 
 /// From the hub to the client. Ends when either closes.
-async fn down(
-    book: &SharedBook,
-    mut hub: LinkReader,
-    (to_client, passed): (&LinkWriter, &Notify),
-) -> Left {
+async fn down(book: &SharedBook, mut hub: LinkReader, to_client: &LinkWriter) -> Left {
     let mut in_a_row = 0_usize;
     while let Ok(Some(frame)) = hub.next().await {
         in_a_row += 1;
@@ -114,11 +105,10 @@ async fn down(
             Frame::Text(text) => book.hub_says(text),
             Frame::Broken(malformed) => book.broken(&malformed),
         };
-        if let Some(text) = text {
-            if to_client.send(text).await.is_err() {
-                return Left::Client;
-            }
-            passed.notify_one();
+        if let Some(text) = text
+            && to_client.send(text).await.is_err()
+        {
+            return Left::Client;
         }
     }
     Left::Hub

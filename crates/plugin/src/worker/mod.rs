@@ -7,7 +7,6 @@
 //! `unsafe` is in `v1`, `v2` and `library`, which speak with the plugin through pointers.
 
 mod channel;
-mod crew;
 mod elf;
 mod interest;
 mod library;
@@ -15,6 +14,7 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod serving;
+mod thread_pool;
 mod v1;
 mod v2;
 
@@ -29,8 +29,8 @@ use switchboard_wire::{
 
 use crate::told::{Failed, Ready, said};
 use channel::Channel;
-pub(crate) use crew::MOST as MOST_AT_ONCE;
-use serving::Desk;
+use serving::PluginService;
+pub(crate) use thread_pool::MAX_THREADS;
 
 /// The word that makes our binary a worker.
 pub const COMMAND: &str = "plugin-worker";
@@ -127,7 +127,7 @@ fn run(order: Option<OsString>, builtins: Builtins) -> ExitCode {
         .ok_or_else(|| Failed::new("order", "the worker was not told what to load"))
         .and_then(|order| start(&order, &channel, builtins));
     let served = match started {
-        Ok((plugin, ready)) => Desk::new(&channel, plugin).serve(input, &ready),
+        Ok((plugin, ready)) => PluginService::new(&channel, plugin).serve(input, &ready),
         Err(failed) => Err(failed),
     };
     match served {
