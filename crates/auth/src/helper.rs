@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
+use switchboard_process::{Command, Exit, Guard, Process, Spawned, StderrOptions, spawn};
 use switchboard_wire::http::{Challenge, CredentialError, Credentials, Outgoing, Verdict};
-use switchboard_wire::process::{Command, Exit, Guard, Process, Spawned, StderrOptions, spawn};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
@@ -46,7 +46,7 @@ pub struct HeadersHelper(pub Helper);
 pub enum HelperError {
     /// It could not be started.
     #[error("the helper cannot be started")]
-    Start(#[source] switchboard_wire::process::SpawnError),
+    Start(#[source] switchboard_process::SpawnError),
     /// Its output could not be read.
     #[error("the helper cannot be read")]
     Read(#[source] std::io::Error),

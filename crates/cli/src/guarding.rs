@@ -13,7 +13,7 @@ use switchboard_gateway::face::{
     Access, FaceOptions, Limits, Rate, Times, TlsIdentity, Tokens, WithoutToken, is_public_name,
 };
 use switchboard_gateway::tokens::{Checked, Several, TokenStore};
-use switchboard_wire::process::raise_descriptor_limit;
+use switchboard_process::raise_descriptor_limit;
 use switchboard_wire::sanitize;
 use url::Url;
 

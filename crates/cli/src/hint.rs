@@ -7,7 +7,8 @@ use switchboard_config::{
 };
 use switchboard_core::CallError;
 use switchboard_core::permission::Because;
-use switchboard_wire::{Error, Remedy, process::SpawnError, sanitize};
+use switchboard_process::SpawnError;
+use switchboard_wire::{Error, Remedy, sanitize};
 
 /// What an error is about, since the same one is mended in different places.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 //! error that names it, never a panic or something else than what was asked for.
 
 use nix::sys::resource::{Resource, getrlimit};
-use switchboard_wire::process::raise_descriptor_limit;
+use switchboard_process::raise_descriptor_limit;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::report::{Failure, Kind};

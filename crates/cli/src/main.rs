@@ -35,7 +35,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     // This program is also the guard of the servers it starts, and then nothing else.
-    switchboard_wire::process::guard::run_if_guard();
+    switchboard_process::guard::run_if_guard();
     // And the worker that holds a plugin.
     switchboard_plugin::worker::run_if_worker(plugins::BUILTINS);
     let typed = surroundings::typed();

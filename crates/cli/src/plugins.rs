@@ -23,7 +23,7 @@ use switchboard_plugin_hello as hello;
 use switchboard_plugin_notification as notification;
 use switchboard_plugin_sleep as sleep;
 use switchboard_plugin_weather as weather;
-use switchboard_wire::process::Guard;
+use switchboard_process::Guard;
 
 use crate::environment;
 use crate::report::Failure;

@@ -11,7 +11,7 @@ use switchboard_core::ide;
 
 use switchboard_auth::{FileStore, Keychain, NoKeychain, SystemKeychain};
 use switchboard_gateway::hub;
-use switchboard_wire::process::Guard;
+use switchboard_process::Guard;
 
 use crate::args::Global;
 use crate::notice::Notice;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use switchboard_config::{Asked, Environment, Mode, Platform, Surroundings, resolve};
 use switchboard_core::agent_loop::Toolbox;
 use switchboard_core::{Engine, EngineOptions, Session, Workspace, WorkspaceId};
-use switchboard_wire::process::{Guard, guard};
+use switchboard_process::{Guard, guard};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

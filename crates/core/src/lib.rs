@@ -10,7 +10,8 @@
 //! # use futures_util::future::BoxFuture;
 //! # use switchboard_config::{Asked, Platform, Surroundings, resolve};
 //! # use switchboard_core::engine::InProcess;
-//! # use switchboard_wire::{envelope::RpcError, json::Raw, process::Guard};
+//! # use switchboard_process::Guard;
+//! # use switchboard_wire::{envelope::RpcError, json::Raw};
 //! # use switchboard_wire::server::{self, Changes, Context, Description, Handler, Reply};
 //! use switchboard_core::{CallEvent, Engine, EngineOptions, Request, Session, Workspace, WorkspaceId};
 //!

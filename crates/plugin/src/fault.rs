@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use switchboard_process::Exit;
 use switchboard_wire::{
     envelope::{RpcError, code},
-    process::Exit,
     sanitize,
 };
 

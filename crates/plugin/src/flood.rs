@@ -12,7 +12,7 @@ use std::{
 };
 
 use memchr::memchr_iter;
-use switchboard_wire::process::StderrSink;
+use switchboard_process::StderrSink;
 use tokio::{
     io::{AsyncRead, ReadBuf},
     time::Instant,

@@ -5,10 +5,11 @@ use std::{
     time::Duration,
 };
 
+use switchboard_process as process;
+use switchboard_process::{Command, Process, StderrOptions};
 use switchboard_wire::{
     envelope::{Message, Parsed},
     link::{Frame, LinkReader, lines},
-    process::{self, Command, Process, StderrOptions},
 };
 use tokio::{sync::mpsc, task::coop::consume_budget, time::timeout};
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
 use switchboard_core::logs::Logs;
-use switchboard_wire::process::Guard;
+use switchboard_process::Guard;
 
 use crate::worker::Limits;
 

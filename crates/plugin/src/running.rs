@@ -13,12 +13,12 @@ use std::{
 };
 
 use bytestring::ByteString;
+use switchboard_process::Process;
 use switchboard_wire::{
     envelope::{Id, Message, Notification, Outcome, Request, Response, RpcError, code},
     json::Raw,
     link::LinkWriter,
     meta::method,
-    process::Process,
 };
 use tokio::{
     runtime::Handle,

@@ -6,9 +6,9 @@ use crate::{
     Error, Remedy,
     envelope::code,
     http::{ConnectKind, HttpError},
-    process::SpawnError,
     ws::WsError,
 };
+use switchboard_process::SpawnError;
 
 impl From<SpawnError> for Error {
     fn from(error: SpawnError) -> Self {
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
     use crate::envelope::RpcError;
-    use crate::process::Exit;
+    use switchboard_process::Exit;
 
     #[test]
     fn what_was_sent_and_not_refused_may_have_been_carried_out() {

@@ -9,10 +9,10 @@ use crate::{
     envelope::{Malformed, RpcError},
     http::HttpError,
     json::SpliceError,
-    process::{Exit, SpawnError},
     sanitize,
     ws::WsError,
 };
+use switchboard_process::{Exit, SpawnError};
 
 /// Why something on the wire failed. Clones share their source, since one cause may end many
 /// calls.

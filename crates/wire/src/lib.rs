@@ -3,10 +3,11 @@
 //! Messages are texts. [`envelope`] tells whose a message is and leaves its payload alone;
 //! [`json::splice`] changes the few members that must change. A [`client`] session turns either era
 //! of the protocol into one neutral exchange; a [`server`] session renders the same exchange for
-//! whoever is connected. Below them are the transports: [`process`] with pipes, [`http`], [`ws`],
+//! whoever is connected. Below them are the transports: pipes of a child process, [`http`], [`ws`],
 //! and [`link`] for anything that carries whole messages.
 //!
 //! This crate refuses to know what servers are called, who configured them, and who may use them.
+#![forbid(unsafe_code)]
 
 pub mod client;
 pub mod envelope;
@@ -14,7 +15,6 @@ pub mod http;
 pub mod json;
 pub mod link;
 pub mod meta;
-pub mod process;
 pub mod queue;
 pub mod sanitize;
 pub mod server;

@@ -11,7 +11,7 @@ use switchboard_gateway::admin::{Admin, LoopbackError, PORT};
 use switchboard_gateway::socket::{
     self, Attached, Hello, Lifetime, ListenOptions, Listener, Refusal,
 };
-use switchboard_wire::process::raise_descriptor_limit;
+use switchboard_process::raise_descriptor_limit;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::place;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_auth::{Error, Identity, IdentityProvider, Presence};
 use switchboard_config::{self as config, Desired, Located, Transport};
-use switchboard_wire::process::Guard;
+use switchboard_process::Guard;
 use switchboard_wire::sanitize;
 use url::Url;
 

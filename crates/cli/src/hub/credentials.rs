@@ -11,8 +11,8 @@ use switchboard_config::{Entry, Remote, Scope, Server, Transport, Workspace, nar
 use switchboard_core::connection;
 use switchboard_core::engine::{CredentialSource, Environment};
 use switchboard_gateway::hub::CatalogueCredentials;
+use switchboard_process::Guard;
 use switchboard_wire::http::{Credentials, HttpError, NoCredentials, PoolOptions};
-use switchboard_wire::process::Guard;
 use url::Url;
 
 use crate::environment;

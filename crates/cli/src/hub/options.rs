@@ -9,7 +9,7 @@ use switchboard_config::Desired;
 use switchboard_core::EngineOptions;
 use switchboard_core::connection::Timing;
 use switchboard_core::engine::number_problems;
-use switchboard_wire::process::Guard;
+use switchboard_process::Guard;
 
 use super::credentials::Sources;
 use crate::notice::Notice;

@@ -5,10 +5,10 @@ mod typed;
 use std::sync::{Arc, OnceLock};
 
 use http::HeaderMap;
+use switchboard_process::{Command, Guard, StderrOptions};
 use switchboard_wire::{
     client::{HttpTarget, Stdio, Target},
     http::{Credentials, EndpointOptions, Pool, PoolOptions},
-    process::{Command, Guard, StderrOptions},
     ws::WsOptions,
 };
 use url::Url;

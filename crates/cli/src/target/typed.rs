@@ -4,7 +4,8 @@ use std::{env, ffi::OsString, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_config::{self as config, BUILTIN_SERVER, Entry};
-use switchboard_wire::{client::Target, http::NoCredentials, process::Command};
+use switchboard_process::Command;
+use switchboard_wire::{client::Target, http::NoCredentials};
 use url::Url;
 
 use super::stdio;

@@ -9,8 +9,8 @@ use switchboard_core::{EngineOptions, results};
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::face::Times;
 use switchboard_gateway::socket::Lifetime;
+use switchboard_process::Guard;
 use switchboard_testkit::http::{Reply, Scripted};
-use switchboard_wire::process::Guard;
 
 use crate::{Home, Story, story::in_order};
 

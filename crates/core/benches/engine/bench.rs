@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use switchboard_config::{Asked, Desired, Dynamic, Environment, Platform, Surroundings, resolve};
 use switchboard_core::{Caller, Engine, EngineOptions, Session, Snapshot, Workspace, WorkspaceId};
+use switchboard_process::Guard;
 use switchboard_testkit::guard_path;
-use switchboard_wire::process::Guard;
 use tempfile::TempDir;
 
 /// Nothing here takes longer.

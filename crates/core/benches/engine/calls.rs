@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use switchboard_core::engine::InProcess;
 use switchboard_core::{Caller, Request};
+use switchboard_process::{Command, Guard, StderrOptions};
 use switchboard_testkit::{guard_path, programs::program};
 use switchboard_wire::client::{Call, Client, ClientOptions, Inbox, Stdio, Target};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::pair;
-use switchboard_wire::process::{Command, Guard, StderrOptions};
 use switchboard_wire::server::{
     Asked, Changes, Context, Description, Handler, Reply, ServeOptions, serve,
 };

@@ -390,7 +390,7 @@ impl Connection {
     /// Numbers about it.
     pub fn stats(&self) -> Stats {
         let pid = match &*self.state.borrow() {
-            State::Connected(live) => live.client.process().map(wire::process::Process::pid),
+            State::Connected(live) => live.client.process().map(switchboard_process::Process::pid),
             _ => None,
         };
         self.core.tally.stats(self.core.in_flight.count(), pid)

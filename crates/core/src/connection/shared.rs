@@ -6,10 +6,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use switchboard_process::{Guard, StderrOptions};
 use switchboard_wire::{
     client::{EraCache, Implementation},
     http::{Pool, PoolOptions, Proxies, ProxyVars},
-    process::{Guard, StderrOptions},
 };
 
 use super::{key::Key, lists::RawLists, slots::Slots, spec::Spec, timing::Timing};

@@ -10,11 +10,11 @@ use std::{
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_config::{Ide, InheritEnv, Remote, Stdio, Transport, baseline_value, glob};
+use switchboard_process::Command;
 use switchboard_wire::{
     self as wire, Era, Version,
     client::{Attribution, ClientOptions, Greeting, HttpTarget, Root, Target},
     http::{Credentials, EndpointOptions, NoCredentials, Pool},
-    process::Command,
     ws::WsOptions,
 };
 use url::Url;

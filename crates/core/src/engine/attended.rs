@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use switchboard_process::{Member, Process};
 use switchboard_wire::http::SignedOut;
-use switchboard_wire::process::{Member, Process};
 
 use super::{Engine, PrincipalLease, WorkspaceId};
 use crate::connection::{Connection, SignInError, State};

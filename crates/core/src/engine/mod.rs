@@ -39,8 +39,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use switchboard_config::Desired;
+use switchboard_process::StderrOptions;
 use switchboard_wire::client::Implementation;
-use switchboard_wire::process::StderrOptions;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_config::{Entry, Server};
+use switchboard_process::Guard;
 use switchboard_wire::http::{Credentials, NoCredentials};
-use switchboard_wire::process::Guard;
 
 use super::workspace::Environment;
 use crate::audit::Audit;

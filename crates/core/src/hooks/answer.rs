@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 use switchboard_config::{Hook, HookEvent};
+use switchboard_process::Exit;
 use switchboard_wire::json::{JsonKind, Raw};
-use switchboard_wire::process::Exit;
 use switchboard_wire::sanitize;
 
 use super::runner::{Ran, RunError};

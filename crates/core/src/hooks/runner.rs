@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use switchboard_config::narrowed_path;
-use switchboard_wire::json::Raw;
-use switchboard_wire::process::{
+use switchboard_process::{
     Command, Exit, Guard, Process, SpawnError, Spawned, StderrOptions, spawn,
 };
+use switchboard_wire::json::Raw;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, timeout_at};

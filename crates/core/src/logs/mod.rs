@@ -23,7 +23,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 use switchboard_config::name::normalize;
-use switchboard_wire::process::StderrSink;
+use switchboard_process::StderrSink;
 
 use crate::{Problem, ProblemKind};
 

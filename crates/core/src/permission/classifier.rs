@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use switchboard_process::Exit;
 use switchboard_wire::json::Raw;
-use switchboard_wire::process::Exit;
 use switchboard_wire::sanitize;
 
 use super::{Annotations, Because, Verdict};

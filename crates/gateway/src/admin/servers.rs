@@ -12,7 +12,7 @@ use switchboard_core::catalog::Told as Catalog;
 use switchboard_core::engine::{Happened, LOCAL_PRINCIPAL};
 use switchboard_core::logs::Follow;
 use switchboard_core::told::{Advice, Server, Snapshot};
-use switchboard_wire::process::Member;
+use switchboard_process::Member;
 use switchboard_wire::sanitize;
 use tokio::time::timeout;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use switchboard_process::Guard;
 use switchboard_wire::http::Pool;
-use switchboard_wire::process::Guard;
 
 /// How sources are kept.
 #[derive(Clone, Debug)]

@@ -9,12 +9,12 @@ use switchboard_core::{Engine, EngineOptions};
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::front::{Opening, Part};
 use switchboard_gateway::hub::{Agents, Extra, Options, Served};
+use switchboard_process::Guard;
 use switchboard_testkit::processes::working_in;
 use switchboard_testkit::{guard_path, programs::program};
 use switchboard_wire::client::{Call, Client, ClientOptions, Greeting, List, Target};
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::pair::pair;
-use switchboard_wire::process::Guard;
 use switchboard_wire::server::{ServeOptions, serve};
 use switchboard_wire::{Error, Version};
 

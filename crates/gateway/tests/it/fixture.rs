@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use switchboard_config::{Asked, Environment, Kind, Scope, Surroundings, Workspace};
 use switchboard_gateway::hub::{Options, Problem, Snapshot, Sources, Timing};
+use switchboard_process::Guard;
 use switchboard_testkit::guard_path;
 use switchboard_wire::http::{Pool, PoolOptions, Proxies, TlsOptions};
-use switchboard_wire::process::Guard;
 use tempfile::TempDir;
 use tokio::sync::watch;
 

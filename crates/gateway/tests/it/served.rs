@@ -11,8 +11,8 @@ use switchboard_config::{
 use switchboard_core::engine::{InProcess, Status};
 use switchboard_core::{Engine, EngineOptions};
 use switchboard_gateway::hub::{Extra, Options, PluginHost, Served};
+use switchboard_process::Guard;
 use switchboard_testkit::{guard_path, programs::program};
-use switchboard_wire::process::Guard;
 
 #[tokio::test]
 async fn a_file_that_changes_starts_and_stops_only_what_it_names() {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use switchboard_gateway::hub::{ConnectorsError as Error, NotAToken};
+use switchboard_process::Exit;
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_testkit::processes::{wait_until, working_in};
-use switchboard_wire::process::Exit;
 
 use crate::catalogue::{failure, listing, settings};
 use crate::fixture::{BOUND, Home, ready, soon, timed, write};

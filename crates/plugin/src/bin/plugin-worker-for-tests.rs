@@ -122,6 +122,6 @@ plugin! {
 }
 
 fn main() {
-    switchboard_wire::process::guard::run_if_guard();
+    switchboard_process::guard::run_if_guard();
     run_if_worker(&[Builtin { name: "test", table: entry, plugin }]);
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use switchboard_plugin::{Options, Plugins, Sources, Terms, Times};
-use switchboard_wire::process::Guard;
+use switchboard_process::Guard;
 use tempfile::TempDir;
 
 /// The program that is guard and worker.

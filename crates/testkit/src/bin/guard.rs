@@ -2,6 +2,6 @@
 
 fn main() {
     #[cfg(unix)]
-    switchboard_wire::process::guard::run_if_guard();
+    switchboard_process::guard::run_if_guard();
     std::process::exit(64);
 }

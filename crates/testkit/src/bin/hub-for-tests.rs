@@ -42,7 +42,7 @@ impl Hub for ForAll {
 }
 
 fn main() -> ExitCode {
-    switchboard_wire::process::guard::run_if_guard();
+    switchboard_process::guard::run_if_guard();
     let mut args = std::env::args().skip(1);
     let folder = PathBuf::from(args.next().unwrap());
     note(&folder);

@@ -10,8 +10,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use switchboard_process::{Command, Guard, Spawned, StderrOptions, spawn};
 use switchboard_testkit::processes;
-use switchboard_wire::process::{Command, Guard, Spawned, StderrOptions, spawn};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::time::{sleep, timeout};
 

@@ -4,7 +4,8 @@ use bytestring::ByteString;
 use http::HeaderMap;
 
 use super::{facts::ServerFacts, http_channel::HttpChannel};
-use crate::{Error, link::LinkWriter, process::Process};
+use crate::{Error, link::LinkWriter};
+use switchboard_process::Process;
 
 /// The way to the server.
 #[derive(Debug)]

@@ -17,9 +17,10 @@ use crate::{
     envelope::Parsed,
     http::Endpoint,
     link::{self, LinkReader, LinkWriter, lines, pair, sse},
-    process::{self, Process},
     ws,
 };
+use switchboard_process as process;
+use switchboard_process::Process;
 
 /// A session whose tasks run, not yet greeted.
 struct Opened {

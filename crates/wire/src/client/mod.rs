@@ -7,7 +7,8 @@
 //! ```no_run
 //! # async fn example() -> Result<(), switchboard_wire::Error> {
 //! use switchboard_wire::client::{Call, Client, ClientOptions, List, Stdio, Target};
-//! use switchboard_wire::{json::Raw, process::{Command, Guard, StderrOptions}};
+//! use switchboard_process::{Command, Guard, StderrOptions};
+//! use switchboard_wire::json::Raw;
 //!
 //! let mut command = Command::new("mcp-server-time");
 //! command.env = std::env::vars_os().collect();
@@ -176,7 +177,7 @@ impl Client {
     }
 
     /// The server's process, if it is one of ours.
-    pub fn process(&self) -> Option<&crate::process::Process> {
+    pub fn process(&self) -> Option<&switchboard_process::Process> {
         match &self.session().channel {
             Channel::Link(link) => link.process.as_ref(),
             Channel::Http(_) => None,

@@ -7,9 +7,9 @@ use url::Url;
 use crate::{
     http::{EndpointOptions, Pool},
     link::pair,
-    process::{Command, Guard, StderrOptions},
     ws::WsOptions,
 };
+use switchboard_process::{Command, Guard, StderrOptions};
 
 /// What to connect to, and how.
 pub enum Target {

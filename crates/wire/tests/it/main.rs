@@ -5,7 +5,6 @@
 mod envelope;
 mod http;
 mod peers;
-mod process;
 mod regression;
 mod serving;
 mod session;

@@ -12,12 +12,12 @@ use switchboard_core::connection::{
     CapabilityClass, Connection, InProcess, Jitter, Listener, Notice, Reach, Shared, Spec, State,
     Timing, Variant,
 };
+use switchboard_process::Guard;
 use switchboard_testkit::scripted::{Part, Scripted};
 use switchboard_wire::{
     Error,
     client::{Implementation, List},
     http::{Doing, HttpError, NoCredentials},
-    process::Guard,
 };
 use tokio::time::{Instant, sleep};
 

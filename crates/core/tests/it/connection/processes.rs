@@ -6,6 +6,7 @@ use switchboard_config::{Entry, Stdio, Transport};
 use switchboard_core::connection::{
     Connection, Error, Live, NotReady, Reach, Shared, Spec, State, Timing,
 };
+use switchboard_process::{Guard, SpawnError};
 use switchboard_testkit::{
     guard_path,
     processes::{Identity, wait_until, working_in},
@@ -16,7 +17,6 @@ use switchboard_wire::{
     Error as WireError,
     client::{Call, Implementation},
     json::Raw,
-    process::{Guard, SpawnError},
 };
 
 use super::bench::{Heard, timing};

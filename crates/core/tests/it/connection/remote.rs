@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use switchboard_config::{Entry, Remote, Tls, Transport};
 use switchboard_core::connection::{Connection, Error, Live, Reach, Shared, Spec, State, Timing};
+use switchboard_process::Guard;
 use switchboard_testkit::{
     face::StreamableFace,
     fixture::Fixture,
@@ -21,7 +22,6 @@ use switchboard_wire::{
         Proxies, SignInRevision, Verdict,
     },
     json::Raw,
-    process::Guard,
 };
 
 use super::bench::{Heard, timing};

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use switchboard_core::connection::{Jitter, State, Timing};
+use switchboard_process::SpawnError;
 use switchboard_testkit::scripted::{Part, Said, Scripted};
-use switchboard_wire::{Error, process::SpawnError};
+use switchboard_wire::Error;
 
 use super::bench::{Bench, pass, seconds, shared, sign_in, tenths, timing};
 

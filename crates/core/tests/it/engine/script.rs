@@ -13,12 +13,12 @@ use switchboard_config::{
 use switchboard_core::engine::{
     Caller, Engine, EngineOptions, InProcess, Session, Snapshot, Workspace, WorkspaceId,
 };
+use switchboard_process::Guard;
 use switchboard_wire::Era;
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::pair;
-use switchboard_wire::process::Guard;
 use switchboard_wire::server::{
     Asked, Change, Changes, ClientFacts, Context, Description, Handler, Reply, ServeOptions, serve,
 };

@@ -4,10 +4,10 @@ use serde_json::json;
 use switchboard_core::CallError;
 use switchboard_core::connection::{Error, NotReady};
 use switchboard_core::engine::Status;
+use switchboard_process::Exit;
 use switchboard_testkit::processes::Identity;
 use switchboard_testkit::programs::program;
 use switchboard_wire::Error as WireError;
-use switchboard_wire::process::Exit;
 
 use super::world::{World, nothing, request};
 

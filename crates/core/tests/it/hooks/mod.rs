@@ -14,9 +14,9 @@ use std::time::Duration;
 use switchboard_config::{Hook, HookEvent, Mode, Origin, Scope};
 use switchboard_core::Problem;
 use switchboard_core::hooks::{HookNote, Hooks, Runner, ToolUse};
+use switchboard_process::Guard;
 use switchboard_testkit::processes::{wait_until, working_in};
 use switchboard_wire::json::Raw;
-use switchboard_wire::process::Guard;
 
 /// Everything here ends within this, or has failed.
 const BOUND: Duration = Duration::from_secs(60);

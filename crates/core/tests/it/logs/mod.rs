@@ -184,7 +184,7 @@ async fn a_follower_may_come_before_the_log_and_may_stop_waiting() {
 async fn a_disk_that_refuses_is_a_problem_and_no_more() {
     let (dir, logs) = logs();
     fs::remove_dir_all(dir.path().join("logs")).unwrap();
-    let sink: Arc<dyn switchboard_wire::process::StderrSink> = logs.sink("s", "w");
+    let sink: Arc<dyn switchboard_process::StderrSink> = logs.sink("s", "w");
     sink.write(b"lost\n");
     logs.settle().await;
     assert!(logs.problem().unwrap().message.contains("logs are not written"));

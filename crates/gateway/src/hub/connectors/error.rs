@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::StatusCode;
+use switchboard_process::{Exit, SpawnError};
 use switchboard_wire::http::HttpError;
-use switchboard_wire::process::{Exit, SpawnError};
 
 /// Why there is no fresh catalogue.
 #[derive(Debug, thiserror::Error)]

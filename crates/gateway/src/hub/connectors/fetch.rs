@@ -6,10 +6,10 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use switchboard_config::is_encrypted_or_local;
+use switchboard_process::Guard;
 use switchboard_wire::http::{
     Body, Endpoint, EndpointOptions, HttpError, Limits, Pool, StaticHeaders,
 };
-use switchboard_wire::process::Guard;
 use switchboard_wire::sanitize;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::HeaderValue;
-use switchboard_wire::process::{Command, Exit, Guard, Process, Spawned, StderrOptions, spawn};
+use switchboard_process::{Command, Exit, Guard, Process, Spawned, StderrOptions, spawn};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;

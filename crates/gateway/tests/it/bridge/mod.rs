@@ -23,10 +23,10 @@ use switchboard_core::engine::InProcess;
 use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions};
 use switchboard_gateway::front::{Front, Opening, Part};
+use switchboard_process::Guard;
 use switchboard_wire::client::{Client, ClientOptions, Greeting, Inbox, Target};
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::pair::{End, pair};
-use switchboard_wire::process::Guard;
 use switchboard_wire::server::{ServeOptions, serve};
 use switchboard_wire::{Era, Version};
 

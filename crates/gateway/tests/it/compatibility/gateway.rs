@@ -13,13 +13,13 @@ use switchboard_gateway::face::{self, FaceOptions};
 use switchboard_gateway::socket::{
     Folders, Hello, Hub, Lifetime, ListenOptions, Listener, Place, Refusal,
 };
+use switchboard_process::Guard;
 use switchboard_wire::client::{
     Client as Wire, ClientOptions, Greeting, HttpTarget, Inbox, Root, Target,
 };
 use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies, TlsOptions};
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::lines;
-use switchboard_wire::process::Guard;
 use switchboard_wire::ws::WsOptions;
 use switchboard_wire::{Era, Version};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

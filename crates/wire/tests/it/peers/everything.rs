@@ -35,7 +35,7 @@ fn expected() -> Expected {
     }
 }
 
-fn server(mode: &str) -> switchboard_wire::process::Command {
+fn server(mode: &str) -> switchboard_process::Command {
     reference("npm", "server-everything", &[mode])
 }
 
@@ -92,7 +92,7 @@ fn behind_a_websocket_gateway() {
 }
 
 /// Everything the server has, over any transport.
-async fn whole(command: switchboard_wire::process::Command, way: Way, path: &str) {
+async fn whole(command: switchboard_process::Command, way: Way, path: &str) {
     let mut connected = Connected::start(command, way, path).await;
     // It has more tools for a client that can be asked, and says so at once: too early for a stream
     // that is opened after the handshake.

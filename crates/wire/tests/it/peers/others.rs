@@ -192,7 +192,7 @@ fn python_over_sse() {
     bounded(plain(our_python("py-sse-server.py"), Way::Sse, python_sdk()));
 }
 
-async fn plain(command: switchboard_wire::process::Command, way: Way, expected: Expected) {
+async fn plain(command: switchboard_process::Command, way: Way, expected: Expected) {
     let mut connected = Connected::start(command, way, "").await;
     check(&mut connected, &expected).await;
     connected.close().await;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use switchboard_wire::process::Command;
+use switchboard_process::Command;
 
 /// The folder that `cargo xtask peers` prints.
 pub(super) fn peers() -> PathBuf {

@@ -3,15 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use switchboard_process::{Command, Guard, Process, Spawned, StderrOptions, StderrSink, spawn};
 use switchboard_testkit::guard_path;
 use switchboard_testkit::processes::{Identity, wait_until, working_in};
 use switchboard_wire::client::{
     Client, ClientOptions, Greeting, HttpTarget, Inbox, Root, Stdio, Target,
 };
 use switchboard_wire::http::{EndpointOptions, Pool, PoolOptions, Proxies};
-use switchboard_wire::process::{
-    Command, Guard, Process, Spawned, StderrOptions, StderrSink, spawn,
-};
 use switchboard_wire::ws::WsOptions;
 use tempfile::TempDir;
 use tokio::net::unix::pipe;

@@ -10,8 +10,9 @@ mod decoding;
 mod processes;
 mod progress;
 
+use switchboard_process::Command;
 use switchboard_testkit::programs::program;
-use switchboard_wire::{client::Target, process::Command};
+use switchboard_wire::client::Target;
 
 use crate::suite::stdio;
 

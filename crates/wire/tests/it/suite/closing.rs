@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use switchboard_process::{Command, Guard, StderrOptions};
 use switchboard_testkit::{
     processes::{Identity, wait_until, working_in},
     programs::program,
@@ -9,7 +10,6 @@ use switchboard_testkit::{
 use switchboard_wire::{
     Error,
     client::{Call, Client, Greeting, Stdio, Target},
-    process::{Command, Guard, StderrOptions},
 };
 
 use super::{Bench, Served, Transport, connect, options, over_all_five, raw};

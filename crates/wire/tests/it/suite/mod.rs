@@ -17,6 +17,7 @@ mod questions;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
+use switchboard_process::{Command, Guard, StderrOptions};
 use switchboard_testkit::{
     face::{SseFace, StreamableFace, web_socket},
     fixture::Fixture,
@@ -29,7 +30,6 @@ use switchboard_wire::{
     http::EndpointOptions,
     json::Raw,
     link::pair::pair,
-    process::{Command, Guard, StderrOptions},
     ws::WsOptions,
 };
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use switchboard_process::{Command, Exit, Spawned};
 use switchboard_testkit::processes::{Identity, working_in};
-use switchboard_wire::process::{Command, Exit, Spawned};
 
 use super::{Tree, bounded, eventually, guard, sh, start};
 

@@ -8,12 +8,12 @@ use nix::unistd::Pid;
 
 /// Every process below `root`, children before grandchildren. Includes the dead whom their parents
 /// have not yet waited for.
-pub(in crate::process) fn descendants(root: Pid) -> Vec<Pid> {
+pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
     by_thread(root).unwrap_or_else(|| by_parent(root))
 }
 
 /// The children of a process, the dead whom it has not yet waited for included.
-pub(in crate::process) fn children(pid: Pid) -> Vec<Pid> {
+pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let by_parent = || parents_and_children().into_iter().filter(|(parent, _)| *parent == pid);
     listed(pid).unwrap_or_else(|| by_parent().map(|(_, child)| child).collect())
 }

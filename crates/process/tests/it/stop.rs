@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use switchboard_process::{Command, Exit, Guard, Spawned, StopLadder};
 use switchboard_testkit::processes::working_in;
-use switchboard_wire::process::{Command, Exit, Guard, Spawned, StopLadder};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::{Tree, both, bounded, command, eventually, guard, start, stubborn};

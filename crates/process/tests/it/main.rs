@@ -14,9 +14,9 @@ mod stop;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use switchboard_process::{Command, Guard, Process, Spawned, StderrOptions, spawn};
 use switchboard_testkit::processes::{Identity, wait_until};
 use switchboard_testkit::programs::program;
-use switchboard_wire::process::{Command, Guard, Process, Spawned, StderrOptions, spawn};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::net::unix::pipe;
 

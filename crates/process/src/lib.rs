@@ -37,7 +37,7 @@ pub use guard::Guard;
 pub use handle::Process;
 pub use stderr::{StderrOptions, StderrSink};
 
-pub(crate) use stdout::Stdout;
+pub use stdout::Stdout;
 
 use tokio::net::unix::pipe;
 

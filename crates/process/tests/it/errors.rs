@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use switchboard_wire::process::{Command, Exit, Guard, SpawnError, Spawned, StderrOptions, spawn};
+use switchboard_process::{Command, Exit, Guard, SpawnError, Spawned, StderrOptions, spawn};
 
 use super::{both, bounded, command, sh, start};
 

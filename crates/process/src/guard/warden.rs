@@ -21,7 +21,7 @@ use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::protocol::{Report, Request};
 use super::{handover, ladder};
-use crate::process::{Exit, child, descriptors, orphans};
+use crate::{Exit, child, descriptors, orphans};
 
 /// A guard at work.
 pub(super) struct Warden {

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use switchboard_process::{Command, SpawnError, raise_descriptor_limit};
 use switchboard_testkit::programs::program;
-use switchboard_wire::process::{Command, SpawnError, raise_descriptor_limit};
 
 use super::{both, bounded, command, guard, output, sh, stubborn};
 

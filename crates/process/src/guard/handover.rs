@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
-use crate::process::child;
+use crate::child;
 
 const COMPANY: u8 = b'+';
 

@@ -8,7 +8,7 @@ use nix::unistd::{Pid, getpgid};
 
 use super::descendants::descendants;
 use super::warden::{Left, Warden};
-use crate::process::StopLadder;
+use crate::StopLadder;
 
 /// How soon the killed are looked for again, at first and at most.
 const SOON: Duration = Duration::from_millis(2);
@@ -63,7 +63,7 @@ fn kill_all(warden: &mut Warden) {
 
 /// A process that forks faster than we walk escapes a kill of its number, never one of its group.
 /// Only groups that are surely made of descendants: the child's own, and those whose leader is one.
-pub(in crate::process) fn kill_groups(alive: &[Pid], server: Pid) {
+pub(crate) fn kill_groups(alive: &[Pid], server: Pid) {
     let groups: HashSet<Pid> = alive.iter().filter_map(|pid| getpgid(Some(*pid)).ok()).collect();
     for group in groups {
         if group == server || alive.contains(&group) {

@@ -25,7 +25,7 @@ const OFTEN: u8 = 16;
 
 /// The standard output of a child that is spoken with for long.
 #[derive(Debug)]
-pub(crate) struct Stdout {
+pub struct Stdout {
     pipe: pipe::Receiver,
     /// How often it was found full.
     full: u8,
@@ -34,7 +34,8 @@ pub(crate) struct Stdout {
 // === impl Stdout ===
 
 impl Stdout {
-    pub(crate) fn new(pipe: pipe::Receiver) -> Self {
+    /// The child's end of the pipe, as [`crate::spawn`] hands it out.
+    pub fn new(pipe: pipe::Receiver) -> Self {
         Self { pipe, full: 0 }
     }
 

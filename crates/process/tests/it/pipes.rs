@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use switchboard_wire::process::{Exit, Spawned, StderrOptions, StderrSink, spawn};
+use switchboard_process::{Exit, Spawned, StderrOptions, StderrSink, spawn};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{both, bounded, command, guard, sh, start, stubborn};

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::process::{Command, Exit, StopLadder};
+use crate::{Command, Exit, StopLadder};
 
 /// What the guard is to run.
 #[derive(Debug, PartialEq)]
