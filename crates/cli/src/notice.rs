@@ -96,10 +96,10 @@ impl From<&Problem> for Notice {
     }
 }
 
-impl From<&switchboard_gateway::hub::Problem> for Notice {
-    fn from(problem: &switchboard_gateway::hub::Problem) -> Self {
+impl From<&switchboard_sources::Problem> for Notice {
+    fn from(problem: &switchboard_sources::Problem) -> Self {
         match problem {
-            switchboard_gateway::hub::Problem::Configuration(problem) => Self::from(problem),
+            switchboard_sources::Problem::Configuration(problem) => Self::from(problem),
             other => Self::warning(other.to_string()).placed(other.at()),
         }
     }

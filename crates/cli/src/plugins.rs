@@ -14,7 +14,6 @@ use switchboard_config::{
 };
 use switchboard_core::engine::InProcess;
 use switchboard_core::logs::Logs;
-use switchboard_gateway::hub::PluginHost;
 use switchboard_plugin::worker::{Builtin, Builtins, Limits, Sandbox};
 use switchboard_plugin::{Options, Plugins, Sources, Terms};
 use switchboard_plugin_bacio_quote as bacio_quote;
@@ -24,6 +23,7 @@ use switchboard_plugin_notification as notification;
 use switchboard_plugin_sleep as sleep;
 use switchboard_plugin_weather as weather;
 use switchboard_process::Guard;
+use switchboard_sources::PluginHost;
 
 use crate::environment;
 use crate::report::Failure;

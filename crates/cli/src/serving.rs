@@ -14,8 +14,9 @@ use switchboard_core::results::Policy;
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, ToolSearch};
 use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
-use switchboard_gateway::hub::{Agents, Extra, Options, PluginHost, Served, Snapshot, Watching};
+use switchboard_hub::Agents;
 use switchboard_process::{Guard, raise_descriptor_limit};
+use switchboard_sources::{Extra, Options, PluginHost, Served, Snapshot, Watching};
 
 use crate::args::{ModeArg, Names, Search, View};
 use crate::hub;

@@ -10,7 +10,6 @@ use switchboard_config::{Asked, Desired, Dynamic, Environment, Platform, Surroun
 use switchboard_core::ide;
 
 use switchboard_auth::{FileStore, Keychain, NoKeychain, SystemKeychain};
-use switchboard_gateway::hub;
 use switchboard_process::Guard;
 
 use crate::args::Global;
@@ -29,7 +28,7 @@ pub(crate) struct Caller {
     /// Whether nothing is to be shared with the hub.
     standalone: bool,
     /// What the servers of the organisation's catalogue are reached with.
-    pub(crate) catalogue: Option<Arc<hub::CatalogueCredentials>>,
+    pub(crate) catalogue: Option<Arc<switchboard_sources::CatalogueCredentials>>,
     /// What went wrong before the command began.
     pub(crate) notices: Vec<Notice>,
     /// Everything in the environment, whatever bytes it is made of.
@@ -60,7 +59,7 @@ impl Caller {
             strict: global.strict_mcp_config,
             ..Asked::default()
         };
-        asked.connectors.extend(hub::kept_catalogue(&surroundings, &asked));
+        asked.connectors.extend(switchboard_sources::kept_catalogue(&surroundings, &asked));
         Ok(Self {
             workspace: Workspace::new(surroundings.clone(), asked.clone()),
             surroundings,
@@ -77,12 +76,13 @@ impl Caller {
         let guard = Guard::this_program().map_err(|error| {
             Failure::new("cannot open this program to guard what it starts", error)
         })?;
-        let mut options = hub::Options::new(guard);
+        let mut options = switchboard_sources::Options::new(guard);
         options.timing.fetch = CATALOGUE_DEADLINE;
         self.asked.connectors.clear();
         let (fetched, problem) =
-            hub::fetch_catalogue(&self.surroundings, &self.asked, &options).await;
-        self.catalogue = hub::catalogue_credentials(&self.surroundings, &self.asked, &options);
+            switchboard_sources::fetch_catalogue(&self.surroundings, &self.asked, &options).await;
+        self.catalogue =
+            switchboard_sources::catalogue_credentials(&self.surroundings, &self.asked, &options);
         self.asked.connectors.extend(fetched);
         self.workspace = Workspace::new(self.surroundings.clone(), self.asked.clone());
         self.notices.extend(

@@ -1,15 +1,11 @@
-//! What runs while clients are served.
+//! The gateway: an engine shown to MCP clients as one server.
 //!
-//! The [`hub`] knows what is desired: configuration loaded, the organisation's catalogue fetched,
-//! both kept current. The [`face`]s are how clients reach what a [`front`] has to serve. This crate
-//! refuses to decide permissions, and leaves the meaning of every file to `switchboard-config`.
+//! The [`face`]s are the transports that clients reach it by, with access control and limits. The [`bridge`] shows one
+//! workspace of an engine to one client in the client's era. [`tokens`] are what clients of the network identify themselves
+//! with. The hub uses this crate. It knows no configuration file, and decides no permission.
 #![forbid(unsafe_code)]
 
-pub mod admin;
-pub mod attach;
 pub mod bridge;
 pub mod face;
 pub mod front;
-pub mod hub;
-pub mod socket;
 pub mod tokens;

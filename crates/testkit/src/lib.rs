@@ -3,6 +3,7 @@
 pub mod awake;
 pub mod benchmarks;
 pub mod conformance;
+pub mod deadline;
 pub mod face;
 pub mod fault;
 pub mod fixture;

@@ -4,7 +4,7 @@ use serde_json::json;
 use switchboard_core::dispatch::{About, Reply};
 use switchboard_core::permission::Remember;
 use switchboard_core::told;
-use switchboard_gateway::admin::Asking;
+use switchboard_hub::admin::Asking;
 use switchboard_wire::json::Raw;
 
 use super::call::arguments::Typed;

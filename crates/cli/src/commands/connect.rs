@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 
-use switchboard_gateway::attach::{self, AttachOptions, StartHub};
 use switchboard_gateway::front::{Front as _, Opened, Opening, Part};
-use switchboard_gateway::socket::{Folders, Place};
+use switchboard_hub::attach::{self, AttachOptions, StartHub};
+use switchboard_hub::socket::{Folders, Place};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::{ServeOptions, serve, stdio};
 

@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use switchboard_core::Engine;
-use switchboard_gateway::admin::{Admin, LoopbackError, PORT};
-use switchboard_gateway::socket::{
-    self, Attached, Hello, Lifetime, ListenOptions, Listener, Refusal,
-};
+use switchboard_hub::admin::{Admin, LoopbackError, PORT};
+use switchboard_hub::socket::{self, Attached, Hello, Lifetime, ListenOptions, Listener, Refusal};
 use switchboard_process::raise_descriptor_limit;
 use tokio_util::sync::CancellationToken;
 

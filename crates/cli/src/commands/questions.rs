@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use switchboard_core::dispatch::About;
-use switchboard_gateway::admin::Asking;
-use switchboard_gateway::admin::client::{Attending, Client, Event};
+use switchboard_hub::admin::Asking;
+use switchboard_hub::admin::client::{Attending, Client, Event};
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
 

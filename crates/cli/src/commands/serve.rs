@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use switchboard_config::Desired;
-use switchboard_gateway::admin::{Admin, Beside, LoopbackError, Shown};
 use switchboard_gateway::face::{self, FaceOptions};
-use switchboard_gateway::socket::{self, Lifetime};
+use switchboard_hub::admin::{Admin, Beside, LoopbackError, Shown};
+use switchboard_hub::socket::{self, Lifetime};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

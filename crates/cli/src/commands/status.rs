@@ -1,8 +1,8 @@
 //! `switchboard status`: the hub, who uses it, and what they use.
 
 use serde_json::{Value, json};
-use switchboard_gateway::attach;
-use switchboard_gateway::socket::{Attached, Status};
+use switchboard_hub::attach;
+use switchboard_hub::socket::{Attached, Status};
 use switchboard_wire::sanitize;
 
 use super::connect::place;

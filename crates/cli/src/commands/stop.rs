@@ -1,6 +1,6 @@
 //! `switchboard stop`: the hub ends, and with it every server it holds.
 
-use switchboard_gateway::attach;
+use switchboard_hub::attach;
 
 use super::connect::place;
 use crate::printer::Printer;

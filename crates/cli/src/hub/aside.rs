@@ -2,7 +2,7 @@
 
 use switchboard_core::dispatch::Question;
 use switchboard_core::engine::{Event, Happened};
-use switchboard_gateway::admin::client::Attached;
+use switchboard_hub::admin::client::Attached;
 use switchboard_wire::json::Raw;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;

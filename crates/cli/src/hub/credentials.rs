@@ -10,8 +10,8 @@ use switchboard_auth::{
 use switchboard_config::{Entry, Remote, Scope, Server, Transport, Workspace, narrowed_path};
 use switchboard_core::connection;
 use switchboard_core::engine::{CredentialSource, Environment};
-use switchboard_gateway::hub::CatalogueCredentials;
 use switchboard_process::Guard;
+use switchboard_sources::CatalogueCredentials;
 use switchboard_wire::http::{Credentials, HttpError, NoCredentials, PoolOptions};
 use url::Url;
 

@@ -20,7 +20,7 @@ use switchboard_config::{Desired, Server};
 use switchboard_core::engine::ServerView;
 use switchboard_core::logs::Logs;
 use switchboard_core::{Request, Running, Snapshot};
-use switchboard_gateway::admin::client::Attached;
+use switchboard_hub::admin::client::Attached;
 use tokio::sync::watch;
 
 pub(crate) use aside::{Aside, Asides};
@@ -28,7 +28,7 @@ pub(crate) use credentials::{Sources, network, signs_in};
 pub(crate) use hints::Hints;
 pub(crate) use options::{engine as engine_options, not_numbers};
 pub(crate) use running::{refused, running, settle, whose};
-pub(crate) use switchboard_gateway::admin::Room;
+pub(crate) use switchboard_hub::admin::Room;
 pub(crate) use why::{call_failed, failed, missing, unconnected};
 
 use crate::notice::Notice;

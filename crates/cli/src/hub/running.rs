@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use switchboard_gateway::admin::client::{Attached, Client, Error, Found};
-use switchboard_gateway::admin::{Room, Whose};
-use switchboard_gateway::socket::{Folders, Place};
+use switchboard_hub::admin::client::{Attached, Client, Error, Found};
+use switchboard_hub::admin::{Room, Whose};
+use switchboard_hub::socket::{Folders, Place};
 use tokio::time::timeout;
 
 use crate::notice::Notice;

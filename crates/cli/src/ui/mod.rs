@@ -14,8 +14,8 @@ mod view;
 
 use std::io;
 
-use switchboard_gateway::admin::Room;
-use switchboard_gateway::attach::{self, AttachOptions};
+use switchboard_hub::admin::Room;
+use switchboard_hub::attach::{self, AttachOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 

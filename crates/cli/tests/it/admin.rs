@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_gateway::admin::client::{Client as Admin, Found};
-use switchboard_gateway::socket::{Folders, Place};
+use switchboard_hub::admin::client::{Client as Admin, Found};
+use switchboard_hub::socket::{Folders, Place};
 use switchboard_testkit::programs::program;
 
 use crate::Home;

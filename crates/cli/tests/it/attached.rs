@@ -154,7 +154,7 @@ fn a_hub_that_dies_under_a_call_is_said_to() {
 
 /// Calls in flight, as the hub says itself.
 fn calls(story: &Story) -> usize {
-    use switchboard_gateway::admin::client::{Client as Admin, Found};
+    use switchboard_hub::admin::client::{Client as Admin, Found};
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         match Admin::find(&place(&story.home), "0").await.unwrap() {

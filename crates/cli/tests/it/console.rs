@@ -226,8 +226,8 @@ fn pid(scene: &Scene) -> i32 {
     let place = crate::admin::place(&scene.story.home);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        use switchboard_gateway::admin::client::{Client as Admin, Found};
-        use switchboard_gateway::admin::{Room, Whose};
+        use switchboard_hub::admin::client::{Client as Admin, Found};
+        use switchboard_hub::admin::{Room, Whose};
         let Found::Hub(hub) = Admin::find(&place, "0").await.unwrap() else { panic!("no hub") };
         let whose = Whose {
             cwd: scene.story.path(""),

@@ -8,7 +8,7 @@ use switchboard_core::connection::Timing;
 use switchboard_core::{EngineOptions, results};
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::face::Times;
-use switchboard_gateway::socket::Lifetime;
+use switchboard_hub::socket::Lifetime;
 use switchboard_process::Guard;
 use switchboard_testkit::http::{Reply, Scripted};
 

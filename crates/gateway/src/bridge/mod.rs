@@ -35,7 +35,6 @@ pub use own::ToolSearch;
 pub use view::View;
 
 use crate::front::{Front, NoSuchPart, Opened, Opening, Part};
-use crate::hub::Served;
 use audience::Audiences;
 use news::News;
 use parked::Parked;
@@ -45,8 +44,12 @@ use tasks::OwnTasks;
 #[derive(Clone)]
 pub struct Bridge(Arc<Inner>);
 
-/// A bridge that somebody else keeps, or nobody any more.
-pub(crate) struct Seen(Weak<Inner>);
+/// A bridge that others keep alive.
+pub struct WeakBridge(Weak<Inner>);
+
+/// Tells the name of the agent that a workspace is for, while it has one. It owns what keeps the workspace current, which
+/// ends with the bridge.
+pub type AgentName = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
 struct Inner {
     engine: Engine,
@@ -55,8 +58,7 @@ struct Inner {
     audiences: Arc<Audiences>,
     parked: Parked,
     tasks: OwnTasks,
-    /// Keeps what is shown current, where that ends with the bridge.
-    served: Option<Served>,
+    agent: Option<AgentName>,
     /// Keeps the workspace while it is shown, clients or none.
     _lease: Option<Caller>,
     _news: DropGuard,
@@ -100,20 +102,26 @@ impl Bridge {
         Self::with(engine, workspace, options, None)
     }
 
-    /// Shows what is served, which ends with the last client.
-    pub(crate) fn of(engine: Engine, served: Served, options: BridgeOptions) -> Self {
-        Self::with(engine, served.workspace().clone(), options, Some(served))
+    /// Shows the workspace of an agent.
+    pub fn for_agent(
+        engine: Engine,
+        workspace: WorkspaceId,
+        options: BridgeOptions,
+        agent: AgentName,
+    ) -> Self {
+        Self::with(engine, workspace, options, Some(agent))
     }
 
-    pub(crate) fn seen(&self) -> Seen {
-        Seen(Arc::downgrade(&self.0))
+    /// The same bridge, for a cache that does not keep it alive.
+    pub fn downgrade(&self) -> WeakBridge {
+        WeakBridge(Arc::downgrade(&self.0))
     }
 
     fn with(
         engine: Engine,
         workspace: WorkspaceId,
         options: BridgeOptions,
-        served: Option<Served>,
+        agent: Option<AgentName>,
     ) -> Self {
         let audiences = Arc::new(Audiences::new(options.names));
         let ended = CancellationToken::new();
@@ -129,17 +137,18 @@ impl Bridge {
             audiences,
             parked,
             tasks: OwnTasks::default(),
-            served,
+            agent,
             _lease: lease.ok(),
             _news: news,
         }))
     }
 }
 
-// === impl Seen ===
+// === impl WeakBridge ===
 
-impl Seen {
-    pub(crate) fn bridge(&self) -> Option<Bridge> {
+impl WeakBridge {
+    /// The bridge, if it is still kept.
+    pub fn upgrade(&self) -> Option<Bridge> {
         self.0.upgrade().map(Bridge)
     }
 }
@@ -148,7 +157,7 @@ impl Seen {
 
 impl Inner {
     fn shows_agent(&self, name: &str) -> bool {
-        let agent = self.served.as_ref().and_then(Served::agent);
+        let agent = self.agent.as_ref().and_then(|name| name());
         agent.is_some_and(|agent| agent == name)
     }
 }

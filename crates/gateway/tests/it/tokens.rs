@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::{
 
 use crate::face::Served;
 use crate::face::raw::{begin, begin_session, get, post, read_until};
-use crate::fixture::soon;
+use switchboard_testkit::deadline::soon;
 
 fn store() -> (TempDir, TokenStore) {
     let folder = tempfile::tempdir().unwrap();

@@ -6,10 +6,8 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use switchboard_gateway::{
-    attach::{AttachOptions, StartHub, attach_stdio},
-    socket::{Folders, Place},
-};
+use switchboard_hub::attach::{AttachOptions, StartHub, attach_stdio};
+use switchboard_hub::socket::{Folders, Place};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {

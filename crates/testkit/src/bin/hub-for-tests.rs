@@ -8,9 +8,9 @@
 use std::{io::Write as _, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use switchboard_gateway::{
-    front::{Front, NoSuchPart, Opened, Opening},
-    socket::{Folders, Hello, Hub, Lifetime, ListenOptions, Listener, Place, Refusal, detach},
+use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening};
+use switchboard_hub::socket::{
+    Folders, Hello, Hub, Lifetime, ListenOptions, Listener, Place, Refusal, detach,
 };
 use switchboard_testkit::fixture::Fixture;
 use tokio_util::sync::CancellationToken;

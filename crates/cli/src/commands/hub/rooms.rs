@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError, Weak};
 use futures_util::future::BoxFuture;
 use switchboard_config::{Asked, Surroundings};
 use switchboard_core::{Engine, WorkspaceId};
-use switchboard_gateway::admin::{self, Admin, Faces, Host, Kind, Opened, Problem, Site};
-use switchboard_gateway::hub::Served;
-use switchboard_gateway::socket::{Attached, Hello, Refusal, RefusalKind};
+use switchboard_hub::admin::{self, Admin, Faces, Host, Kind, Opened, Problem, Site};
+use switchboard_hub::socket::{Attached, Hello, Refusal, RefusalKind};
+use switchboard_sources::Served;
 use switchboard_wire::json::Raw;
 use tokio::sync::Mutex;
 

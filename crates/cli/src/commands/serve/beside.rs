@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use switchboard_gateway::admin::client::Client;
-use switchboard_gateway::admin::{self, Admin, Faces, Kind, Problem, Room};
 use switchboard_gateway::face;
+use switchboard_hub::admin::client::Client;
+use switchboard_hub::admin::{self, Admin, Faces, Kind, Problem, Room};
 use switchboard_wire::json::Raw;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};

@@ -1,7 +1,7 @@
 //! Questions, and what is said to them.
 
 use serde_json::{Value, json};
-use switchboard_gateway::admin::client::escaped;
+use switchboard_hub::admin::client::escaped;
 use switchboard_wire::json::Raw;
 
 use super::known::Asked;

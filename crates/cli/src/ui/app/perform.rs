@@ -1,7 +1,7 @@
 //! What a person does.
 
 use serde_json::{Value, json};
-use switchboard_gateway::admin::client::escaped;
+use switchboard_hub::admin::client::escaped;
 
 use super::form::Purpose;
 use super::server::save;

@@ -1,7 +1,7 @@
 //! What is done with a server.
 
 use serde_json::{Value, json};
-use switchboard_gateway::admin::client::escaped;
+use switchboard_hub::admin::client::escaped;
 
 use super::window::Window;
 use super::{Effect, Kind, Method, Model, Path, Request, ServerAct, Typed, View, Wish};

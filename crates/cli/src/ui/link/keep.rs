@@ -10,7 +10,7 @@ use switchboard_core::catalog::Told as Lists;
 use switchboard_core::permission::LastingAnswer;
 use switchboard_core::problem::Problem;
 use switchboard_core::told::Server;
-use switchboard_gateway::admin::client::{Attending, Client, Error, Event as Told, Events, Found};
+use switchboard_hub::admin::client::{Attending, Client, Error, Event as Told, Events, Found};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{Open, Shared, wrong};

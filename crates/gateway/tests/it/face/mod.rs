@@ -34,7 +34,7 @@ use switchboard_wire::{
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use crate::fixture::soon;
+pub(crate) use switchboard_testkit::deadline::soon;
 
 /// The fixture, as something that can be opened.
 #[derive(Default)]

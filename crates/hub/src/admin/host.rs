@@ -1,0 +1,144 @@
+//! What stands behind the API: whoever makes workspaces.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use switchboard_config as config;
+use switchboard_core::WorkspaceId;
+use switchboard_core::permission::Consent;
+use switchboard_core::results::{BlobPolicy, Policy};
+use switchboard_core::{Session, engine::Answers};
+use switchboard_wire::json::Raw;
+
+use super::{Admin, Problem};
+use switchboard_sources::Served;
+
+/// Makes workspaces, and the faces they are served by.
+pub trait Host: Send + Sync + 'static {
+    /// Opens a workspace, with its files as they are now, and keeps it current while what is returned lives.
+    fn open<'a>(&'a self, whose: &'a Whose) -> BoxFuture<'a, Result<Opened, Problem>>;
+
+    /// Every workspace that is open.
+    fn workspaces(&self) -> Vec<Site>;
+
+    /// One of them, with the files it is made of.
+    fn served(&self, id: &WorkspaceId) -> Option<Arc<Served>>;
+
+    /// How to tell somebody that their files could not be changed, and what they can do.
+    fn unchanged(&self, doing: &str, error: &config::Error) -> Problem;
+
+    /// Serves a workspace over the network as `wanted` says, while what is returned lives. Where the address is the
+    /// API's own, that [makes way](Admin::make_way).
+    fn faces<'a>(
+        &'a self,
+        admin: &'a Admin,
+        whose: &'a Whose,
+        wanted: &'a Raw,
+    ) -> BoxFuture<'a, Result<Faces, Problem>>;
+}
+
+/// Whose workspace is wanted.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Whose {
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The environment. Variables that are not text stay behind.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The agent, if one is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Who asks, for people.
+    #[serde(default)]
+    pub client: String,
+    /// How much room a result has.
+    #[serde(default)]
+    pub results: Room,
+}
+
+/// How large a result may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Room {
+    /// Somebody reads it from a screen.
+    #[default]
+    Screen,
+    /// It goes on to another program, whole.
+    Pipe,
+}
+
+/// A workspace that is open.
+pub struct Opened {
+    /// Names it to the engine.
+    pub id: WorkspaceId,
+    /// Keeps it current.
+    pub held: Box<dyn Any + Send + Sync>,
+}
+
+/// Faces that are served.
+pub struct Faces {
+    /// Where.
+    pub address: SocketAddr,
+    /// What whoever asked for them is to know, as an object.
+    pub facts: Raw,
+    /// Ends when they do; dropped, they end.
+    pub serving: BoxFuture<'static, Result<(), Problem>>,
+}
+
+/// A workspace, for a list of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// Names it.
+    pub id: String,
+    /// The project's root.
+    pub root: PathBuf,
+    /// The agent, if one is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+// === impl Whose ===
+
+impl Whose {
+    /// The session of whoever opened the workspace. A person typed what it calls.
+    pub(super) fn session(&self, id: String) -> Session {
+        let mut session = Session::new(id);
+        session.client.clone_from(&self.client);
+        session.transport = "admin";
+        session.consent = Consent::Typed;
+        session.answers = Answers::Caller;
+        session.results = self.results.policy();
+        session
+    }
+}
+
+/// The environment may hold secrets.
+impl fmt::Debug for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Whose")
+            .field("cwd", &self.cwd)
+            .field("agent", &self.agent)
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Room ===
+
+impl Room {
+    /// What becomes of results. Blobs are for the person, who gets them as they are; a pipe gets all text.
+    pub fn policy(self) -> Policy {
+        let local = Policy { blobs: BlobPolicy::Leave, ..Policy::local() };
+        match self {
+            Self::Screen => local,
+            Self::Pipe => Policy { max_chars: usize::MAX, max_tokens: usize::MAX, ..local },
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The admin API: the hub itself, as the command line, the terminal UI and the console see it.
+//!
+//! HTTP/1.1 with JSON and server-sent events under `/api/v1`, served in two places: on the hub's private socket, after a
+//! [`Hello`](crate::socket::Hello) that wants it, and on a loopback port to whoever has the token that is kept in user
+//! state. `docs/reference/admin.md` lists every address.
+//!
+//! What is open here is bounded and ends with whoever opened it: a workspace, a call, a place at the queue of questions
+//! each live as long as the response that stands for them. Nothing here holds a secret, and all words of servers are
+//! cleaned. This module refuses to know how workspaces are made ([`Host`] does), and decides no permission.
+
+#![cfg(unix)]
+
+mod activity;
+mod answers;
+mod approval;
+mod asked;
+mod call;
+mod console;
+mod door;
+mod events;
+mod faces;
+mod files;
+mod host;
+mod lease;
+mod loopback;
+mod passes;
+mod problem;
+mod questions;
+mod ring;
+mod routes;
+mod servers;
+mod sign_in;
+mod snippet;
+mod sse;
+mod token;
+
+pub mod client;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use switchboard_core::Engine;
+use switchboard_core::told::Advice;
+use tokio_util::sync::CancellationToken;
+
+pub use host::{Faces, Host, Opened, Room, Site, Whose};
+pub use loopback::{Beside, LoopbackError, PORT, Shown};
+pub use problem::{Kind, Problem};
+pub use questions::Asking;
+pub use routes::Status;
+pub use token::{Token, TokenError};
+
+use crate::socket::Pulse;
+use asked::Asked;
+use lease::Leases;
+use loopback::{Places, Port};
+use passes::Passes;
+use ring::Ring;
+use switchboard_gateway::face::OpenSessions;
+
+/// The admin API of one hub. Clones share it.
+#[derive(Clone)]
+pub struct Admin(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    host: Arc<dyn Host>,
+    advice: Arc<dyn Advice>,
+    pulse: Pulse,
+    /// Ends the hub.
+    stop: CancellationToken,
+    leases: Leases,
+    asked: Asked,
+    ring: Ring,
+    passes: Passes,
+    /// Where it is reached on this machine.
+    port: Port,
+    /// Where its console is besides.
+    places: Places,
+}
+
+// === impl Admin ===
+
+impl Admin {
+    /// The API of the hub whose `pulse` it is and which `stop` ends.
+    pub fn new(
+        engine: Engine,
+        host: Arc<dyn Host>,
+        advice: Arc<dyn Advice>,
+        pulse: Pulse,
+        stop: CancellationToken,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            engine,
+            host,
+            advice,
+            pulse,
+            stop,
+            leases: Leases::default(),
+            asked: Asked::default(),
+            ring: Ring::default(),
+            passes: Passes::default(),
+            port: Port::default(),
+            places: Places::default(),
+        }))
+    }
+
+    /// Whether somebody has a workspace open through it.
+    pub fn is_used(&self) -> bool {
+        self.0.leases.count() > 0
+    }
+
+    /// Counts the sessions of faces that are served beside it.
+    pub fn open_sessions(&self) -> OpenSessions {
+        self.0.pulse.open_sessions.clone()
+    }
+
+    /// Where it is reached on this machine, if it is.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.0.port.address()
+    }
+
+    /// Where people find its console: where it is served to them, else where the API is.
+    fn console(&self) -> Option<String> {
+        let own = || self.address().map(|address| format!("http://{address}"));
+        self.0.places.first().map(|url| url.to_string()).or_else(own)
+    }
+
+    /// What to append to the address of the API so that it lets one page of the console in, once.
+    fn invitation(&self) -> std::io::Result<String> {
+        Ok(format!("/#{}", self.0.passes.invite()?))
+    }
+
+    /// Every address of the API.
+    pub fn routes(&self) -> axum::Router {
+        routes::routes(self.clone())
+    }
+}
+
+impl std::fmt::Debug for Admin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Admin").field("address", &self.address()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! What single agents see: a workspace for each, there while somebody looks at it.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use switchboard_config::{Asked, Surroundings};
+use switchboard_core::Engine;
+use tokio::sync::Mutex;
+
+use switchboard_gateway::bridge::{Bridge, BridgeOptions, View, WeakBridge};
+use switchboard_gateway::front::{Front, NoSuchPart, Opened, Opening, Part};
+use switchboard_sources::{Extra, Options, PluginHost, Served};
+
+/// Opens what single agents see, each with its own servers and tools. What an agent brings along starts with its first
+/// client and ends with its last.
+pub struct Agents {
+    engine: Engine,
+    surroundings: Surroundings,
+    asked: Asked,
+    variables: Vec<(OsString, OsString)>,
+    options: Options,
+    extra: Extra,
+    shown: BridgeOptions,
+    /// Held while one is opened, so that clients that come at once share it.
+    open: Mutex<HashMap<String, WeakBridge>>,
+}
+
+// === impl Agents ===
+
+impl Agents {
+    /// Those of the workspace that `surroundings` and `asked` mean, shown as `shown` says.
+    pub fn new(
+        engine: Engine,
+        surroundings: Surroundings,
+        asked: Asked,
+        variables: Vec<(OsString, OsString)>,
+        options: Options,
+        shown: BridgeOptions,
+    ) -> Self {
+        let (extra, open) = (Extra::default(), Mutex::default());
+        Self { engine, surroundings, asked, variables, options, extra, shown, open }
+    }
+
+    /// Has `plugins` run the native plugins that an agent works with.
+    #[must_use]
+    pub fn with_plugins(mut self, plugins: Arc<dyn PluginHost>) -> Self {
+        self.extra.plugins = Some(plugins);
+        self
+    }
+
+    /// Starts these servers only, whatever an agent names besides.
+    #[must_use]
+    pub fn only(mut self, servers: Option<Vec<String>>) -> Self {
+        self.extra.only = servers;
+        self
+    }
+
+    /// A view for one client of an agent.
+    pub async fn open(&self, opening: Opening) -> Result<Opened<View>, NoSuchPart> {
+        let Part::Agent(name) = &opening.part else { return Err(NoSuchPart) };
+        let bridge = self.bridge(name).await?;
+        bridge.open(opening).await
+    }
+
+    async fn bridge(&self, name: &str) -> Result<Bridge, NoSuchPart> {
+        let mut open = self.open.lock().await;
+        open.retain(|_, bridge| bridge.upgrade().is_some());
+        if let Some(bridge) = open.get(name).and_then(WeakBridge::upgrade) {
+            return Ok(bridge);
+        }
+        let asked = Asked { agent: Some(name.to_owned()), ..self.asked.clone() };
+        let served = Served::start_agent(
+            self.engine.clone(),
+            self.surroundings.clone(),
+            asked,
+            self.variables.clone(),
+            self.options.clone(),
+            self.extra.clone(),
+        )
+        .await
+        .ok_or(NoSuchPart)?;
+        let (engine, workspace) = (self.engine.clone(), served.workspace().clone());
+        let agent = Box::new(move || served.agent());
+        let bridge = Bridge::for_agent(engine, workspace, self.shown.clone(), agent);
+        open.insert(name.to_owned(), bridge.downgrade());
+        Ok(bridge)
+    }
+}

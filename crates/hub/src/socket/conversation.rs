@@ -1,0 +1,231 @@
+//! One connection, from who is calling to the last answer.
+
+use std::{io, io::Cursor, sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use nix::unistd::geteuid;
+use serde::Serialize;
+use switchboard_wire::{
+    envelope::Notification,
+    json::Raw,
+    link::lines,
+    server::{Handler, serve},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixStream,
+    time::timeout,
+};
+
+use super::{
+    Answer, GOODBYE, Hello, Hub, Refusal, RefusalKind, Want, closing::Closing, desk::Desk, office,
+    presence::Presence, stall::Stall, watched::Watched,
+};
+use switchboard_gateway::front::{Front, Opened, Opening, Part};
+
+/// How long the first answer, and the last, may take to be written.
+const WORD: Duration = Duration::from_secs(1);
+
+/// Whether a peer is the user whose hub this is. Nobody else is, not even root: a hub speaks for one person.
+pub fn is_ours(peer: u32, ours: u32) -> bool {
+    peer == ours
+}
+
+/// Speaks with one peer until either has enough.
+pub(super) async fn converse<H: Hub>(desk: Arc<Desk<H>>, mut stream: UnixStream) {
+    let (hello, rest) = match heard(&desk, &mut stream).await {
+        Ok(heard) => heard,
+        Err(refusal) => return refuse(&mut stream, refusal).await,
+    };
+    tracing::debug!(?hello, "a client");
+    match hello.want {
+        Want::Mcp => match open(&desk, &hello).await {
+            Ok((front, opened, presence)) => {
+                speak(&desk, stream, rest, opened, presence).await;
+                // A view lives as long as somebody holds what opened it.
+                drop(front);
+            }
+            Err(refusal) => refuse(&mut stream, refusal).await,
+        },
+        Want::Admin => match desk.hub.admin() {
+            Some(admin) => {
+                say(&mut stream, &Answer::Granted(desk.welcome())).await;
+                office::attend(&desk, stream, rest, admin.routes()).await;
+            }
+            None => {
+                let message = "this hub has no admin API";
+                refuse(&mut stream, Refusal::new(RefusalKind::Protocol, message)).await;
+            }
+        },
+        Want::Status => say(&mut stream, &Answer::Granted(desk.status())).await,
+        Want::Stop => {
+            say(&mut stream, &Answer::Granted(desk.welcome())).await;
+            desk.stop.cancel();
+        }
+        Want::Handover => match desk.hand_over(&hello.version) {
+            Ok(()) => say(&mut stream, &Answer::Granted(desk.welcome())).await,
+            Err(refusal) => refuse(&mut stream, refusal).await,
+        },
+    }
+}
+
+/// The hello of a peer who may speak, and what came right behind it.
+async fn heard<H: Hub>(desk: &Desk<H>, stream: &mut UnixStream) -> Result<(Hello, Bytes), Refusal> {
+    let peer = stream.peer_cred().map(|peer| peer.uid());
+    if !peer.is_ok_and(|peer| is_ours(peer, geteuid().as_raw())) {
+        return Err(Refusal::new(RefusalKind::Foreign, "this hub belongs to another user"));
+    }
+    let limit = desk.options.hello_limit;
+    let reading = first_line(stream, limit);
+    let Ok(line) = timeout(desk.options.hello_time, reading).await else {
+        return Err(Refusal::new(RefusalKind::Slow, "no hello came in time"));
+    };
+    let (line, rest) =
+        line.map_err(|error| Refusal::new(RefusalKind::Malformed, format!("no hello: {error}")))?;
+    Ok((Hello::read(&line)?, rest))
+}
+
+/// The first line, and what was read behind it.
+async fn first_line(
+    source: &mut (impl AsyncRead + Unpin),
+    limit: usize,
+) -> io::Result<(Bytes, Bytes)> {
+    let mut buffer = BytesMut::with_capacity(8 << 10);
+    let mut searched = 0;
+    loop {
+        if let Some(found) = buffer[searched..].iter().position(|byte| *byte == b'\n') {
+            let line = buffer.split_to(searched + found + 1);
+            return Ok((line.freeze(), buffer.freeze()));
+        }
+        searched = buffer.len();
+        if searched > limit {
+            let message = format!("it is larger than {limit} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        if source.read_buf(&mut buffer).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+type View<H> = <<H as Hub>::Front as Front>::View;
+
+async fn open<H: Hub>(
+    desk: &Desk<H>,
+    hello: &Hello,
+) -> Result<(Arc<H::Front>, Opened<View<H>>, Arc<Presence>), Refusal> {
+    if desk.draining.is_cancelled() {
+        return Err(Refusal::new(RefusalKind::Stopping, "the hub is about to end"));
+    }
+    let Ok(front) = timeout(desk.options.opening, desk.hub.front(hello)).await else {
+        let message = "the configuration was not loaded in time";
+        return Err(Refusal::new(RefusalKind::View, message));
+    };
+    let front = front?;
+    let session = desk.next_session();
+    let opened = front.open(Opening {
+        principal: desk.options.principal.clone(),
+        session: session.clone(),
+        part: Part::Everything,
+        transport: "socket",
+    });
+    let opened =
+        opened.await.map_err(|error| Refusal::new(RefusalKind::View, error.to_string()))?;
+    Ok((front, opened, desk.presences.arrive(session, hello)))
+}
+
+/// MCP, until the client closes, does not read, or the hub ends.
+async fn speak<H: Hub, V: Handler>(
+    desk: &Desk<H>,
+    mut stream: UnixStream,
+    rest: Bytes,
+    opened: Opened<V>,
+    presence: Arc<Presence>,
+) {
+    let _client = desk.activity.client();
+    say(&mut stream, &Answer::Granted(desk.welcome())).await;
+    let (read, write) = stream.into_split();
+    let source = Closing::new(Cursor::new(rest).chain(read), desk.closing.clone());
+    let sink = Stall::new(write, desk.options.stalled);
+    let (writer, reader, writing) = lines::link(source, sink, desk.options.message_limit);
+    let view = Watched {
+        view: opened.view,
+        activity: desk.activity.clone(),
+        presence,
+        draining: desk.draining.clone(),
+    };
+    let last = writer.clone();
+    let serving = async {
+        let link = (writer, reader);
+        if let Err(error) =
+            serve(link, Arc::new(view), &opened.changes, desk.options.serve.clone()).await
+        {
+            tracing::debug!(%error, "a client is gone");
+        }
+        if let Some(goodbye) = goodbye(desk) {
+            // Whoever is gone already needs none.
+            let _ = last.try_send(goodbye.text().clone());
+        }
+        drop(last);
+    };
+    tokio::pin!(writing);
+    tokio::select! {
+        () = serving => {
+            let _ = timeout(WORD, writing).await;
+        }
+        () = &mut writing => tracing::info!("a client that does not read is cut off"),
+    }
+}
+
+fn goodbye<H: Hub>(desk: &Desk<H>) -> Option<Notification> {
+    let params = Raw::parse(format!(r#"{{"why":"{}"}}"#, desk.why()?.word())).ok()?;
+    Some(Notification::new(GOODBYE, Some(&params)))
+}
+
+async fn refuse(stream: &mut UnixStream, error: Refusal) {
+    tracing::debug!(%error, "a client is refused");
+    say(stream, &Answer::<()>::Refused { error }).await;
+}
+
+/// One line. A peer that does not take it has gone.
+async fn say<T: Serialize>(stream: &mut UnixStream, answer: &Answer<T>) {
+    let written = async {
+        let mut line = serde_json::to_vec(answer)?;
+        line.push(b'\n');
+        stream.write_all(&line).await
+    };
+    match timeout(WORD, written).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "a client did not wait for its answer"),
+        Err(_) => tracing::debug!("a client does not read its answer"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_hubs_own_user_is_heard() {
+        for (peer, ours, expected) in
+            [(1000, 1000, true), (1001, 1000, false), (0, 1000, false), (1000, 0, false)]
+        {
+            assert_eq!(is_ours(peer, ours), expected, "{peer} to {ours}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_comes_behind_the_hello_is_kept() {
+        let check = async |input: &[u8], expected: Option<(&str, &str)>| {
+            let read = first_line(&mut Cursor::new(input.to_vec()), 10).await.ok();
+            let read = read.as_ref().map(|(line, rest)| (&line[..], &rest[..]));
+            let expected = expected.map(|(line, rest)| (line.as_bytes(), rest.as_bytes()));
+            assert_eq!(read, expected);
+        };
+        check(b"hello\n", Some(("hello\n", ""))).await;
+        check(b"hello\nworld\n\n", Some(("hello\n", "world\n\n"))).await;
+        check(b"hello", None).await;
+        check(b"", None).await;
+        check(&[b'x'; 100], None).await;
+    }
+}

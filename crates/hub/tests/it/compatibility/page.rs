@@ -1,0 +1,100 @@
+//! What was found, as a page for people.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use switchboard_wire::Version;
+
+use super::features::FEATURES;
+use super::gateway::{FACES, Face};
+use super::server::{BEHIND, Behind};
+use super::{Cell, Found};
+
+const HEAD: &str = "\
+# Compatibility
+
+Any client, any server: a client of each version of the protocol, before a server of either era, through each way in.
+This page is made by a test that tries every cell (`crates/hub/tests/it/compatibility`), and fails when the page
+says something else. Pages that a client has to show (*elicitation, URL*) are tried with clients on the TypeScript and
+Python SDKs too, which refuse what their version does not allow.
+
+- ✓ works
+- – does not exist: the version has no such feature, or is not spoken over this transport
+
+*Legacy* servers speak the versions before 2026-07-28, *modern* ones that version alone. A server that a project
+configures is told of the project's folder when it asks for roots. Any other modern server is told what the client says;
+any other legacy one is told nothing, since it may serve several clients.
+";
+
+impl Face {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Http => "Streamable HTTP, `/mcp`",
+            Self::Sse => "HTTP+SSE, `/sse`",
+            Self::WebSocket => "WebSocket, `/ws`",
+            Self::Socket => "Standard streams, `switchboard connect`",
+        }
+    }
+}
+
+impl Behind {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+}
+
+/// Compares the page with what was found, or writes it.
+pub(super) fn check(found: &Found) {
+    let expected = render(found);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/compatibility.md");
+    if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
+        std::fs::write(&path, &expected).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == expected,
+        "docs/compatibility.md is not current; run the test with INSTA_UPDATE=always and read the difference"
+    );
+}
+
+fn render(found: &Found) -> String {
+    let mut page = HEAD.to_owned();
+    for face in FACES {
+        let _ = write!(page, "\n## {}\n\n", face.title());
+        page.push_str(&table(found, face));
+    }
+    page
+}
+
+/// A row for each feature, a column for each version of the client, in each cell the two servers.
+fn table(found: &Found, face: Face) -> String {
+    let mut table = String::from("| server | feature |");
+    for version in Version::ALL {
+        let _ = write!(table, " {version} |");
+    }
+    table.push_str("\n|---|---|");
+    table.push_str(&":-:|".repeat(Version::ALL.len()));
+    for behind in BEHIND {
+        for feature in FEATURES.iter().filter(|feature| feature.from.contains(&behind)) {
+            let _ = write!(table, "\n| {} | {} |", behind.title(), feature.name);
+            for version in Version::ALL {
+                let _ = write!(table, " {} |", sign(found, (face, behind, version, feature.name)));
+            }
+        }
+    }
+    table + "\n"
+}
+
+fn sign(found: &Found, place: (Face, Behind, Version, &str)) -> &'static str {
+    let here = found.0.iter().find(|(face, behind, version, feature, _)| {
+        (*face, *behind, *version, feature.name) == place
+    });
+    match here.map(|(.., cell)| cell) {
+        Some(Cell::Works) => "✓",
+        Some(Cell::Absent) => "–",
+        Some(Cell::Fails(_)) | None => "no",
+    }
+}

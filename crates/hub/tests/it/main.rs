@@ -1,0 +1,9 @@
+//! The hub's socket against real connections, clients that attach to it, the workspaces of agents, and every feature through
+//! every face (which makes `docs/compatibility.md`).
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod agents;
+mod attach;
+mod compatibility;
+mod socket;

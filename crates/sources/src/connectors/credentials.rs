@@ -1,0 +1,145 @@
+//! What the servers of a catalogue are reached with: its bearer, and a name for this client's session. Neither goes to an
+//! origin that the settings do not name, whatever the catalogue says.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use switchboard_config::{Asked, ConnectorSource, Surroundings, is_encrypted_or_local, resolve};
+use switchboard_process::Guard;
+use switchboard_wire::http::{Challenge, CredentialError, Credentials, Outgoing, Verdict};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use url::{Origin, Url};
+
+use super::error::Error;
+use super::helper::Helper;
+use super::wanted::{Wanted, wanted_source};
+use crate::options::Options;
+
+const SESSION: HeaderName = HeaderName::from_static("x-mcp-client-session-id");
+
+/// What the servers of a catalogue are reached with. The token helper runs when its token is needed first, and once more
+/// when a server refuses what it printed. Has no `Debug`: the helper's environment may hold secrets.
+pub struct CatalogueCredentials {
+    helper: Option<Helper>,
+    guard: Guard,
+    deadline: Duration,
+    session: HeaderValue,
+    /// Where the token may go: to the catalogue itself, and where the settings say so.
+    origins: Vec<Origin>,
+    /// Waited for by all who need it, so that the helper runs once for them.
+    token: Mutex<Option<HeaderValue>>,
+}
+
+/// Credentials for the servers of the catalogue that the settings name.
+pub fn catalogue_credentials(
+    surroundings: &Surroundings,
+    asked: &Asked,
+    options: &Options,
+) -> Option<Arc<CatalogueCredentials>> {
+    let desired = resolve(surroundings, asked);
+    let source = wanted_source(&desired, asked)?;
+    let wanted = Wanted::new(&source.value, surroundings, &desired.settings.env);
+    Some(Arc::new(CatalogueCredentials {
+        helper: wanted.helper,
+        guard: options.guard.clone(),
+        deadline: options.timing.helper,
+        session: session(),
+        origins: token_origins(&source.value),
+        token: Mutex::default(),
+    }))
+}
+
+/// An address that others could listen to on the way gets no token, whoever names it.
+fn token_origins(source: &ConnectorSource) -> Vec<Origin> {
+    let named = std::iter::once(&source.url).chain(&source.token_origins);
+    let safe = named.filter(|url| is_encrypted_or_local(url));
+    safe.filter_map(|url| Some(http_origin(&Url::parse(url).ok()?))).collect()
+}
+
+/// A WebSocket is opened with a request over HTTP, to the same origin.
+fn http_origin(url: &Url) -> Origin {
+    let mut url = url.clone();
+    let scheme = match url.scheme() {
+        "wss" => "https",
+        "ws" => "http",
+        _ => return url.origin(),
+    };
+    // Both are schemes of the web, between which this cannot fail.
+    let _ = url.set_scheme(scheme);
+    url.origin()
+}
+
+// === impl CatalogueCredentials ===
+
+impl CatalogueCredentials {
+    /// Whether the catalogue's token may go to `url`.
+    pub fn covers(&self, url: &Url) -> bool {
+        self.origins.contains(&http_origin(url))
+    }
+
+    async fn current(&self, url: &Url) -> Result<HeaderMap, Error> {
+        let mut headers = HeaderMap::new();
+        if !self.covers(url) {
+            return Ok(headers);
+        }
+        headers.insert(SESSION, self.session.clone());
+        if let Some(helper) = &self.helper {
+            let mut token = self.token.lock().await;
+            if token.is_none() {
+                *token = Some(self.print(helper).await?);
+            }
+            headers.extend(token.clone().map(|token| (AUTHORIZATION, token)));
+        }
+        Ok(headers)
+    }
+
+    async fn print(&self, helper: &Helper) -> Result<HeaderValue, Error> {
+        helper.authorization(&self.guard, self.deadline, &CancellationToken::new()).await
+    }
+
+    /// A new token in the place of the refused one.
+    async fn renewed(&self, refused: Option<&HeaderValue>) -> Verdict {
+        let give_up = || Verdict::SignIn { reason: "the catalogue's token is refused".into() };
+        let (Some(helper), Some(refused)) = (&self.helper, refused) else { return give_up() };
+        let mut token = self.token.lock().await;
+        if token.as_ref() != Some(refused) {
+            return Verdict::Retry; // Another request renewed it.
+        }
+        match self.print(helper).await {
+            Ok(printed) if printed != refused => {
+                *token = Some(printed);
+                Verdict::Retry
+            }
+            Ok(_) => give_up(),
+            Err(error) => Verdict::SignIn { reason: error.to_string() },
+        }
+    }
+}
+
+impl Credentials for CatalogueCredentials {
+    fn headers<'a>(
+        &'a self,
+        request: Outgoing<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+        Box::pin(async move {
+            let headers = self.current(request.url).await;
+            headers.map_err(|error| CredentialError::Failed(Box::new(error)))
+        })
+    }
+
+    fn challenged<'a>(&'a self, challenge: &'a Challenge) -> BoxFuture<'a, Verdict> {
+        Box::pin(self.renewed(challenge.sent.get(AUTHORIZATION)))
+    }
+}
+
+/// A name that no other session has.
+fn session() -> HeaderValue {
+    let random = || RandomState::new().build_hasher().finish();
+    let name = format!("{:016x}{:016x}", random(), random());
+    HeaderValue::try_from(name).unwrap_or(HeaderValue::from_static("switchboard"))
+}

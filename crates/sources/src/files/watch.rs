@@ -1,0 +1,219 @@
+//! Who listens: the system where it can, nobody where it cannot.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{
+    ErrorKind, Event, EventHandler, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
+};
+use tokio::sync::{Notify, oneshot};
+
+use super::plan::Plan;
+use crate::options::Watching;
+
+/// Wakes somebody when a file of the plan may have changed.
+pub(crate) struct Watch {
+    ears: Ears,
+    plan: Arc<Mutex<Plan>>,
+}
+
+enum Ears {
+    System {
+        watcher: Box<dyn Watcher + Send>,
+        /// Comes to an end together with the watcher's thread.
+        ended: oneshot::Receiver<()>,
+    },
+    None {
+        why: Option<Arc<notify::Error>>,
+    },
+}
+
+/// Lives on the watcher's thread.
+struct Listener {
+    plan: Arc<Mutex<Plan>>,
+    wake: Arc<Notify>,
+    _thread: oneshot::Sender<()>,
+}
+
+// === impl Watch ===
+
+impl Watch {
+    pub(crate) fn new(watching: Watching, wake: Arc<Notify>) -> Self {
+        match watching {
+            Watching::System => Self::with(wake, |listener| {
+                check_thread()?;
+                let watcher = RecommendedWatcher::new(listener, notify::Config::default())?;
+                Ok(Box::new(watcher))
+            }),
+            Watching::Polling => Self { ears: Ears::None { why: None }, plan: Arc::default() },
+        }
+    }
+
+    fn with(
+        wake: Arc<Notify>,
+        make: impl FnOnce(Listener) -> notify::Result<Box<dyn Watcher + Send>>,
+    ) -> Self {
+        let plan = Arc::<Mutex<Plan>>::default();
+        let (thread, ended) = oneshot::channel();
+        let listener = Listener { plan: Arc::clone(&plan), wake, _thread: thread };
+        let ears = match make(listener) {
+            Ok(watcher) => Ears::System { watcher, ended },
+            Err(error) => deaf(error),
+        };
+        Self { ears, plan }
+    }
+
+    /// Whether the system tells of changes.
+    pub(crate) fn is_told(&self) -> bool {
+        matches!(self.ears, Ears::System { .. })
+    }
+
+    /// Why it does not, although it should.
+    pub(crate) fn problem(&self) -> Option<Arc<notify::Error>> {
+        match &self.ears {
+            Ears::System { .. } => None,
+            Ears::None { why } => why.clone(),
+        }
+    }
+
+    /// Listens for changes of these paths from now on. Whether they lead the same way afterwards as before: if not,
+    /// a change may have been missed.
+    pub(crate) fn follow(&mut self, paths: &BTreeSet<PathBuf>, marks: &BTreeSet<PathBuf>) -> bool {
+        let plan = Plan::of(paths.iter(), marks.iter());
+        if let Err(error) = self.listen(&plan) {
+            self.ears = deaf(error);
+        }
+        !self.is_told() || plan == Plan::of(paths.iter(), marks.iter())
+    }
+
+    fn listen(&mut self, plan: &Plan) -> notify::Result<()> {
+        let Ears::System { watcher, .. } = &mut self.ears else {
+            return Ok(());
+        };
+        let before = std::mem::replace(&mut *lock(&self.plan), plan.clone());
+        for folder in before.folders().filter(|folder| !plan.listens_to(folder)) {
+            // It may be gone, and the watch with it.
+            let _ = watcher.unwatch(folder);
+        }
+        // All of them each time: a folder that was replaced needs a new watch, and to the others it does nothing.
+        plan.folders().try_for_each(|folder| watch(watcher.as_mut(), folder))
+    }
+
+    /// Ends the listening. What comes back ends with the last of it.
+    pub(crate) fn close(&mut self) -> Option<oneshot::Receiver<()>> {
+        match std::mem::replace(&mut self.ears, Ears::None { why: None }) {
+            Ears::System { watcher, ended } => {
+                drop(watcher);
+                Some(ended)
+            }
+            Ears::None { .. } => None,
+        }
+    }
+}
+
+/// The watcher panics where its thread cannot be started, and later too.
+fn check_thread() -> notify::Result<()> {
+    let started = std::thread::Builder::new().spawn(|| {});
+    // It does nothing that could fail.
+    started.map(|thread| drop(thread.join())).map_err(notify::Error::io)
+}
+
+fn deaf(error: notify::Error) -> Ears {
+    tracing::warn!(%error, "files cannot be watched and are looked at instead");
+    Ears::None { why: Some(Arc::new(error)) }
+}
+
+/// A folder that is gone, or closed to us, is no reason to stop listening to the others.
+fn watch(watcher: &mut dyn Watcher, folder: &Path) -> notify::Result<()> {
+    use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match watcher.watch(folder, RecursiveMode::NonRecursive) {
+        Err(error) => match &error.kind {
+            ErrorKind::PathNotFound => Ok(()),
+            ErrorKind::Io(cause)
+                if matches!(cause.kind(), NotFound | NotADirectory | PermissionDenied) =>
+            {
+                Ok(())
+            }
+            _ => Err(error),
+        },
+        Ok(()) => Ok(()),
+    }
+}
+
+fn lock(plan: &Mutex<Plan>) -> std::sync::MutexGuard<'_, Plan> {
+    plan.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// === impl Listener ===
+
+impl EventHandler for Listener {
+    fn handle_event(&mut self, event: notify::Result<Event>) {
+        // An error says that something was missed.
+        if event.map_or(true, |event| self.matters(&event)) {
+            self.wake.notify_one();
+        }
+    }
+}
+
+impl Listener {
+    fn matters(&self, event: &Event) -> bool {
+        // Reading is told too, our own above all.
+        let is_reading = match event.kind {
+            EventKind::Access(kind) => kind != AccessKind::Close(AccessMode::Write),
+            _ => false,
+        };
+        let plan = lock(&self.plan);
+        event.need_rescan() || !is_reading && event.paths.iter().any(|path| plan.concerns(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A system whose watches are used up.
+    struct UsedUp;
+
+    impl Watcher for UsedUp {
+        fn new<F: EventHandler>(_: F, _: notify::Config) -> notify::Result<Self> {
+            Err(notify::Error::new(ErrorKind::MaxFilesWatch))
+        }
+
+        fn watch(&mut self, _: &Path, _: RecursiveMode) -> notify::Result<()> {
+            Err(notify::Error::new(ErrorKind::MaxFilesWatch))
+        }
+
+        fn unwatch(&mut self, _: &Path) -> notify::Result<()> {
+            Ok(())
+        }
+
+        fn kind() -> notify::WatcherKind {
+            notify::WatcherKind::NullWatcher
+        }
+    }
+
+    fn is_exhausted(watch: &Watch) -> bool {
+        let problem = watch.problem();
+        !watch.is_told()
+            && problem.is_some_and(|error| matches!(error.kind, ErrorKind::MaxFilesWatch))
+    }
+
+    #[test]
+    fn without_an_instance_nobody_listens() {
+        let watch = Watch::with(Arc::default(), |listener| {
+            Ok(Box::new(UsedUp::new(listener, notify::Config::default())?))
+        });
+        assert!(is_exhausted(&watch));
+    }
+
+    #[test]
+    fn without_a_watch_nobody_listens() {
+        let mut watch = Watch::with(Arc::default(), |_| Ok(Box::new(UsedUp)));
+        assert!(watch.is_told());
+        let paths = [PathBuf::from("/")].into();
+        assert!(watch.follow(&paths, &BTreeSet::new()));
+        assert!(is_exhausted(&watch));
+    }
+}

@@ -1,0 +1,181 @@
+//! A person's folders, and sources that are waited for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_config::{Asked, Environment, Kind, Scope, Surroundings, Workspace};
+use switchboard_process::Guard;
+use switchboard_sources::{Options, Problem, Snapshot, Sources, Timing};
+use switchboard_testkit::guard_path;
+use switchboard_wire::http::{Pool, PoolOptions, Proxies, TlsOptions};
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+pub(crate) use switchboard_testkit::deadline::{TEST_DEADLINE, soon};
+
+/// A home with a project in it, and an administrator's folder of its own.
+pub(crate) struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        let home = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(home.path("project")).unwrap();
+        home
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(path)
+    }
+
+    /// The user's settings.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.path(".config/switchboard/settings.json")
+    }
+
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let home = self.path("");
+        let variables = [
+            ("HOME", home.to_str().unwrap()),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("PRIVATE_API_KEY", "sk-not-for-helpers"),
+        ];
+        let env: Environment =
+            variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Surroundings {
+            env,
+            cwd: self.path("project"),
+            home: self.path(""),
+            config_dir: self.path(".config/switchboard"),
+            state_dir: self.path(".local/state/switchboard"),
+            managed_dir: self.path("etc/switchboard"),
+            owner: None,
+            now: 1,
+        }
+    }
+
+    /// The commands a person would type.
+    pub(crate) fn workspace(&self) -> Workspace {
+        Workspace::new(self.surroundings(), Asked::default())
+    }
+
+    pub(crate) async fn follow(&self) -> Followed {
+        self.follow_with(options()).await
+    }
+
+    pub(crate) async fn follow_with(&self, options: Options) -> Followed {
+        self.follow_asked(Asked::default(), options).await
+    }
+
+    pub(crate) async fn follow_asked(&self, asked: Asked, options: Options) -> Followed {
+        let start = Sources::start(self.surroundings(), asked, options);
+        let sources = soon(start).await;
+        Followed { snapshots: sources.subscribe(), sources }
+    }
+}
+
+/// Sources, and what they hand over.
+pub(crate) struct Followed {
+    pub(crate) sources: Sources,
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+}
+
+impl Followed {
+    pub(crate) fn now(&self) -> Arc<Snapshot> {
+        self.sources.snapshot()
+    }
+
+    /// Waits for a snapshot that is so.
+    pub(crate) async fn until(&mut self, so: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+        let waited = self.snapshots.wait_for(|snapshot| so(snapshot));
+        if let Ok(snapshot) = tokio::time::timeout(TEST_DEADLINE, waited).await {
+            return Arc::clone(&snapshot.unwrap());
+        }
+        panic!("it does not come to pass; last was {:#?}", self.now())
+    }
+
+    /// Waits until exactly these servers are ready.
+    pub(crate) async fn ready(&mut self, names: &[&str]) -> Arc<Snapshot> {
+        self.until(|snapshot| ready(snapshot) == names).await
+    }
+}
+
+pub(crate) fn options() -> Options {
+    let pool = PoolOptions {
+        tls: TlsOptions { platform_roots: false, ..TlsOptions::default() },
+        proxies: Proxies::Off,
+        ..PoolOptions::default()
+    };
+    let mut options = Options::new(Guard::at(guard_path()).unwrap());
+    options.pool = Some(Pool::new(&pool).unwrap());
+    // A change that nobody told of must not be found by chance.
+    options.timing.look = Duration::from_secs(3600);
+    options
+}
+
+/// The same, with other times.
+pub(crate) fn timed(change: impl FnOnce(&mut Timing)) -> Options {
+    let mut options = options();
+    change(&mut options.timing);
+    options
+}
+
+/// The names of the servers to start, sorted.
+pub(crate) fn ready(snapshot: &Snapshot) -> Vec<&str> {
+    let mut names: Vec<_> = snapshot.desired.ready().map(|(server, _)| &*server.name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The state of the first server of this name.
+pub(crate) fn state<'a>(snapshot: &'a Snapshot, name: &'a str) -> &'static str {
+    let server = snapshot.desired.named(name).next();
+    server.map_or("absent", |server| server.state.name())
+}
+
+pub(crate) fn has_kind(snapshot: &Snapshot, kind: Kind) -> bool {
+    let is_kind = |problem: &Problem| matches!(problem, Problem::Configuration(problem) if problem.kind == kind);
+    snapshot.problems.iter().any(is_kind)
+}
+
+pub(crate) fn is_held(snapshot: &Snapshot) -> bool {
+    let is_held = |problem: &Problem| matches!(problem, Problem::Held { .. });
+    snapshot.problems.iter().any(is_held)
+}
+
+pub(crate) fn is_narrowed(snapshot: &Snapshot) -> bool {
+    let is_narrowed = |problem: &Problem| matches!(problem, Problem::Narrowed { .. });
+    snapshot.problems.iter().any(is_narrowed)
+}
+
+/// The text of a file with these servers.
+pub(crate) fn servers(names: &[&str]) -> String {
+    let entry = |name: &&str| ((*name).to_owned(), serde_json::json!({ "command": "true" }));
+    let servers: serde_json::Map<_, _> = names.iter().map(entry).collect();
+    serde_json::json!({ "mcpServers": servers }).to_string()
+}
+
+/// Writes in place, with the folders above.
+pub(crate) fn write(path: impl AsRef<Path>, text: impl AsRef<str>) {
+    let path = path.as_ref();
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text.as_ref()).unwrap();
+}
+
+/// Writes as most editors and our own commands do.
+pub(crate) fn replace(path: impl AsRef<Path>, text: impl AsRef<str>) {
+    let path = path.as_ref();
+    let staged = path.with_extension("swp");
+    write(&staged, text);
+    fs::rename(staged, path).unwrap();
+}
+
+/// Writes a project server and approves it, as `switchboard add -s project` does.
+pub(crate) fn add(home: &Home, scope: Scope, name: &str) {
+    let entry = serde_json::json!({ "command": "true" });
+    let existing = switchboard_config::Existing::Replace;
+    home.workspace().add(scope, name, &entry, existing).unwrap();
+}

@@ -1,0 +1,14 @@
+//! Sources against real files, real processes and a scripted catalogue.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod broken;
+mod catalogue;
+mod edits;
+mod fixture;
+mod logs;
+mod managed;
+mod secrets;
+mod served;
+mod shutdown;
+mod token_helper;
